@@ -1,0 +1,1 @@
+//! Threads over rows.

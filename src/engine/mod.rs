@@ -1,0 +1,113 @@
+//! What convolves: the plain reference, the threaded CPU engine, CUDA.
+
+pub mod cpu;
+pub mod reference;
+
+use crate::filter::PlanError;
+use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
+use std::sync::Arc;
+
+/// Takes frames and gives them back filtered, in the same order.
+///
+/// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects the oldest.
+pub trait Engine: Send {
+    /// "reference", "cpu" or "cuda".
+    fn name(&self) -> &'static str;
+
+    /// One line for the summary: what it runs on, and how.
+    fn description(&self) -> String;
+
+    /// How many frames may be in flight; 1 for an engine that works at once.
+    fn depth(&self) -> usize {
+        1
+    }
+
+    /// Makes the memory that the engine reads frames from fastest.
+    fn input_allocator(&self) -> Arc<dyn Allocator>;
+
+    /// Makes the memory that the engine writes frames to fastest.
+    fn output_allocator(&self) -> Arc<dyn Allocator>;
+
+    /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned to `row_alignment` bytes.
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
+
+    /// Waits for the oldest frame in flight and gives it back; `None` if there is none. Sequence number, metadata and
+    /// birth are the input's.
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError>;
+
+    /// The device's own times, for engines that have a device; asked for once, after the last frame.
+    fn device_times(&mut self) -> Option<DeviceTimes> {
+        None
+    }
+}
+
+/// Device times of one frame, in seconds from the run's first event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FrameTimes {
+    /// The frame's number.
+    pub sequence: u64,
+    /// The ring slot that it used.
+    pub slot: usize,
+    /// Begin and end of the upload.
+    pub upload: (f64, f64),
+    /// Begin and end of the kernels.
+    pub kernel: (f64, f64),
+    /// Begin and end of the download.
+    pub download: (f64, f64),
+    /// Bytes uploaded.
+    pub bytes_up: u64,
+    /// Bytes downloaded.
+    pub bytes_down: u64,
+    /// Pixels filtered, every sample of every plane counted.
+    pub samples: u64,
+}
+
+/// What a device engine measured with its own clock.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceTimes {
+    /// The device's name.
+    pub device: String,
+    /// Slots in the ring.
+    pub slots: usize,
+    /// Each frame's times, in order, at most as many as the engine keeps (the first ones).
+    pub frames: Vec<FrameTimes>,
+    /// Frames in all.
+    pub count: u64,
+    /// Seconds of all uploads, kernels and downloads, each summed over all frames.
+    pub totals: [f64; 3],
+    /// Seconds from the begin of the first upload to the end of the last download.
+    pub wall: f64,
+    /// Bytes up and down, pixels filtered, all frames.
+    pub bytes_up: u64,
+    /// Bytes downloaded.
+    pub bytes_down: u64,
+    /// Samples filtered.
+    pub samples: u64,
+    /// Per-frame seconds of upload, kernel and download: histograms in nanoseconds.
+    pub histograms: Option<[hdrhistogram::Histogram<u64>; 3]>,
+}
+
+/// Why frames could not be filtered.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The filter cannot be applied to frames of this format.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No memory for a frame.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// The output frame's geometry is impossible.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The engine cannot be started on this machine: what is missing and what to do.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The device refused or failed: what was being done and what the driver said.
+    #[error("{doing}: {reason}")]
+    Device {
+        /// What was being done.
+        doing: String,
+        /// What the driver said.
+        reason: String,
+    },
+}

@@ -1,0 +1,119 @@
+//! What lies beyond the frame's edges.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How pixels outside the frame are made. The same words and the same pixels on every engine.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Border {
+    /// The edge pixel, repeated: `aaa|abcd|ddd`.
+    #[default]
+    Replicate,
+    /// No signal: black (limited-range luma included), neutral chroma, transparent alpha.
+    Zero,
+    /// A gray of this level, stated at 8 bits full scale and scaled to the depth: neutral chroma, opaque alpha.
+    Constant(f64),
+    /// The picture mirrored with its edge pixel doubled: `dcba|abcd|dcba`.
+    Reflect,
+    /// The picture mirrored at its edge pixel: `dcb|abcd|cba` (OpenCV's reflect101).
+    Mirror,
+    /// The picture repeated: `abcd|abcd|abcd`.
+    Wrap,
+}
+
+impl Border {
+    /// Where position `at` of a row or column of `len` pixels is found inside it; `None` if the border holds a constant
+    /// there. Any distance from the frame is allowed. `len` must not be 0.
+    pub fn index(self, at: i64, len: usize) -> Option<usize> {
+        let n = len as i64;
+        if (0..n).contains(&at) {
+            return Some(at as usize);
+        }
+        let inside = match self {
+            Border::Zero | Border::Constant(_) => return None,
+            Border::Replicate => at.clamp(0, n - 1),
+            Border::Wrap => at.rem_euclid(n),
+            Border::Reflect => {
+                let m = at.rem_euclid(2 * n);
+                if m < n { m } else { 2 * n - 1 - m }
+            }
+            Border::Mirror if n == 1 => 0,
+            Border::Mirror => {
+                let m = at.rem_euclid(2 * n - 2);
+                if m < n { m } else { 2 * n - 2 - m }
+            }
+        };
+        Some(inside as usize)
+    }
+}
+
+impl fmt::Display for Border {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Border::Replicate => f.write_str("replicate"),
+            Border::Zero => f.write_str("zero"),
+            Border::Constant(v) => write!(f, "constant:{v}"),
+            Border::Reflect => f.write_str("reflect"),
+            Border::Mirror => f.write_str("mirror"),
+            Border::Wrap => f.write_str("wrap"),
+        }
+    }
+}
+
+/// A word that names no border.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no border mode; use replicate, zero, constant:V (V from 0 to 255), reflect, mirror or wrap"
+)]
+pub struct UnknownBorder(pub String);
+
+impl FromStr for Border {
+    type Err = UnknownBorder;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownBorder(word.to_owned());
+        Ok(match word {
+            "replicate" => Border::Replicate,
+            "zero" => Border::Zero,
+            "reflect" => Border::Reflect,
+            "mirror" => Border::Mirror,
+            "wrap" => Border::Wrap,
+            _ => {
+                let level = word.strip_prefix("constant:").ok_or_else(unknown)?;
+                let level: f64 = level.parse().map_err(|_| unknown())?;
+                if !(0.0..=255.0).contains(&level) {
+                    return Err(unknown());
+                }
+                Border::Constant(level)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spell(border: Border, len: usize, reach: i64) -> String {
+        (-reach..len as i64 + reach)
+            .map(|at| border.index(at, len).map_or('.', |i| char::from(b'a' + i as u8)))
+            .collect()
+    }
+
+    #[test]
+    fn borders_spell_what_the_documentation_says() {
+        assert_eq!(spell(Border::Replicate, 4, 3), "aaaabcdddd");
+        assert_eq!(spell(Border::Zero, 4, 3), "...abcd...");
+        assert_eq!(spell(Border::Reflect, 4, 4), "dcbaabcddcba");
+        assert_eq!(spell(Border::Mirror, 4, 3), "dcbabcdcba");
+        assert_eq!(spell(Border::Wrap, 4, 4), "abcdabcdabcd");
+    }
+
+    #[test]
+    fn borders_reach_further_than_the_frame() {
+        assert_eq!(spell(Border::Reflect, 2, 5), "abbaabbaabba"[..].to_owned());
+        assert_eq!(spell(Border::Mirror, 2, 4), "abababababab"[..10].to_owned());
+        assert_eq!(spell(Border::Mirror, 1, 3), "aaaaaaa");
+        assert_eq!(spell(Border::Wrap, 3, 5), "bcabcabcabcab");
+    }
+}

@@ -1,0 +1,422 @@
+//! A chain of filters made exact: the integers that every engine computes with, for one pixel format and one set of colour facts.
+//!
+//! docs/arithmetic.md states the same in prose. Nothing here depends on the engine.
+
+use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
+use super::{Algorithm, Border, Chain, Filter, Mask, NoSuchPlane, Treatment, factors, quantise};
+use crate::frame::{Channel, Colour, PixelFormat};
+
+/// The chain's steps for one pixel format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The format that the plan is for.
+    pub format: PixelFormat,
+    /// One a filter, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// How pixels beyond the edges are made.
+    pub border: Border,
+    /// The integer weights.
+    pub kernel: Kernel,
+    /// What happens to each component: a list a plane, an entry for each interleaved component.
+    pub planes: Vec<Vec<ChannelStep>>,
+    /// How colour is weighted by alpha; `None` if it is not.
+    pub alpha: Option<AlphaUse>,
+}
+
+/// What happens to one component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelStep {
+    /// Kept as it is.
+    Copy,
+    /// Set to this sample value.
+    Fill(u16),
+    /// Convolved.
+    Convolve(Convolve),
+}
+
+/// The integers that a convolved component adds: `out = clamp(((sum + low) >> shift) + high, 0, max)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Convolve {
+    /// The part of bias and rounding below one level, `0 <= low < 2^shift`.
+    pub low: i64,
+    /// The whole levels of the bias. Fits 32 bits up to 12-bit pixels.
+    pub high: i64,
+    /// The sample value beyond the edges, where the border holds a constant.
+    pub border: u16,
+    /// The sample value that stands for no signal.
+    pub level: u16,
+    /// True for alpha itself.
+    pub is_alpha: bool,
+}
+
+/// Colour under alpha. With straight colour c, zero level L and alpha a of maximum M, a step first makes
+/// `p = L + floor((2 (c - L) a + M) / 2M)`, convolves p, and then gives
+/// `out = clamp(L + floor((2 (p' - L) M gain + A 2^16) / (2 A 2^16)) + offset, 0, M)`, or c where A = 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlphaUse {
+    /// True if A is the convolved alpha (masks without negative weights: an average weighted by alpha); false if A is the alpha of the result.
+    pub normalise: bool,
+    /// The mask's gain, at most 1, times 2^16; 2^16 if not `normalise`.
+    pub gain: u32,
+    /// The user's bias in levels, added last.
+    pub offset: i32,
+    /// True if alpha itself is filtered; otherwise it is copied.
+    pub filter_alpha: bool,
+}
+
+/// The integer weights of one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kernel {
+    /// `out = clamp(((sum q p + low) >> shift) + high)`.
+    Direct(DirectKernel),
+    /// A row pass into an intermediate, then a column pass.
+    Separable(SeparableKernel),
+}
+
+/// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectKernel {
+    /// Columns, odd.
+    pub width: usize,
+    /// Rows, odd.
+    pub height: usize,
+    /// Row by row.
+    pub weights: Vec<i32>,
+    /// The scale: a weight is `q / 2^shift`.
+    pub shift: u32,
+}
+
+/// One pass of a separable kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// The weights, an odd number of them.
+    pub weights: Vec<i32>,
+    /// How far the pass's sums are shifted down.
+    pub shift: u32,
+}
+
+impl Pass {
+    /// What is added before the shift, so that halves round up.
+    pub fn rounding(&self) -> i64 {
+        (1_i64 << self.shift) >> 1
+    }
+}
+
+/// Row pass: `t = (sum q p + rounding) >> row.shift`. Column pass: `out = clamp(((sum q t + low) >> column.shift) + high)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeparableKernel {
+    /// Along the row, first.
+    pub row: Pass,
+    /// Along the column, second.
+    pub column: Pass,
+    /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need 64.
+    pub wide: bool,
+    /// Fraction bits of t.
+    pub fraction_bits: u32,
+}
+
+impl Kernel {
+    /// Columns and rows of the mask.
+    pub fn size(&self) -> (usize, usize) {
+        match self {
+            Kernel::Direct(k) => (k.width, k.height),
+            Kernel::Separable(k) => (k.row.weights.len(), k.column.weights.len()),
+        }
+    }
+}
+
+/// The chain cannot be applied to frames of this format.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The weights are too large.
+    #[error("filter '{label}': {cause}")]
+    Quantise {
+        /// The filter as the user wrote it.
+        label: String,
+        /// Which limit.
+        #[source]
+        cause: QuantiseError,
+    },
+    /// A separable pass was asked for, and the mask is not of rank 1.
+    #[error(
+        "filter '{label}': the mask is not separable (its rank is {rank}); use --algorithm auto or direct"
+    )]
+    NotSeparable {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The mask's rank.
+        rank: usize,
+    },
+    /// The format lacks a component.
+    #[error(transparent)]
+    NoSuchPlane(#[from] NoSuchPlane),
+}
+
+impl Plan {
+    /// The plan of `chain` for frames of `format` with these colour facts.
+    pub fn new(chain: &Chain, format: PixelFormat, colour: &Colour) -> Result<Plan, PlanError> {
+        chain.planes.check(format)?;
+        let steps = chain
+            .filters
+            .iter()
+            .map(|filter| Step::new(chain, filter, format, colour));
+        Ok(Plan {
+            format,
+            steps: steps.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Samples that the plan convolves in a frame of `width` x `height`, summed over the steps.
+    pub fn convolved_samples(&self, planes: &[crate::frame::Plane]) -> u64 {
+        let filtered = |s: &&ChannelStep| matches!(s, ChannelStep::Convolve(_));
+        self.steps
+            .iter()
+            .flat_map(|step| step.planes.iter().zip(planes))
+            .map(|(channels, plane)| {
+                (plane.width * plane.height) as u64 * channels.iter().filter(filtered).count() as u64
+            })
+            .sum()
+    }
+}
+
+impl Step {
+    fn new(chain: &Chain, filter: &Filter, format: PixelFormat, colour: &Colour) -> Result<Step, PlanError> {
+        let kernel = kernel(filter, chain.algorithm, format.depth())?;
+        let alpha = alpha_use(chain, filter, format);
+        let eight_bit_levels = f64::from(1_u32 << (format.depth() - 8));
+        let channel_step = |channel: Channel| {
+            let level = colour.zero_level(format, channel);
+            let treatment = chain.planes.treatment(channel);
+            let is_alpha = channel == Channel::Alpha;
+            let weighs = is_alpha && alpha.is_some_and(|a| a.normalise);
+            match treatment {
+                Treatment::Neutral => return ChannelStep::Fill(level as u16),
+                Treatment::Copy if !weighs => return ChannelStep::Copy,
+                _ => {}
+            }
+            let takes_bias = !channel.is_chroma() && !is_alpha && alpha.is_none();
+            let bias = if takes_bias {
+                filter.bias * eight_bit_levels
+            } else {
+                0.0
+            };
+            let border = match chain.border {
+                Border::Constant(_) if is_alpha => format.max_value(),
+                Border::Constant(v) if !channel.is_chroma() => {
+                    ((v * eight_bit_levels).round() as u32).min(format.max_value())
+                }
+                _ => level,
+            };
+            let (low, high) = kernel.bias(i64::from(level), bias);
+            ChannelStep::Convolve(Convolve {
+                low,
+                high,
+                border: border as u16,
+                level: level as u16,
+                is_alpha,
+            })
+        };
+        let planes = format
+            .planes()
+            .iter()
+            .map(|plane| plane.channels.iter().map(|&c| channel_step(c)).collect())
+            .collect();
+        Ok(Step {
+            border: chain.border,
+            kernel,
+            planes,
+            alpha,
+        })
+    }
+}
+
+fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<AlphaUse> {
+    let colour_is_filtered = format
+        .planes()
+        .iter()
+        .flat_map(|p| p.channels)
+        .any(|&c| c != Channel::Alpha && chain.planes.treatment(c) == Treatment::Filter);
+    if !format.has_alpha() || !colour_is_filtered {
+        return None;
+    }
+    let normalise = filter.mask.weights().iter().all(|&w| w >= 0.0) && filter.mask.sum() > 0.0;
+    let gain = if normalise {
+        filter.mask.sum().min(1.0)
+    } else {
+        1.0
+    };
+    let offset = filter.bias * f64::from(1_u32 << (format.depth() - 8));
+    Some(AlphaUse {
+        normalise,
+        gain: (gain * 65536.0).round() as u32,
+        offset: offset.round() as i32,
+        filter_alpha: chain.planes.treatment(Channel::Alpha) == Treatment::Filter,
+    })
+}
+
+impl Kernel {
+    /// Bias and rounding of a component whose zero level is `level`, with `bias` levels added: low and high part.
+    fn bias(&self, level: i64, bias: f64) -> (i64, i64) {
+        let (shift, at_level) = match self {
+            Kernel::Direct(k) => (k.shift, level * sum(&k.weights)),
+            Kernel::Separable(k) => {
+                let t = (level * sum(&k.row.weights) + k.row.rounding()) >> k.row.shift;
+                (k.column.shift, t * sum(&k.column.weights))
+            }
+        };
+        let one = 1_i64 << shift;
+        let total = level * one - at_level + (bias * one as f64).round() as i64 + (one >> 1);
+        (total & (one - 1), total >> shift)
+    }
+}
+
+fn sum(weights: &[i32]) -> i64 {
+    weights.iter().map(|&q| i64::from(q)).sum()
+}
+
+fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, PlanError> {
+    let mask = &filter.mask;
+    let labelled = |cause| PlanError::Quantise {
+        label: filter.label.clone(),
+        cause,
+    };
+    let (w, h) = (mask.width(), mask.height());
+    match algorithm {
+        Algorithm::Direct => {}
+        Algorithm::Auto if 2 * (w + h) >= w * h => {}
+        Algorithm::Auto | Algorithm::Separable => {
+            match factors(mask).map(|f| separable(&f.row, &f.column, depth)) {
+                Some(Ok(kernel)) => return Ok(Kernel::Separable(kernel)),
+                Some(Err(cause)) if algorithm == Algorithm::Separable => return Err(labelled(cause)),
+                None if algorithm == Algorithm::Separable => {
+                    return Err(PlanError::NotSeparable {
+                        label: filter.label.clone(),
+                        rank: super::rank(mask),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+    direct(mask, depth).map(Kernel::Direct).map_err(labelled)
+}
+
+fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {
+    let (width, height) = (mask.width(), mask.height());
+    let q = quantise(mask.weights(), width, height, magnitude_limit(depth), depth)?;
+    Ok(DirectKernel {
+        width,
+        height,
+        weights: q.weights,
+        shift: q.shift,
+    })
+}
+
+/// What the intermediate of a separable kernel may hold.
+struct Intermediate {
+    wide: bool,
+    /// |t| stays below 2^bits.
+    bits: u32,
+    /// The column's `sum |q|` stays below this.
+    column_limit: i64,
+}
+
+const NARROW: Intermediate = Intermediate {
+    wide: false,
+    bits: 15,
+    column_limit: 1 << 15,
+};
+const WIDE: Intermediate = Intermediate {
+    wide: true,
+    bits: 23,
+    column_limit: 1 << 22,
+};
+
+/// How far a narrow kernel's result may be from the real-number one before the last rounding, in levels.
+const NARROW_ERROR: f64 = 0.75;
+
+/// Quantises the two factors of a mask. The row factor is scaled by a power of two so that its gain lies in (1/2, 1], the column
+/// factor takes up the rest; integers stay exact by that.
+fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel, QuantiseError> {
+    let positive: f64 = row.iter().filter(|w| **w > 0.0).sum();
+    let negative: f64 = -row.iter().filter(|w| **w < 0.0).sum::<f64>();
+    // A unit gain that floating point made a hair larger is a unit gain.
+    let gain = positive.max(negative) * (1.0 - 1e-12);
+    let scale = if gain > 0.0 {
+        2_f64.powi(-(gain.log2().ceil() as i32))
+    } else {
+        1.0
+    };
+    let row: Vec<f64> = row.iter().map(|w| w * scale).collect();
+    let column: Vec<f64> = column.iter().map(|w| w / scale).collect();
+    if depth <= 12 {
+        if let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth) {
+            if error <= NARROW_ERROR {
+                return Ok(kernel);
+            }
+        }
+    }
+    separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
+}
+
+/// The kernel, and a bound of its error before the last rounding, in levels.
+fn separable_with(
+    kind: &Intermediate,
+    row: &[f64],
+    column: &[f64],
+    depth: u32,
+) -> Result<(SeparableKernel, f64), QuantiseError> {
+    let max = (1_i64 << depth) - 1;
+    let r = quantise(row, row.len(), 1, magnitude_limit(depth), depth)?;
+    let (positive, negative) = r.gains();
+    let fits = |f: &u32| {
+        let pass = Pass {
+            weights: Vec::new(),
+            shift: r.shift - f,
+        };
+        let top = (positive * max + pass.rounding()) >> pass.shift;
+        let bottom = (-negative * max + pass.rounding()) >> pass.shift;
+        top < 1 << kind.bits && bottom >= -(1 << kind.bits)
+    };
+    // The row's gain is at most 1, so that at least the pixel's own bits fit.
+    let fraction_bits = (0..=r.shift).rev().find(fits).unwrap_or(0);
+    let max_shift = if kind.wide { 30 } else { 30 - fraction_bits };
+    let c = quantise_within(column, 1, column.len(), kind.column_limit, depth, max_shift)?;
+    let column_gain: f64 = column.iter().map(|w| w.abs()).sum();
+    let row_gain: f64 = row.iter().map(|w| w.abs()).sum();
+    let rounding = if fraction_bits == r.shift {
+        0.0
+    } else {
+        0.5 / f64::from(1_u32 << fraction_bits)
+    };
+    let half_range = max as f64 / 2.0;
+    let error = column_gain * (rounding + half_range * weight_error(row, &r))
+        + row_gain * half_range * weight_error(column, &c);
+    let kernel = SeparableKernel {
+        row: Pass {
+            weights: r.weights,
+            shift: r.shift - fraction_bits,
+        },
+        column: Pass {
+            weights: c.weights,
+            shift: c.shift + fraction_bits,
+        },
+        wide: kind.wide,
+        fraction_bits,
+    };
+    Ok((kernel, error))
+}
+
+fn weight_error(weights: &[f64], q: &Quantised) -> f64 {
+    let one = f64::from(1_u32 << q.shift);
+    weights
+        .iter()
+        .zip(&q.weights)
+        .map(|(w, &q)| (w - f64::from(q) / one).abs())
+        .sum()
+}

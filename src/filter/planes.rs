@@ -1,0 +1,141 @@
+//! Which components of a frame a filter changes.
+
+use crate::frame::{Channel, ColourModel, PixelFormat};
+use std::fmt;
+use std::str::FromStr;
+
+/// The user's choice of components.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Planes {
+    /// Every component but alpha.
+    #[default]
+    All,
+    /// Every component, alpha too.
+    AllWithAlpha,
+    /// Luma only; chroma and alpha are copied.
+    Luma,
+    /// Luma only, and chroma is set to neutral: a gray picture.
+    Gray,
+    /// Chroma only.
+    Chroma,
+    /// These components only; the others are copied.
+    Only(Vec<Channel>),
+}
+
+/// What happens to one component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// Convolved.
+    Filter,
+    /// Copied.
+    Copy,
+    /// Set to its zero level.
+    Neutral,
+}
+
+/// The choice names a component that the format lacks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--planes {planes} names a component that {format} does not have")]
+pub struct NoSuchPlane {
+    /// The choice.
+    pub planes: String,
+    /// The pixel format.
+    pub format: PixelFormat,
+}
+
+impl Planes {
+    /// Checks that `format` has what the choice names.
+    pub fn check(&self, format: PixelFormat) -> Result<(), NoSuchPlane> {
+        let has = |c: Channel| format.planes().iter().any(|p| p.channels.contains(&c));
+        let present = match self {
+            Planes::All => true,
+            Planes::AllWithAlpha => true,
+            Planes::Luma | Planes::Gray => format.model() != ColourModel::Rgb,
+            Planes::Chroma => format.model() == ColourModel::Yuv,
+            Planes::Only(list) => list.iter().all(|&c| has(c)),
+        };
+        if present {
+            Ok(())
+        } else {
+            Err(NoSuchPlane {
+                planes: self.to_string(),
+                format,
+            })
+        }
+    }
+
+    /// What happens to `channel` under this choice.
+    pub fn treatment(&self, channel: Channel) -> Treatment {
+        let filtered = match self {
+            Planes::All => channel != Channel::Alpha,
+            Planes::AllWithAlpha => true,
+            Planes::Luma => channel == Channel::Luma,
+            Planes::Gray if channel.is_chroma() => return Treatment::Neutral,
+            Planes::Gray => channel == Channel::Luma,
+            Planes::Chroma => channel.is_chroma(),
+            Planes::Only(list) => list.contains(&channel),
+        };
+        if filtered {
+            Treatment::Filter
+        } else {
+            Treatment::Copy
+        }
+    }
+}
+
+const WORDS: &[(&str, Channel)] = &[
+    ("y", Channel::Luma),
+    ("u", Channel::Cb),
+    ("v", Channel::Cr),
+    ("r", Channel::Red),
+    ("g", Channel::Green),
+    ("b", Channel::Blue),
+    ("a", Channel::Alpha),
+];
+
+impl fmt::Display for Planes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Planes::All => f.write_str("all"),
+            Planes::AllWithAlpha => f.write_str("all+alpha"),
+            Planes::Luma => f.write_str("luma"),
+            Planes::Gray => f.write_str("gray"),
+            Planes::Chroma => f.write_str("chroma"),
+            Planes::Only(list) => {
+                let words: Vec<&str> = WORDS
+                    .iter()
+                    .filter(|(_, c)| list.contains(c))
+                    .map(|&(word, _)| word)
+                    .collect();
+                f.write_str(&words.join(","))
+            }
+        }
+    }
+}
+
+/// A word that names no choice of components.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no choice of planes; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), chroma, or a list of y,u,v,r,g,b,a"
+)]
+pub struct UnknownPlanes(pub String);
+
+impl FromStr for Planes {
+    type Err = UnknownPlanes;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "all" => Planes::All,
+            "all+alpha" => Planes::AllWithAlpha,
+            "luma" => Planes::Luma,
+            "gray" => Planes::Gray,
+            "chroma" => Planes::Chroma,
+            list => Planes::Only(
+                list.split(',')
+                    .map(|word| WORDS.iter().find(|(w, _)| *w == word).map(|&(_, c)| c))
+                    .collect::<Option<_>>()
+                    .ok_or_else(|| UnknownPlanes(list.to_owned()))?,
+            ),
+        })
+    }
+}

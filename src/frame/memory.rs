@@ -1,0 +1,217 @@
+//! Blocks of memory that frames live in, and the pools that bound how many there are.
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A block of bytes that can hold a frame. An engine implements it for memory that its device reaches quickly.
+pub trait Memory: Send + Sync {
+    /// The whole block.
+    fn bytes(&self) -> &[u8];
+    /// The whole block, to write into.
+    fn bytes_mut(&mut self) -> &mut [u8];
+    /// True if the memory is page-locked, so that a device can copy from and to it without staging.
+    fn is_pinned(&self) -> bool {
+        false
+    }
+}
+
+/// Makes blocks of memory.
+pub trait Allocator: Send + Sync {
+    /// A block of at least `len` bytes, its content unspecified but initialised.
+    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError>;
+}
+
+/// Memory could not be had.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot allocate {len} bytes of {kind} memory for a frame: {reason}")]
+pub struct AllocationError {
+    /// Bytes that were asked for.
+    pub len: usize,
+    /// "ordinary" or "pinned".
+    pub kind: &'static str,
+    /// What the system or the driver said.
+    pub reason: String,
+}
+
+/// Ordinary memory from the process's heap.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pageable;
+
+impl Memory for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+impl Allocator for Pageable {
+    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
+        let mut block = Vec::new();
+        block.try_reserve_exact(len).map_err(|e| AllocationError {
+            len,
+            kind: "ordinary",
+            reason: e.to_string(),
+        })?;
+        block.resize(len, 0);
+        Ok(Box::new(block))
+    }
+}
+
+/// A frame's memory. Taken from a pool, it goes back there when it is dropped.
+pub struct Buffer {
+    memory: Option<Box<dyn Memory>>,
+    home: Option<Home>,
+}
+
+#[derive(Clone)]
+struct Home {
+    free: Sender<Option<Box<dyn Memory>>>,
+    allocator: Arc<dyn Allocator>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Buffer {
+    /// A buffer that belongs to no pool.
+    pub fn unpooled(memory: Box<dyn Memory>) -> Buffer {
+        Buffer {
+            memory: Some(memory),
+            home: None,
+        }
+    }
+
+    /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps the
+    /// larger block from then on.
+    pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {
+        let have = self.memory.as_ref().map_or(0, |m| m.bytes().len());
+        if have >= len && self.memory.is_some() {
+            return Ok(());
+        }
+        match &self.home {
+            Some(home) => {
+                // Free the small block first, so that the two are never held at once.
+                self.memory = None;
+                home.bytes.fetch_sub(have, Ordering::Relaxed);
+                let memory = home.allocator.allocate(len)?;
+                home.bytes.fetch_add(memory.bytes().len(), Ordering::Relaxed);
+                self.memory = Some(memory);
+            }
+            None => self.memory = Some(Pageable.allocate(len)?),
+        }
+        Ok(())
+    }
+
+    /// The whole block; empty until [`Buffer::fit`] was called on a new pool's buffer.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |m| m.bytes())
+    }
+
+    /// The whole block, to write into.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |m| m.bytes_mut())
+    }
+
+    /// True if the block is page-locked.
+    pub fn is_pinned(&self) -> bool {
+        self.memory.as_ref().is_some_and(|m| m.is_pinned())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.take() {
+            // The pool's channel has room for every buffer of the pool; it is closed only when the run is over.
+            let _ = home.free.try_send(self.memory.take());
+        }
+    }
+}
+
+/// A fixed number of buffers. Taking one waits until one is free, which is what bounds a run's memory.
+#[derive(Clone)]
+pub struct FramePool {
+    free: Receiver<Option<Box<dyn Memory>>>,
+    home: Home,
+    capacity: usize,
+}
+
+/// The run was cancelled while a stage waited for a free buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the run was stopped")]
+pub struct Stopped;
+
+impl FramePool {
+    /// A pool of `capacity` buffers; their memory is allocated when they are first used.
+    pub fn new(capacity: usize, allocator: Arc<dyn Allocator>) -> FramePool {
+        let (sender, free) = bounded(capacity);
+        for _ in 0..capacity {
+            let _ = sender.try_send(None);
+        }
+        FramePool {
+            free,
+            home: Home {
+                free: sender,
+                allocator,
+                bytes: Arc::default(),
+            },
+            capacity,
+        }
+    }
+
+    /// Waits for a free buffer. `stop` is a channel whose closing ends the wait.
+    pub fn take(&self, stop: &Receiver<()>) -> Result<Buffer, Stopped> {
+        crossbeam_channel::select_biased! {
+            recv(stop) -> _ => Err(Stopped),
+            recv(self.free) -> memory => match memory {
+                Ok(memory) => Ok(Buffer { memory, home: Some(self.home.clone()) }),
+                Err(_) => Err(Stopped),
+            },
+        }
+    }
+
+    /// A buffer if one is free at once.
+    pub fn try_take(&self) -> Option<Buffer> {
+        let memory = self.free.try_recv().ok()?;
+        Some(Buffer {
+            memory,
+            home: Some(self.home.clone()),
+        })
+    }
+
+    /// Buffers in all, free or in use.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes that the pool's buffers hold now.
+    pub fn allocated_bytes(&self) -> usize {
+        self.home.bytes.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_hands_out_its_capacity_and_takes_buffers_back() {
+        let pool = FramePool::new(2, Arc::new(Pageable));
+        let (keep, stop) = bounded(0);
+        let mut a = pool.take(&stop).unwrap();
+        let b = pool.take(&stop).unwrap();
+        assert!(pool.try_take().is_none());
+        a.fit(100).unwrap();
+        assert_eq!(pool.allocated_bytes(), 100);
+        drop(a);
+        let mut again = pool.try_take().unwrap();
+        assert_eq!(again.bytes().len(), 100);
+        again.fit(50).unwrap();
+        assert_eq!(again.bytes().len(), 100);
+        again.fit(300).unwrap();
+        assert_eq!(pool.allocated_bytes(), 300);
+        drop(keep);
+        assert_eq!(pool.take(&stop).err(), Some(Stopped));
+        drop(b);
+    }
+}

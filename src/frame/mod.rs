@@ -1,0 +1,140 @@
+//! Frames: pixel formats, plane geometry, colour facts, and the memory that holds the pixels.
+
+mod colour;
+mod layout;
+mod memory;
+mod pixel_format;
+
+pub use colour::{Colour, Range};
+pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
+pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Stopped};
+pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Which field of an interlaced frame comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FieldOrder {
+    /// Not interlaced.
+    #[default]
+    Progressive,
+    /// Interlaced, top field first.
+    TopFirst,
+    /// Interlaced, bottom field first.
+    BottomFirst,
+}
+
+/// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideData {
+    /// The kind's number in the library that made it.
+    pub kind: u32,
+    /// The block.
+    pub data: Arc<[u8]>,
+}
+
+/// What travels with a frame beside its pixels.
+#[derive(Debug, Clone, Default)]
+pub struct Metadata {
+    /// Presentation time in the stream's time base.
+    pub pts: Option<i64>,
+    /// How long the frame is shown, in the stream's time base.
+    pub duration: Option<i64>,
+    /// Colour facts.
+    pub colour: Colour,
+    /// Width over height of a pixel; (0, 1) if unknown.
+    pub sample_aspect: (i32, i32),
+    /// Field order.
+    pub field_order: FieldOrder,
+    /// The file that the frame came from, for image sequences.
+    pub file: Option<Arc<PathBuf>>,
+    /// An embedded ICC profile.
+    pub icc_profile: Option<Arc<[u8]>>,
+    /// Exif orientation, 1 to 8; 1 is upright.
+    pub orientation: Option<u8>,
+    /// Blocks that only source and sink understand (HDR metadata, captions).
+    pub side_data: Vec<SideData>,
+}
+
+/// One picture on its way through the pipeline.
+pub struct Frame {
+    /// Position in the run, counted from 0 without gaps.
+    pub sequence: u64,
+    /// What travels with the pixels.
+    pub metadata: Metadata,
+    /// When the source began to make this frame: the start of its end-to-end latency.
+    pub born: Instant,
+    layout: Layout,
+    buffer: Buffer,
+}
+
+impl Frame {
+    /// A frame in `buffer`, which is grown if it is too small. The pixels are whatever the buffer held.
+    pub fn new(layout: Layout, mut buffer: Buffer) -> Result<Frame, AllocationError> {
+        buffer.fit(layout.size())?;
+        Ok(Frame {
+            sequence: 0,
+            metadata: Metadata::default(),
+            born: Instant::now(),
+            layout,
+            buffer,
+        })
+    }
+
+    /// Where the planes lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The pixel format.
+    pub fn format(&self) -> PixelFormat {
+        self.layout.format()
+    }
+
+    /// The frame's memory, `layout().size()` bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer.bytes()[..self.layout.size()]
+    }
+
+    /// The frame's memory, to write into.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer.bytes_mut()[..self.layout.size()]
+    }
+
+    /// True if the pixels lie in page-locked memory.
+    pub fn is_pinned(&self) -> bool {
+        self.buffer.is_pinned()
+    }
+
+    /// Row `y` of plane `index`, without its padding.
+    pub fn row(&self, index: usize, y: usize) -> &[u8] {
+        let plane = self.layout.planes()[index];
+        let start = plane.offset + y * plane.stride;
+        &self.bytes()[start..start + self.layout.row_bytes(index)]
+    }
+
+    /// Row `y` of plane `index`, without its padding, to write into.
+    pub fn row_mut(&mut self, index: usize, y: usize) -> &mut [u8] {
+        let plane = self.layout.planes()[index];
+        let start = plane.offset + y * plane.stride;
+        let len = self.layout.row_bytes(index);
+        &mut self.bytes_mut()[start..start + len]
+    }
+
+    /// The sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane `index`.
+    pub fn sample(&self, index: usize, x: usize, y: usize, channel: usize) -> u16 {
+        let at = x * self.layout.planes()[index].channels + channel;
+        let row = self.row(index, y);
+        match self.format().bytes_per_sample() {
+            1 => u16::from(row[at]),
+            _ => u16::from_le_bytes([row[2 * at], row[2 * at + 1]]) >> self.format().shift(),
+        }
+    }
+
+    /// Takes the frame apart, so that its memory can be used again for another.
+    pub fn into_parts(self) -> (Metadata, Buffer) {
+        (self.metadata, self.buffer)
+    }
+}

@@ -1,0 +1,347 @@
+//! The pixel formats that are filtered natively, described by one static table.
+//!
+//! A format is known by FFmpeg's name for it. Samples of more than 8 bits are little-endian 16-bit words.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What one sample of a plane stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Luma, or the only component of a gray picture.
+    Luma,
+    /// Blue-difference chroma, centred at half range.
+    Cb,
+    /// Red-difference chroma, centred at half range.
+    Cr,
+    /// Red.
+    Red,
+    /// Green.
+    Green,
+    /// Blue.
+    Blue,
+    /// Straight (not premultiplied) opacity.
+    Alpha,
+}
+
+impl Channel {
+    /// True for the two colour-difference components.
+    pub fn is_chroma(self) -> bool {
+        matches!(self, Channel::Cb | Channel::Cr)
+    }
+}
+
+/// The family of components that a format stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColourModel {
+    /// One luma component, perhaps with alpha.
+    Gray,
+    /// Luma and two chroma components.
+    Yuv,
+    /// Red, green and blue.
+    Rgb,
+}
+
+/// One plane of a format: the components interleaved in it and how it is subsampled.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlaneFormat {
+    /// The interleaved components, in memory order: one for a planar plane, two to four otherwise.
+    pub channels: &'static [Channel],
+    /// log2 of the horizontal subsampling: 1 means that the plane is half as wide as the frame, rounded up.
+    pub log2_x: u8,
+    /// log2 of the vertical subsampling.
+    pub log2_y: u8,
+}
+
+#[derive(Debug)]
+struct Descriptor {
+    name: &'static str,
+    model: ColourModel,
+    depth: u8,
+    /// Unused low bits below each sample in its 16-bit word: 6 for p010, 0 for most.
+    shift: u8,
+    planes: &'static [PlaneFormat],
+}
+
+/// A pixel format that framepipe filters without converting it. Cheap to copy; equal when the names are equal.
+#[derive(Clone, Copy)]
+pub struct PixelFormat(&'static Descriptor);
+
+const fn plane(channels: &'static [Channel], log2_x: u8, log2_y: u8) -> PlaneFormat {
+    PlaneFormat {
+        channels,
+        log2_x,
+        log2_y,
+    }
+}
+
+const LUMA: PlaneFormat = plane(&[Channel::Luma], 0, 0);
+const ALPHA: PlaneFormat = plane(&[Channel::Alpha], 0, 0);
+const GRAY: &[PlaneFormat] = &[LUMA];
+const GRAY_ALPHA: &[PlaneFormat] = &[plane(&[Channel::Luma, Channel::Alpha], 0, 0)];
+const YUV410: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 2, 2), plane(&[Channel::Cr], 2, 2)];
+const YUV411: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 2, 0), plane(&[Channel::Cr], 2, 0)];
+const YUV420: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 1, 1), plane(&[Channel::Cr], 1, 1)];
+const YUV422: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 1, 0), plane(&[Channel::Cr], 1, 0)];
+const YUV440: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 0, 1), plane(&[Channel::Cr], 0, 1)];
+const YUV444: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb], 0, 0), plane(&[Channel::Cr], 0, 0)];
+const YUVA444: &[PlaneFormat] = &[
+    LUMA,
+    plane(&[Channel::Cb], 0, 0),
+    plane(&[Channel::Cr], 0, 0),
+    ALPHA,
+];
+const NV12: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb, Channel::Cr], 1, 1)];
+const NV21: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cr, Channel::Cb], 1, 1)];
+const NV16: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb, Channel::Cr], 1, 0)];
+const NV24: &[PlaneFormat] = &[LUMA, plane(&[Channel::Cb, Channel::Cr], 0, 0)];
+const GBR: &[PlaneFormat] = &[
+    plane(&[Channel::Green], 0, 0),
+    plane(&[Channel::Blue], 0, 0),
+    plane(&[Channel::Red], 0, 0),
+];
+const GBRA: &[PlaneFormat] = &[
+    plane(&[Channel::Green], 0, 0),
+    plane(&[Channel::Blue], 0, 0),
+    plane(&[Channel::Red], 0, 0),
+    ALPHA,
+];
+const RGB: &[PlaneFormat] = &[plane(&[Channel::Red, Channel::Green, Channel::Blue], 0, 0)];
+const BGR: &[PlaneFormat] = &[plane(&[Channel::Blue, Channel::Green, Channel::Red], 0, 0)];
+const RGBA: &[PlaneFormat] = &[plane(
+    &[Channel::Red, Channel::Green, Channel::Blue, Channel::Alpha],
+    0,
+    0,
+)];
+const BGRA: &[PlaneFormat] = &[plane(
+    &[Channel::Blue, Channel::Green, Channel::Red, Channel::Alpha],
+    0,
+    0,
+)];
+const ARGB: &[PlaneFormat] = &[plane(
+    &[Channel::Alpha, Channel::Red, Channel::Green, Channel::Blue],
+    0,
+    0,
+)];
+const ABGR: &[PlaneFormat] = &[plane(
+    &[Channel::Alpha, Channel::Blue, Channel::Green, Channel::Red],
+    0,
+    0,
+)];
+
+use ColourModel::{Gray, Rgb, Yuv};
+
+const fn format(
+    name: &'static str,
+    model: ColourModel,
+    depth: u8,
+    shift: u8,
+    planes: &'static [PlaneFormat],
+) -> Descriptor {
+    Descriptor {
+        name,
+        model,
+        depth,
+        shift,
+        planes,
+    }
+}
+
+#[rustfmt::skip]
+static FORMATS: &[Descriptor] = &[
+    format("gray", Gray, 8, 0, GRAY),
+    format("gray9le", Gray, 9, 0, GRAY),
+    format("gray10le", Gray, 10, 0, GRAY),
+    format("gray12le", Gray, 12, 0, GRAY),
+    format("gray14le", Gray, 14, 0, GRAY),
+    format("gray16le", Gray, 16, 0, GRAY),
+    format("ya8", Gray, 8, 0, GRAY_ALPHA),
+    format("ya16le", Gray, 16, 0, GRAY_ALPHA),
+    format("yuv410p", Yuv, 8, 0, YUV410),
+    format("yuv411p", Yuv, 8, 0, YUV411),
+    format("yuv420p", Yuv, 8, 0, YUV420),
+    format("yuv420p9le", Yuv, 9, 0, YUV420),
+    format("yuv420p10le", Yuv, 10, 0, YUV420),
+    format("yuv420p12le", Yuv, 12, 0, YUV420),
+    format("yuv420p14le", Yuv, 14, 0, YUV420),
+    format("yuv420p16le", Yuv, 16, 0, YUV420),
+    format("yuv422p", Yuv, 8, 0, YUV422),
+    format("yuv422p9le", Yuv, 9, 0, YUV422),
+    format("yuv422p10le", Yuv, 10, 0, YUV422),
+    format("yuv422p12le", Yuv, 12, 0, YUV422),
+    format("yuv422p14le", Yuv, 14, 0, YUV422),
+    format("yuv422p16le", Yuv, 16, 0, YUV422),
+    format("yuv440p", Yuv, 8, 0, YUV440),
+    format("yuv440p10le", Yuv, 10, 0, YUV440),
+    format("yuv440p12le", Yuv, 12, 0, YUV440),
+    format("yuv444p", Yuv, 8, 0, YUV444),
+    format("yuv444p9le", Yuv, 9, 0, YUV444),
+    format("yuv444p10le", Yuv, 10, 0, YUV444),
+    format("yuv444p12le", Yuv, 12, 0, YUV444),
+    format("yuv444p14le", Yuv, 14, 0, YUV444),
+    format("yuv444p16le", Yuv, 16, 0, YUV444),
+    format("yuva444p", Yuv, 8, 0, YUVA444),
+    format("yuva444p9le", Yuv, 9, 0, YUVA444),
+    format("yuva444p10le", Yuv, 10, 0, YUVA444),
+    format("yuva444p12le", Yuv, 12, 0, YUVA444),
+    format("yuva444p16le", Yuv, 16, 0, YUVA444),
+    format("nv12", Yuv, 8, 0, NV12),
+    format("nv21", Yuv, 8, 0, NV21),
+    format("nv16", Yuv, 8, 0, NV16),
+    format("nv24", Yuv, 8, 0, NV24),
+    format("nv20le", Yuv, 10, 0, NV16),
+    format("p010le", Yuv, 10, 6, NV12),
+    format("p016le", Yuv, 16, 0, NV12),
+    format("p210le", Yuv, 10, 6, NV16),
+    format("p216le", Yuv, 16, 0, NV16),
+    format("p410le", Yuv, 10, 6, NV24),
+    format("p416le", Yuv, 16, 0, NV24),
+    format("p012le", Yuv, 12, 4, NV12),
+    format("gbrp", Rgb, 8, 0, GBR),
+    format("gbrp9le", Rgb, 9, 0, GBR),
+    format("gbrp10le", Rgb, 10, 0, GBR),
+    format("gbrp12le", Rgb, 12, 0, GBR),
+    format("gbrp14le", Rgb, 14, 0, GBR),
+    format("gbrp16le", Rgb, 16, 0, GBR),
+    format("gbrap", Rgb, 8, 0, GBRA),
+    format("gbrap10le", Rgb, 10, 0, GBRA),
+    format("gbrap12le", Rgb, 12, 0, GBRA),
+    format("gbrap16le", Rgb, 16, 0, GBRA),
+    format("rgb24", Rgb, 8, 0, RGB),
+    format("bgr24", Rgb, 8, 0, BGR),
+    format("rgba", Rgb, 8, 0, RGBA),
+    format("bgra", Rgb, 8, 0, BGRA),
+    format("argb", Rgb, 8, 0, ARGB),
+    format("abgr", Rgb, 8, 0, ABGR),
+    format("rgb48le", Rgb, 16, 0, RGB),
+    format("bgr48le", Rgb, 16, 0, BGR),
+    format("rgba64le", Rgb, 16, 0, RGBA),
+    format("bgra64le", Rgb, 16, 0, BGRA),
+];
+
+impl PixelFormat {
+    /// Every native format, in the table's order.
+    pub fn all() -> impl Iterator<Item = PixelFormat> {
+        FORMATS.iter().map(PixelFormat)
+    }
+
+    /// The format of FFmpeg's name `name`; a name without its `le` ending is accepted too. `None` if it is not native.
+    pub fn from_name(name: &str) -> Option<PixelFormat> {
+        FORMATS
+            .iter()
+            .find(|f| f.name == name || (f.depth > 8 && f.name.strip_suffix("le") == Some(name)))
+            .map(PixelFormat)
+    }
+
+    /// FFmpeg's name.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The family of components.
+    pub fn model(self) -> ColourModel {
+        self.0.model
+    }
+
+    /// Significant bits of a sample, 8 to 16.
+    pub fn depth(self) -> u32 {
+        u32::from(self.0.depth)
+    }
+
+    /// Unused low bits below a sample in its word: a stored word is `sample << shift`.
+    pub fn shift(self) -> u32 {
+        u32::from(self.0.shift)
+    }
+
+    /// The largest sample value, `2^depth - 1`.
+    pub fn max_value(self) -> u32 {
+        (1 << self.depth()) - 1
+    }
+
+    /// Bytes that one sample takes: 1 up to 8 bits, else 2.
+    pub fn bytes_per_sample(self) -> usize {
+        if self.0.depth > 8 { 2 } else { 1 }
+    }
+
+    /// The planes in memory order, one to four.
+    pub fn planes(self) -> &'static [PlaneFormat] {
+        self.0.planes
+    }
+
+    /// True if some plane holds alpha.
+    pub fn has_alpha(self) -> bool {
+        self.0.planes.iter().any(|p| p.channels.contains(&Channel::Alpha))
+    }
+}
+
+impl PartialEq for PixelFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for PixelFormat {}
+
+impl std::hash::Hash for PixelFormat {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
+}
+
+impl fmt::Debug for PixelFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for PixelFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A pixel format's name that framepipe does not filter natively.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is not a pixel format that framepipe filters natively (such as gray, yuv420p, yuv422p10le, nv12, p010le, gbrp, rgb24, rgba)"
+)]
+pub struct UnknownPixelFormat(pub String);
+
+impl FromStr for PixelFormat {
+    type Err = UnknownPixelFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        PixelFormat::from_name(name).ok_or_else(|| UnknownPixelFormat(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found_again() {
+        for format in PixelFormat::all() {
+            assert_eq!(PixelFormat::from_name(format.name()), Some(format));
+            assert_eq!(
+                PixelFormat::all().filter(|f| f.name() == format.name()).count(),
+                1
+            );
+        }
+        assert_eq!(
+            PixelFormat::from_name("yuv420p10"),
+            PixelFormat::from_name("yuv420p10le")
+        );
+        assert_eq!(PixelFormat::from_name("pal8"), None);
+    }
+
+    #[test]
+    fn a_sample_and_its_padding_fit_its_word() {
+        for format in PixelFormat::all() {
+            assert!(
+                format.depth() + format.shift() <= 8 * format.bytes_per_sample() as u32,
+                "{format}"
+            );
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! framepipe: a staged pipeline that decodes frames, convolves them exactly on the CPU or on CUDA, encodes the result, and reports
+//! where the time went.
+//!
+//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`] beside.
+
+pub mod engine;
+pub mod filter;
+pub mod frame;
+pub mod pipeline;
+pub mod report;
+pub mod sink;
+pub mod source;

@@ -1,0 +1,1 @@
+//! Stages in threads.

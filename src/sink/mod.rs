@@ -1,0 +1,123 @@
+//! Where frames go: video files, image files, pipes, or nowhere.
+
+use crate::frame::{Frame, Layout};
+use crate::source::StreamInfo;
+use std::sync::Arc;
+
+/// What a sink did, told when it has finished.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// One line for the summary: what was written and how, with any conversion that was needed.
+    pub description: String,
+    /// Bytes written, if the sink counts them.
+    pub bytes: Option<u64>,
+    /// What could not be carried over, a sentence each.
+    pub warnings: Vec<String>,
+    /// True if whoever read a pipe went away before the end; not an error.
+    pub closed_early: bool,
+}
+
+/// Word from a sink after it took a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Send the next frame.
+    More,
+    /// The reader of a pipe has gone: stop the run without an error.
+    Closed,
+}
+
+/// Takes frames one after another.
+///
+/// Files are written under a temporary name beside the target; [`Sink::finish`] renames them, and dropping a sink that has not
+/// finished removes them.
+pub trait Sink: Send {
+    /// The byte alignment of rows that the sink reads best: 1 for raw output, that can then be written in one piece.
+    fn row_alignment(&self) -> usize {
+        64
+    }
+
+    /// Takes the next frame, in order.
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError>;
+
+    /// Writes what is still held back and puts the output in its place. Also called after an interruption.
+    fn finish(self: Box<Self>) -> Result<Written, SinkError>;
+}
+
+/// Takes frames in any order, from several threads at once.
+pub trait IndexedSink: Send + Sync {
+    /// Takes frame `frame.sequence`.
+    fn write(&self, frame: Frame) -> Result<(), SinkError>;
+
+    /// Called once, after the last frame.
+    fn finish(&self) -> Result<Written, SinkError>;
+}
+
+/// Either kind of sink.
+pub enum AnySink {
+    /// Written in order by one thread.
+    Stream(Box<dyn Sink>),
+    /// Written by several threads.
+    Indexed(Arc<dyn IndexedSink>),
+}
+
+impl AnySink {
+    /// The byte alignment of rows that the sink reads best.
+    pub fn row_alignment(&self) -> usize {
+        match self {
+            AnySink::Stream(sink) => sink.row_alignment(),
+            AnySink::Indexed(_) => 1,
+        }
+    }
+}
+
+/// Makes the sink once the source's facts are known.
+pub type OpenSink = Box<dyn FnOnce(&StreamInfo) -> Result<AnySink, SinkError> + Send>;
+
+/// Why frames could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// A file could not be made or written.
+    #[error("cannot write {path}: {cause}")]
+    Io {
+        /// The file, or "standard output".
+        path: String,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The output exists and replacing it was not asked for.
+    #[error("{path} exists; pass --overwrite to replace it")]
+    Exists {
+        /// The file.
+        path: String,
+    },
+    /// The frames cannot be written there: what, where, and what to do about it.
+    #[error("{path}: {problem}")]
+    Unsupported {
+        /// The file, or "standard output".
+        path: String,
+        /// A sentence.
+        problem: String,
+    },
+    /// A frame differs from the ones before it, and the output cannot hold both.
+    #[error(
+        "{path}: frame {sequence}{from} is {found}, but the output was begun with {expected}; frames of one output file must agree"
+    )]
+    Mismatch {
+        /// The output.
+        path: String,
+        /// The frame's number.
+        sequence: u64,
+        /// " (FILE)" if the frame came from a file, else nothing.
+        from: String,
+        /// Size and format of the frame.
+        found: String,
+        /// Size and format of the output.
+        expected: String,
+    },
+}
+
+/// Size and format, as [`SinkError::Mismatch`] tells them.
+pub fn geometry(layout: &Layout) -> String {
+    format!("{}x{} {}", layout.width(), layout.height(), layout.format())
+}

@@ -1,0 +1,175 @@
+//! Where frames come from: video files, image files, pipes, or a generator.
+
+use crate::frame::{
+    AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, SideData,
+    Stopped,
+};
+use crossbeam_channel::Receiver;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A fraction, such as a frame rate or a time base. The denominator is positive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rational {
+    /// Numerator.
+    pub num: i32,
+    /// Denominator.
+    pub den: i32,
+}
+
+impl Rational {
+    /// The fraction's value.
+    pub fn to_f64(self) -> f64 {
+        f64::from(self.num) / f64::from(self.den)
+    }
+}
+
+/// The file and stream that frames are decoded from, so that a sink can copy the streams beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The media file.
+    pub path: PathBuf,
+    /// Index of the stream that is filtered.
+    pub stream: usize,
+}
+
+/// What is known of a source before its first frame is read.
+#[derive(Debug, Clone)]
+pub struct StreamInfo {
+    /// The pixel format of the frames that the source gives.
+    pub format: PixelFormat,
+    /// Pixels across the first frame.
+    pub width: usize,
+    /// Rows of the first frame.
+    pub height: usize,
+    /// False if frames may differ in size and format (image files).
+    pub uniform: bool,
+    /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
+    pub frame_rate: Option<Rational>,
+    /// Seconds that one tick of a timestamp stands for.
+    pub time_base: Rational,
+    /// How many frames will come, if that is known; a hint for the progress bar.
+    pub frames: Option<u64>,
+    /// Colour facts of the stream; a frame's own facts have precedence.
+    pub colour: Colour,
+    /// Width over height of a pixel; (0, 1) if unknown.
+    pub sample_aspect: (i32, i32),
+    /// Field order.
+    pub field_order: FieldOrder,
+    /// Blocks that belong to the whole stream (display matrix, mastering display, content light level).
+    pub side_data: Vec<SideData>,
+    /// The media file, if there is one.
+    pub origin: Option<Origin>,
+    /// One line for the summary: what is read and how, with any conversion that was needed.
+    pub description: String,
+}
+
+/// What a source needs to make a frame: buffers, and word that the run has been stopped.
+#[derive(Clone)]
+pub struct Supply {
+    /// Where buffers come from.
+    pub pool: FramePool,
+    /// Closed when the run has failed or is to be abandoned; every wait must end then.
+    pub stop: Receiver<()>,
+}
+
+impl Supply {
+    /// Waits for a free buffer.
+    pub fn take(&self) -> Result<Buffer, Stopped> {
+        self.pool.take(&self.stop)
+    }
+
+    /// True once the run is to be abandoned.
+    pub fn is_stopped(&self) -> bool {
+        matches!(
+            self.stop.try_recv(),
+            Err(crossbeam_channel::TryRecvError::Disconnected)
+        )
+    }
+}
+
+/// Frames that come one after another.
+pub trait Source: Send {
+    /// What is known before the first frame.
+    fn info(&self) -> &StreamInfo;
+
+    /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
+
+    /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked for once, at the end.
+    fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Frames that can be read in any order, by several threads at once.
+pub trait IndexedSource: Send + Sync {
+    /// What is known before the first frame.
+    fn info(&self) -> &StreamInfo;
+
+    /// How many frames there are.
+    fn len(&self) -> u64;
+
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Frame `index`, in the given buffer.
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError>;
+}
+
+/// Either kind of source.
+pub enum AnySource {
+    /// Read in order by one thread.
+    Stream(Box<dyn Source>),
+    /// Read by several threads.
+    Indexed(Arc<dyn IndexedSource>),
+}
+
+impl AnySource {
+    /// What is known before the first frame.
+    pub fn info(&self) -> &StreamInfo {
+        match self {
+            AnySource::Stream(source) => source.info(),
+            AnySource::Indexed(source) => source.info(),
+        }
+    }
+}
+
+/// Why frames could not be read. The sentences name the place and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A file could not be opened or read.
+    #[error("cannot read {path}: {cause}")]
+    Io {
+        /// The file, or "standard input".
+        path: String,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The input is not what it should be: what, where, and what to do about it.
+    #[error("{path}: {problem}")]
+    Invalid {
+        /// The file, or "standard input".
+        path: String,
+        /// A sentence.
+        problem: String,
+    },
+    /// The frame's geometry is impossible.
+    #[error("{path}: {cause}")]
+    Layout {
+        /// The file, or "standard input".
+        path: String,
+        /// Which and why.
+        #[source]
+        cause: LayoutError,
+    },
+    /// No memory for a frame.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// The run ended while the source waited; never the first cause.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
