@@ -25,6 +25,9 @@ pub(super) fn mask(rows: &[Vec<Number>], divisor: Divisor) -> Result<Mask, MaskE
         });
     }
     let numbers: Vec<Number> = rows.iter().flatten().copied().collect();
+    if numbers.is_empty() {
+        return Err(MaskError::EvenSide { width, height });
+    }
     if let Some((numerators, divisor)) = integers(&numbers, divisor)? {
         return Mask::from_integers(width, height, numerators, divisor);
     }
@@ -54,7 +57,7 @@ fn integers(numbers: &[Number], divisor: Divisor) -> Result<Option<(Vec<i64>, i6
         Divisor::One => Ratio::new(1, 1),
         Divisor::Sum => {
             let sum = numerators.iter().try_fold(0_i128, |sum, &n| sum.checked_add(n));
-            if sum == Some(0) && !numbers.is_empty() {
+            if sum == Some(0) {
                 return Err(MaskError::ZeroSum);
             }
             sum.and_then(|sum| Ratio::new(sum, common))

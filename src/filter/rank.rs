@@ -313,7 +313,7 @@ mod tests {
         let f = factors(&shared).unwrap();
         assert_eq!(
             (f.row.as_slice(), f.column.as_slice()),
-            (&[-1.0, -2.0, 3.0][..], &[-3.0, -0.0, -2.0][..])
+            (&[1.0, 2.0, -3.0][..], &[3.0, 0.0, 2.0][..])
         );
     }
 
