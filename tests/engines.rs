@@ -20,7 +20,16 @@ const BORDERS: [Border; 6] = [
     Border::Wrap,
 ];
 
-const SIZES: [(usize, usize); 8] = [(1, 1), (1, 7), (9, 1), (2, 3), (5, 5), (17, 13), (67, 31), (31, 101)];
+const SIZES: [(usize, usize); 8] = [
+    (1, 1),
+    (1, 7),
+    (9, 1),
+    (2, 3),
+    (5, 5),
+    (17, 13),
+    (67, 31),
+    (31, 101),
+];
 
 fn filter(spec: &str) -> Filter {
     spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"))
@@ -30,7 +39,9 @@ fn run(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Frame {
     // Poisoned, so that a sample nobody writes shows.
     let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
     memory.bytes_mut().fill(0xA5);
-    engine.submit(copy(frame, 64), Buffer::unpooled(memory), alignment).unwrap();
+    engine
+        .submit(copy(frame, 64), Buffer::unpooled(memory), alignment)
+        .unwrap();
     engine.collect().unwrap().unwrap()
 }
 
@@ -39,7 +50,12 @@ fn reference(chain: &Chain, frame: &Frame) -> Frame {
 }
 
 fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {
-    Chain { filters: vec![filter(spec)], border, planes: Planes::All, algorithm }
+    Chain {
+        filters: vec![filter(spec)],
+        border,
+        planes: Planes::All,
+        algorithm,
+    }
 }
 
 /// A mask of each kind: odd in both directions, non-square, single row and column, negative, fractional, large.
@@ -93,12 +109,20 @@ fn every_border_and_size_agrees_too() {
     for border in BORDERS {
         for size in SIZES {
             for name in ["gray", "yuv420p10le", "rgba", "gray16le"] {
-                for spec in ["gaussian:sigma=1.7", "log:size=7:sigma=1", "mask:rows=1 2 3;0 0 1;-1 4 0;1 1 1;2 0 0"] {
+                for spec in [
+                    "gaussian:sigma=1.7",
+                    "log:size=7:sigma=1",
+                    "mask:rows=1 2 3;0 0 1;-1 4 0;1 1 1;2 0 0",
+                ] {
                     let chain = one(spec, border, Algorithm::Auto);
                     let frame = noise(format(name), size.0, size.1, &mut random);
                     let expected = reference(&chain, &frame);
                     let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 1);
-                    assert_eq!(first_difference(&expected, &got), None, "{name} {spec} {border} {size:?}");
+                    assert_eq!(
+                        first_difference(&expected, &got),
+                        None,
+                        "{name} {spec} {border} {size:?}"
+                    );
                 }
             }
         }
@@ -111,9 +135,17 @@ fn chains_and_choices_of_planes_agree_too() {
     for planes in ["all", "luma", "gray", "chroma", "y,v", "all+alpha", "r,b", "a"] {
         let planes: Planes = planes.parse().unwrap();
         for format in PixelFormat::all().filter(|&f| planes.check(f).is_ok()) {
-            let filters = vec![filter("gaussian:sigma=1.2"), filter("sharpen"), filter("sobel-x:bias=20")];
-            let chain =
-                Chain { filters, border: Border::Mirror, planes: planes.clone(), algorithm: Algorithm::Auto };
+            let filters = vec![
+                filter("gaussian:sigma=1.2"),
+                filter("sharpen"),
+                filter("sobel-x:bias=20"),
+            ];
+            let chain = Chain {
+                filters,
+                border: Border::Mirror,
+                planes: planes.clone(),
+                algorithm: Algorithm::Auto,
+            };
             let frame = noise(format, 37, 29, &mut random);
             let expected = reference(&chain, &frame);
             let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 64);
@@ -137,7 +169,16 @@ fn natural(format: PixelFormat, width: usize, height: usize) -> Frame {
 
 #[test]
 fn results_stay_within_one_level_of_the_real_numbers() {
-    for name in ["gray", "yuv420p", "yuv444p10le", "gbrp12le", "gray14le", "gray16le", "rgb24", "p010le"] {
+    for name in [
+        "gray",
+        "yuv420p",
+        "yuv444p10le",
+        "gbrp12le",
+        "gray14le",
+        "gray16le",
+        "rgb24",
+        "p010le",
+    ] {
         for (k, spec) in SPECS.iter().enumerate() {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
                 let filter = filter(spec);
@@ -146,13 +187,18 @@ fn results_stay_within_one_level_of_the_real_numbers() {
                 }
                 let border = BORDERS[k % 6];
                 let chain = one(spec, border, algorithm);
-                let frames =
-                    [natural(format(name), 64, 48), noise(format(name), 33, 21, &mut Random::new(k as u64))];
+                let frames = [
+                    natural(format(name), 64, 48),
+                    noise(format(name), 33, 21, &mut Random::new(k as u64)),
+                ];
                 for (frame, is_natural) in frames.iter().zip([true, false]) {
                     let (off, samples) = compare_with_real(frame, &filter, border, &reference(&chain, frame));
                     if is_natural && frame.format().depth() == 8 {
                         let share = off as f64 / samples as f64;
-                        assert!(share <= 0.005, "{name} {spec} {algorithm}: {share} of the pixels are off by one");
+                        assert!(
+                            share <= 0.005,
+                            "{name} {spec} {algorithm}: {share} of the pixels are off by one"
+                        );
                     }
                 }
             }
@@ -190,10 +236,18 @@ fn compare_with_real(frame: &Frame, filter: &Filter, border: Border, result: &Fr
 #[test]
 fn integer_masks_are_exact_in_both_algorithms() {
     let mut random = Random::new(5);
-    for spec in ["box:size=3", "mask:rows=1 2 1;2 4 2;1 2 1:divisor=16", "binomial:size=5", "sobel-x", "scharr-y", "laplacian8"] {
+    for spec in [
+        "box:size=3",
+        "mask:rows=1 2 1;2 4 2;1 2 1:divisor=16",
+        "binomial:size=5",
+        "sobel-x",
+        "scharr-y",
+        "laplacian8",
+    ] {
         for algorithm in [Algorithm::Direct, Algorithm::Separable] {
             let filter = filter(spec);
-            if spec == "box:size=3" || (algorithm == Algorithm::Separable && factors(&filter.mask).is_none()) {
+            if spec == "box:size=3" || (algorithm == Algorithm::Separable && factors(&filter.mask).is_none())
+            {
                 continue;
             }
             for name in ["gray", "gray10le", "gray16le"] {
@@ -215,9 +269,11 @@ fn the_identity_changes_nothing() {
             let mut frame = noise(format, 19, 11, &mut random);
             if format.has_alpha() {
                 // Colour under partial alpha is rounded when it is weighted; opaque pixels keep every bit.
-                frame = frame_of(format, 19, 11, 1, |p, x, y, c| match format.planes()[p].channels[c] {
-                    Channel::Alpha => format.max_value(),
-                    _ => u32::from(frame.sample(p, x, y, c)),
+                frame = frame_of(format, 19, 11, 1, |p, x, y, c| {
+                    match format.planes()[p].channels[c] {
+                        Channel::Alpha => format.max_value(),
+                        _ => u32::from(frame.sample(p, x, y, c)),
+                    }
                 });
             }
             let result = reference(&chain(mask.clone(), Border::Zero, algorithm), &frame);
@@ -230,10 +286,15 @@ fn the_identity_changes_nothing() {
 fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
     for format in PixelFormat::all() {
         for range in [Range::Limited, Range::Full] {
-            let colour = Colour { range, ..Colour::default() };
-            let mut frame = frame_of(format, 13, 9, 1, |p, _, _, c| match format.planes()[p].channels[c] {
-                Channel::Alpha => format.max_value(),
-                _ => 3 * format.max_value() / 5,
+            let colour = Colour {
+                range,
+                ..Colour::default()
+            };
+            let mut frame = frame_of(format, 13, 9, 1, |p, _, _, c| {
+                match format.planes()[p].channels[c] {
+                    Channel::Alpha => format.max_value(),
+                    _ => 3 * format.max_value() / 5,
+                }
             });
             frame.metadata.colour = colour;
             for (spec, blurs) in [
@@ -249,11 +310,17 @@ fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
                     let result = reference(&one(spec, Border::Replicate, algorithm), &frame);
                     let expected = frame_of(format, 13, 9, 1, |p, x, y, c| {
                         match format.planes()[p].channels[c] {
-                            channel if channel != Channel::Alpha && !blurs => colour.zero_level(format, channel),
+                            channel if channel != Channel::Alpha && !blurs => {
+                                colour.zero_level(format, channel)
+                            }
                             _ => u32::from(frame.sample(p, x, y, c)),
                         }
                     });
-                    assert_eq!(first_difference(&expected, &result), None, "{format} {spec} {range:?} {algorithm}");
+                    assert_eq!(
+                        first_difference(&expected, &result),
+                        None,
+                        "{format} {spec} {range:?} {algorithm}"
+                    );
                 }
             }
         }
@@ -265,7 +332,9 @@ fn shifting_the_picture_shifts_the_result() {
     let mut random = Random::new(8);
     let big = noise(format("gray"), 60, 50, &mut random);
     let window = |dx: usize, dy: usize| {
-        frame_of(format("gray"), 40, 30, 1, |_, x, y, _| u32::from(big.sample(0, x + dx, y + dy, 0)))
+        frame_of(format("gray"), 40, 30, 1, |_, x, y, _| {
+            u32::from(big.sample(0, x + dx, y + dy, 0))
+        })
     };
     let chain = one("gaussian:sigma=1.5", Border::Replicate, Algorithm::Auto);
     let (a, b) = (reference(&chain, &window(3, 5)), reference(&chain, &window(4, 7)));
@@ -279,7 +348,13 @@ fn shifting_the_picture_shifts_the_result() {
 #[test]
 fn correlation_is_not_flipped() {
     // One bright pixel; a mask whose only weight is left of the centre looks to the left, so the spot moves right.
-    let frame = frame_of(format("gray"), 5, 3, 1, |_, x, y, _| if (x, y) == (2, 1) { 200 } else { 0 });
+    let frame = frame_of(
+        format("gray"),
+        5,
+        3,
+        1,
+        |_, x, y, _| if (x, y) == (2, 1) { 200 } else { 0 },
+    );
     let mask = Mask::from_integers(3, 1, vec![1, 0, 0], 1).unwrap();
     let result = reference(&chain(mask, Border::Zero, Algorithm::Direct), &frame);
     assert_eq!(result.sample(0, 3, 1, 0), 200);
@@ -303,7 +378,11 @@ fn a_case_worked_by_hand() {
 fn transparent_pixels_lend_no_colour() {
     // Opaque red beside fully transparent green: a blur must not mix green into the red, nor darken it.
     let frame = frame_of(format("rgba"), 8, 4, 1, |_, x, _, c| {
-        if x < 4 { [200, 0, 0, 255][c] } else { [0, 255, 0, 0][c] }
+        if x < 4 {
+            [200, 0, 0, 255][c]
+        } else {
+            [0, 255, 0, 0][c]
+        }
     });
     for planes in [Planes::All, Planes::AllWithAlpha] {
         let chain = Chain {
@@ -313,7 +392,10 @@ fn transparent_pixels_lend_no_colour() {
             algorithm: Algorithm::Auto,
         };
         let result = reference(&chain, &frame);
-        assert_eq!((0..3).map(|c| result.sample(0, 3, 1, c)).collect::<Vec<_>>(), [200, 0, 0]);
+        assert_eq!(
+            (0..3).map(|c| result.sample(0, 3, 1, c)).collect::<Vec<_>>(),
+            [200, 0, 0]
+        );
         let alpha = if planes == Planes::All { 255 } else { 170 };
         assert_eq!(result.sample(0, 3, 1, 3), alpha);
     }
@@ -322,7 +404,10 @@ fn transparent_pixels_lend_no_colour() {
 #[test]
 fn edges_of_yuv_are_gray_on_black_like_those_of_rgb() {
     let frame = natural(format("yuv444p"), 40, 30);
-    let chain = Chain { planes: Planes::Gray, ..one("laplacian8", Border::Replicate, Algorithm::Auto) };
+    let chain = Chain {
+        planes: Planes::Gray,
+        ..one("laplacian8", Border::Replicate, Algorithm::Auto)
+    };
     let result = reference(&chain, &frame);
     for y in 0..30 {
         for x in 0..40 {

@@ -3,8 +3,8 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
-use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 use framepipe::frame::Allocator;
+use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 
 /// A small, seeded generator (xorshift64*), so that a failure can be repeated.
 pub struct Random(u64);
@@ -71,17 +71,21 @@ pub fn frame_of(
 pub fn noise(format: PixelFormat, width: usize, height: usize, random: &mut Random) -> Frame {
     let max = format.max_value();
     let alignment = [1, 2, 64][random.below(3) as usize];
-    frame_of(format, width, height, alignment, |_, _, _, _| match random.below(8) {
-        0 => 0,
-        1 => max,
-        _ => random.below(u64::from(max) + 1) as u32,
+    frame_of(format, width, height, alignment, |_, _, _, _| {
+        match random.below(8) {
+            0 => 0,
+            1 => max,
+            _ => random.below(u64::from(max) + 1) as u32,
+        }
     })
 }
 
 /// A copy with another memory of another stride.
 pub fn copy(frame: &Frame, alignment: usize) -> Frame {
     let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
-    let mut copy = frame_of(format, width, height, alignment, |p, x, y, c| u32::from(frame.sample(p, x, y, c)));
+    let mut copy = frame_of(format, width, height, alignment, |p, x, y, c| {
+        u32::from(frame.sample(p, x, y, c))
+    });
     copy.metadata = frame.metadata.clone();
     copy.sequence = frame.sequence;
     copy
@@ -105,8 +109,17 @@ pub fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
 }
 
 pub fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
-    let filter = Filter { label: "test".into(), mask, bias: 0.0 };
-    Chain { filters: vec![filter], border, planes: Planes::All, algorithm }
+    let filter = Filter {
+        label: "test".into(),
+        mask,
+        bias: 0.0,
+    };
+    Chain {
+        filters: vec![filter],
+        border,
+        planes: Planes::All,
+        algorithm,
+    }
 }
 
 /// The real-number result of one filter for one sample, before rounding: correlation of the signal above the zero level.
@@ -123,7 +136,9 @@ pub fn real(
     let level = f64::from(colour.zero_level(frame.format(), channel));
     let eight = f64::from(1 << (frame.format().depth() - 8));
     let outside = match border {
-        Border::Constant(v) if !channel.is_chroma() && channel != Channel::Alpha => (v * eight).round() - level,
+        Border::Constant(v) if !channel.is_chroma() && channel != Channel::Alpha => {
+            (v * eight).round() - level
+        }
         Border::Constant(_) if channel == Channel::Alpha => f64::from(frame.format().max_value()),
         _ => 0.0,
     };
@@ -142,6 +157,10 @@ pub fn real(
             sum += filter.mask.at(i, j) * signal;
         }
     }
-    let bias = if channel.is_chroma() || channel == Channel::Alpha { 0.0 } else { filter.bias * eight };
+    let bias = if channel.is_chroma() || channel == Channel::Alpha {
+        0.0
+    } else {
+        filter.bias * eight
+    };
     sum + level + bias
 }

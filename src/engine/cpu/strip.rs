@@ -10,7 +10,9 @@ pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: 
     let format = layout.format();
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
-        each_row(layout, strip, |at, row| row.copy_from_slice(input.row(at.plane, at.row)));
+        each_row(layout, strip, |at, row| {
+            row.copy_from_slice(input.row(at.plane, at.row))
+        });
         return;
     }
     let plane = strip.plane;
