@@ -165,13 +165,15 @@ fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec
     let mut order: Vec<&Vec<usize>> = orbits.groups.iter().filter(|g| weights[g[0]] != 0.0).collect();
     order.sort_by(|a, b| lack(b[0]).total_cmp(&lack(a[0])));
     for group in order {
-        if group.len() as i64 <= left.abs() {
+        // A group is stepped if that brings the sum closer, even if it then goes a little too far: the centre has to take less.
+        let size = group.len() as i64;
+        if (left.abs() - size).abs() < left.abs() {
             for &i in group {
                 q[i] += step;
             }
-            left -= step * group.len() as i64;
+            left -= step * size;
         }
-        if left == 0 {
+        if left * step <= 0 {
             break;
         }
     }
