@@ -493,9 +493,8 @@ fn pixel_in_polygon(polygon: &[(f64, f64)], x: f64, y: f64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{
-        Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, magnitude_limit, quantise, rank,
-    };
+    use crate::filter::quantise::magnitude_limit;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, quantise, rank};
     use crate::frame::{Colour, PixelFormat};
 
     fn mask(spec: &str) -> Mask {
