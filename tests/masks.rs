@@ -51,7 +51,7 @@ fn sample_files_hold_the_named_masks() {
 #[test]
 fn sample_bells_are_near_the_named_ones() {
     for size in [3, 5, 7, 9, 11, 13, 15] {
-        for (name, tolerance) in [("gaussian", 2e-4), ("log", 1e-6)] {
+        for (name, tolerance) in [("gaussian", 2e-4), ("log", 3e-6)] {
             let (found, expected) = (
                 sample(&format!("{name}-{size}")).mask,
                 named(&format!("{name}:size={size}")),
