@@ -1,0 +1,455 @@
+//! The inner loops for AVX2. Everything is a sum of products of 16-bit *pairs*: a 32-bit element of a line holds two samples, and one
+//! instruction multiplies eight such elements by two weights each and adds the two products.
+//!
+//! Samples that are too wide for exact 32-bit sums come as several *pieces* of `bits` bits each, lowest first, all but the highest without
+//! sign; each piece is summed by itself and the sums are joined by carrying upwards.
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::*;
+
+/// The proof that this machine has AVX2.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// The proof, if there is one.
+    pub(super) fn detect() -> Option<Avx2> {
+        std::arch::is_x86_feature_detected!("avx2").then_some(Avx2(()))
+    }
+}
+
+/// Samples that one step of the widest loop makes; lines are filled up to a multiple of it.
+pub(super) const TILE: usize = 32;
+
+/// One multiply-add of the sums of two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tap {
+    /// The element of the lines that the row's first sample needs.
+    pub(super) at: usize,
+    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
+    pub(super) mirror: usize,
+    /// The two weights, low half first, of the upper and of the lower output row.
+    pub(super) weights: [i32; 2],
+}
+
+/// How the mirrored half of a mask is folded onto the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Equal weights: samples are added.
+    Add,
+    /// Opposite weights: samples are subtracted.
+    Subtract,
+}
+
+/// The multiply-adds that make two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taps<'a> {
+    /// Those of one element.
+    pub(super) single: &'a [Tap],
+    /// Those of an element and its mirror image.
+    pub(super) folded: &'a [Tap],
+    /// What is done with the mirror image.
+    pub(super) fold: Fold,
+}
+
+/// Lines of pairs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines<'a> {
+    /// The elements that taps point into.
+    pub(super) elements: &'a [u32],
+    /// How many pieces a sample has, 1 to 3.
+    pub(super) pieces: usize,
+    /// Elements from a piece to the next one.
+    pub(super) piece_stride: usize,
+}
+
+/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// What the sums of each piece begin with: the channels' values repeated, `TILE + channels` long.
+    pub(super) start: [Vec<i32>; 3],
+    /// What is added after the shift, likewise; empty if that is 0 for all channels.
+    pub(super) high: Vec<i32>,
+    /// Samples that a pixel interleaves.
+    pub(super) channels: usize,
+    /// Bits of a piece.
+    pub(super) bits: u32,
+    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    pub(super) whole: bool,
+    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
+    pub(super) shift: u32,
+    /// The largest sample.
+    pub(super) max: u16,
+    /// Padding bits below a stored sample.
+    pub(super) left: u32,
+}
+
+/// What the row pass of a separable kernel does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RowPass {
+    /// First element of each pair of taps, and its two weights.
+    pub(super) taps: Vec<(usize, i32)>,
+    /// What the sums begin with.
+    pub(super) start: i32,
+    /// How far they are shifted down.
+    pub(super) shift: u32,
+    /// Bits of a piece of the intermediate.
+    pub(super) bits: u32,
+}
+
+impl Avx2 {
+    /// `out[x] = (a[x], b[x])`. All three are of one length, a multiple of 16.
+    pub(super) fn interleave_bytes(self, a: &[u8], b: &[u8], out: &mut [u32]) {
+        assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(16));
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { interleave_bytes(a, b, out) }
+    }
+
+    /// `out[x] = (a[x] ^ flip, b[x] ^ flip)`, where a flip of 0x8000 takes 32768 from 16-bit samples. Lengths as above.
+    pub(super) fn interleave_words(self, a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
+        assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(16));
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { interleave_words(a, b, flip, out) }
+    }
+
+    /// The low and the high bytes of `(a[x], b[x])`, as two pieces. Lengths as above.
+    pub(super) fn interleave_halves(self, a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
+        assert!(a.len() == low.len() && b.len() == low.len() && high.len() == low.len());
+        assert!(low.len().is_multiple_of(16));
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { interleave_halves(a, b, low, high) }
+    }
+
+    /// Makes two output rows of `samples` samples of `BYTES` bytes. `samples` is at least [`TILE`].
+    pub(super) fn convolve<const BYTES: usize>(
+        self,
+        lines: Lines<'_>,
+        taps: Taps<'_>,
+        finish: &Finish,
+        samples: usize,
+        out: [&mut [u8]; 2],
+    ) {
+        let last = (lines.pieces - 1) * lines.piece_stride + samples;
+        let reach = |t: &Tap| t.at.max(t.mirror) + last;
+        let all = taps.single.iter().chain(taps.folded);
+        assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
+        assert!(samples >= TILE && out.iter().all(|row| row.len() >= samples * BYTES));
+        let pattern = TILE + finish.channels;
+        assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
+        assert!(finish.high.is_empty() || finish.high.len() >= pattern);
+        let [upper, lower] = out;
+        let out = [upper.as_mut_ptr(), lower.as_mut_ptr()];
+        // SAFETY: `self` proves AVX2; the assertions above bound every read (a tap's element plus `samples`, in each piece) and every write.
+        unsafe {
+            match lines.pieces {
+                1 => convolve::<BYTES, 1, 4>(lines, taps, finish, samples, out),
+                2 => convolve::<BYTES, 2, 2>(lines, taps, finish, samples, out),
+                _ => convolve::<BYTES, 3, 2>(lines, taps, finish, samples, out),
+            }
+        }
+    }
+
+    /// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
+    /// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+    pub(super) fn row_pass(self, rows: [Lines<'_>; 2], pass: &RowPass, out: &mut [u32], out_pieces: usize) {
+        let samples = out.len() / out_pieces;
+        let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+        for row in &rows {
+            assert!(row.pieces == rows[0].pieces && row.piece_stride == rows[0].piece_stride);
+            assert!((row.pieces - 1) * row.piece_stride + reach <= row.elements.len());
+        }
+        assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+        let out = out.as_mut_ptr();
+        // SAFETY: `self` proves AVX2; the assertions above bound every read and every write.
+        unsafe {
+            match (rows[0].pieces, out_pieces) {
+                (1, 1) => row_pass::<1, 1, 4>(rows, pass, out, samples),
+                (1, 2) => row_pass::<1, 2, 4>(rows, pass, out, samples),
+                (1, _) => row_pass::<1, 3, 4>(rows, pass, out, samples),
+                (_, 1) => row_pass::<2, 1, 2>(rows, pass, out, samples),
+                (_, 2) => row_pass::<2, 2, 2>(rows, pass, out, samples),
+                _ => row_pass::<2, 3, 2>(rows, pass, out, samples),
+            }
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn interleave_bytes(a: &[u8], b: &[u8], out: &mut [u32]) {
+    let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+    for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut::<16>().0) {
+        // SAFETY: each pointer comes from an array of exactly the bytes that are read or written.
+        unsafe {
+            let (a, b) = (
+                _mm_loadu_si128(a.as_ptr().cast()),
+                _mm_loadu_si128(b.as_ptr().cast()),
+            );
+            let out: *mut __m256i = out.as_mut_ptr().cast();
+            _mm256_storeu_si256(out, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+            _mm256_storeu_si256(out.add(1), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
+        }
+    }
+}
+
+/// Sixteen pairs of words, in order.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn pairs(a: &[u16; 16], b: &[u16; 16]) -> [__m256i; 2] {
+    // SAFETY: both arrays are 32 bytes long.
+    let (a, b) = unsafe {
+        (
+            _mm256_loadu_si256(a.as_ptr().cast()),
+            _mm256_loadu_si256(b.as_ptr().cast()),
+        )
+    };
+    let (low, high) = (_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
+    [
+        _mm256_permute2x128_si256::<0x20>(low, high),
+        _mm256_permute2x128_si256::<0x31>(low, high),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(out: &mut [u32; 16], values: [__m256i; 2]) {
+    let out: *mut __m256i = out.as_mut_ptr().cast();
+    // SAFETY: the array is 64 bytes long.
+    unsafe {
+        _mm256_storeu_si256(out, values[0]);
+        _mm256_storeu_si256(out.add(1), values[1]);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn interleave_words(a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
+    let flip = _mm256_set1_epi16(flip as i16);
+    let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+    for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut::<16>().0) {
+        let [first, second] = pairs(a, b);
+        store(
+            out,
+            [_mm256_xor_si256(first, flip), _mm256_xor_si256(second, flip)],
+        );
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn interleave_halves(a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
+    let bytes = _mm256_set1_epi16(255);
+    let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
+    let outs = low
+        .as_chunks_mut::<16>()
+        .0
+        .iter_mut()
+        .zip(high.as_chunks_mut::<16>().0);
+    for ((a, b), (low, high)) in a.iter().zip(b).zip(outs) {
+        let [first, second] = pairs(a, b);
+        store(
+            low,
+            [_mm256_and_si256(first, bytes), _mm256_and_si256(second, bytes)],
+        );
+        store(
+            high,
+            [_mm256_srli_epi16::<8>(first), _mm256_srli_epi16::<8>(second)],
+        );
+    }
+}
+
+/// The sums of `V` vectors of samples of two rows, in `P` pieces.
+type Sums<const P: usize, const V: usize> = [[[__m256i; V]; 2]; P];
+
+/// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn add_taps<const P: usize, const V: usize, const FOLD: u8>(
+    mut sums: Sums<P, V>,
+    base: *const u32,
+    piece_stride: usize,
+    taps: &[Tap],
+) -> Sums<P, V> {
+    for tap in taps {
+        let weights = [
+            _mm256_set1_epi32(tap.weights[0]),
+            _mm256_set1_epi32(tap.weights[1]),
+        ];
+        for p in 0..P {
+            for v in 0..V {
+                let step = p * piece_stride + 8 * v;
+                // SAFETY: the caller of `convolve` has bounded every tap's reach.
+                let pairs = unsafe {
+                    let pairs = _mm256_loadu_si256(base.add(tap.at + step).cast());
+                    match FOLD {
+                        0 => pairs,
+                        1 => _mm256_add_epi16(pairs, _mm256_loadu_si256(base.add(tap.mirror + step).cast())),
+                        _ => _mm256_sub_epi16(pairs, _mm256_loadu_si256(base.add(tap.mirror + step).cast())),
+                    }
+                };
+                for (row, &w) in weights.iter().enumerate() {
+                    sums[p][row][v] = _mm256_add_epi32(sums[p][row][v], _mm256_madd_epi16(pairs, w));
+                }
+            }
+        }
+    }
+    sums
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
+    lines: Lines<'_>,
+    taps: Taps<'_>,
+    finish: &Finish,
+    samples: usize,
+    out: [*mut u8; 2],
+) {
+    let zero = _mm256_setzero_si256();
+    let mut next = 0;
+    while next < samples {
+        // The last step goes back so far that it ends with the row.
+        let x = next.min(samples - 8 * V);
+        next = x + 8 * V;
+        let phase = if finish.channels == 1 {
+            0
+        } else {
+            x as u32 as usize % finish.channels
+        };
+        let mut sums: Sums<P, V> = [[[zero; V]; 2]; P];
+        for p in 0..P {
+            for v in 0..V {
+                // SAFETY: the pattern is TILE + channels long.
+                let start = unsafe { _mm256_loadu_si256(finish.start[p].as_ptr().add(phase + 8 * v).cast()) };
+                sums[p][0][v] = start;
+                sums[p][1][v] = start;
+            }
+        }
+        // SAFETY: x + 8 V is at most `samples`, up to which the caller has bounded the taps.
+        unsafe {
+            let base = lines.elements.as_ptr().add(x);
+            sums = match taps.fold {
+                _ if taps.folded.is_empty() => sums,
+                Fold::Add => add_taps::<P, V, 1>(sums, base, lines.piece_stride, taps.folded),
+                Fold::Subtract => add_taps::<P, V, 2>(sums, base, lines.piece_stride, taps.folded),
+            };
+            sums = add_taps::<P, V, 0>(sums, base, lines.piece_stride, taps.single);
+        }
+        for row in 0..2 {
+            let mut values = [zero; V];
+            for v in 0..V {
+                let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][v]);
+                values[v] = joined(pieces, finish.bits, finish.whole, finish.shift);
+                if !finish.high.is_empty() {
+                    // SAFETY: as for `start`.
+                    let high = unsafe { _mm256_loadu_si256(finish.high.as_ptr().add(phase + 8 * v).cast()) };
+                    values[v] = _mm256_add_epi32(values[v], high);
+                }
+            }
+            // SAFETY: the caller has made sure that the row holds `samples` samples.
+            unsafe { put::<BYTES, V>(values, finish, out[row].add(x * BYTES)) };
+        }
+    }
+}
+
+/// The sum of all pieces, shifted down.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn joined<const P: usize>(pieces: [__m256i; P], bits: u32, whole: bool, shift: u32) -> __m256i {
+    let count = _mm_cvtsi32_si128(bits as i32);
+    let mut sum = pieces[0];
+    if P > 1 && whole {
+        for (p, &piece) in pieces.iter().enumerate().skip(1) {
+            let up = _mm_cvtsi32_si128((bits * p as u32) as i32);
+            sum = _mm256_add_epi32(sum, _mm256_sll_epi32(piece, up));
+        }
+    } else {
+        for &piece in pieces.iter().skip(1) {
+            sum = _mm256_add_epi32(piece, _mm256_sra_epi32(sum, count));
+        }
+    }
+    _mm256_sra_epi32(sum, _mm_cvtsi32_si128(shift as i32))
+}
+
+/// Clamps and stores 8 V samples.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn put<const BYTES: usize, const V: usize>(values: [__m256i; V], finish: &Finish, out: *mut u8) {
+    if BYTES == 1 {
+        let halves = _mm256_packs_epi32(values[0], values[1]);
+        if V == 4 {
+            let bytes = _mm256_packus_epi16(halves, _mm256_packs_epi32(values[2], values[3]));
+            let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+            // SAFETY: the caller gives room for 32 bytes.
+            unsafe { _mm256_storeu_si256(out.cast(), _mm256_permutevar8x32_epi32(bytes, order)) };
+        } else {
+            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(halves);
+            let bytes = _mm_packus_epi16(
+                _mm256_castsi256_si128(ordered),
+                _mm256_extracti128_si256::<1>(ordered),
+            );
+            // SAFETY: the caller gives room for 16 bytes.
+            unsafe { _mm_storeu_si128(out.cast(), bytes) };
+        }
+        return;
+    }
+    let max = _mm256_set1_epi16(finish.max as i16);
+    let left = _mm_cvtsi32_si128(finish.left as i32);
+    for v in (0..V).step_by(2) {
+        let words = _mm256_min_epu16(_mm256_packus_epi32(values[v], values[v + 1]), max);
+        let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_sll_epi16(words, left));
+        // SAFETY: the caller gives room for 8 V samples of two bytes.
+        unsafe { _mm256_storeu_si256(out.add(16 * v).cast(), words) };
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn row_pass<const P: usize, const T: usize, const V: usize>(
+    rows: [Lines<'_>; 2],
+    pass: &RowPass,
+    out: *mut u32,
+    samples: usize,
+) {
+    let start = _mm256_set1_epi32(pass.start);
+    let stride = rows[0].piece_stride;
+    let bases = [rows[0].elements.as_ptr(), rows[1].elements.as_ptr()];
+    for x in (0..samples).step_by(8 * V) {
+        let mut sums: Sums<P, V> = [[[_mm256_setzero_si256(); V]; 2]; P];
+        sums[0] = [[start; V]; 2];
+        for &(at, weights) in &pass.taps {
+            let w = _mm256_set1_epi32(weights);
+            for p in 0..P {
+                for row in 0..2 {
+                    for v in 0..V {
+                        // SAFETY: the caller has bounded every tap's reach.
+                        let pairs =
+                            unsafe { _mm256_loadu_si256(bases[row].add(x + at + p * stride + 8 * v).cast()) };
+                        sums[p][row][v] = _mm256_add_epi32(sums[p][row][v], _mm256_madd_epi16(pairs, w));
+                    }
+                }
+            }
+        }
+        for v in 0..V {
+            let mut t = [_mm256_setzero_si256(); 2];
+            for row in 0..2 {
+                t[row] = if P == 1 {
+                    _mm256_sra_epi32(sums[0][row][v], _mm_cvtsi32_si128(pass.shift as i32))
+                } else {
+                    // Pieces of 8 bits. An intermediate has 24 bits, so with a shift below 8 the whole sum fits 32.
+                    let whole = pass.shift < 8;
+                    let shift = if whole { pass.shift } else { pass.shift - 8 };
+                    let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][v]);
+                    joined(pieces, 8, whole, shift)
+                };
+            }
+            let mask = _mm256_set1_epi32((1 << pass.bits) - 1);
+            let count = _mm_cvtsi32_si128(pass.bits as i32);
+            for k in 0..T {
+                let mut piece = t;
+                if k + 1 < T {
+                    piece = [_mm256_and_si256(t[0], mask), _mm256_and_si256(t[1], mask)];
+                    t = [_mm256_sra_epi32(t[0], count), _mm256_sra_epi32(t[1], count)];
+                }
+                let pair = _mm256_blend_epi16::<0xAA>(piece[0], _mm256_slli_epi32::<16>(piece[1]));
+                // SAFETY: x + 8 V is at most `samples`, a piece's length.
+                unsafe { _mm256_storeu_si256(out.add(k * samples + x + 8 * v).cast(), pair) };
+            }
+        }
+    }
+}
