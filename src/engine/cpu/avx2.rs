@@ -21,25 +21,13 @@ impl Avx2 {
 /// Samples that one step of the widest loop makes; lines are filled up to a multiple of it.
 pub(super) const TILE: usize = 32;
 
-/// How many elements of memory a line of `len` elements takes. It is kept twice, the second copy half a cache line further on than the first, and each
-/// load comes from the copy in which it does not cross a cache line: on the machines with AVX2 a load that crosses takes three times as long.
-pub(super) const fn doubled(len: usize) -> usize {
-    2 * len + 16
-}
-
-/// Where a tap finds element `at` of a doubled line of `len` elements that starts on a cache line: for even and for odd vectors of a step.
-pub(super) fn choose(at: usize, len: usize) -> [usize; 2] {
-    let copy = |at: usize, crosses: bool| if crosses { at + len + 8 } else { at };
-    [copy(at, at % 16 > 8), copy(at, (at + 8) % 16 > 8)]
-}
-
 /// One multiply-add of the sums of two output rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tap {
-    /// The element of the lines that the row's first sample needs, for even and odd vectors of eight samples.
-    pub(super) at: [usize; 2],
+    /// The element of the lines that the row's first sample needs.
+    pub(super) at: usize,
     /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
-    pub(super) mirror: [usize; 2],
+    pub(super) mirror: usize,
     /// The two weights, low half first, of the upper and of the lower output row.
     pub(super) weights: [i32; 2],
 }
@@ -100,7 +88,7 @@ pub(super) struct Finish {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RowPass {
     /// First element of each pair of taps, and its two weights.
-    pub(super) taps: Vec<([usize; 2], i32)>,
+    pub(super) taps: Vec<(usize, i32)>,
     /// What the sums begin with.
     pub(super) start: i32,
     /// How far they are shifted down.
@@ -110,24 +98,24 @@ pub(super) struct RowPass {
 }
 
 impl Avx2 {
-    /// `out[x] = (a[x], b[x])`, doubled. `a` and `b` are of one length, a multiple of 16.
+    /// `out[x] = (a[x], b[x])`. All three are of one length, a multiple of 16.
     pub(super) fn interleave_bytes(self, a: &[u8], b: &[u8], out: &mut [u32]) {
-        assert!(b.len() == a.len() && a.len().is_multiple_of(16));
+        assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(16));
         // SAFETY: `self` proves that the machine has AVX2.
-        unsafe { interleave_bytes(a, b, copies(out, a.len())) }
+        unsafe { interleave_bytes(a, b, out) }
     }
 
-    /// `out[x] = (a[x] ^ flip, b[x] ^ flip)`, doubled, where a flip of 0x8000 takes 32768 from 16-bit samples. Lengths as above.
+    /// `out[x] = (a[x] ^ flip, b[x] ^ flip)`, where a flip of 0x8000 takes 32768 from 16-bit samples. Lengths as above.
     pub(super) fn interleave_words(self, a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
-        assert!(b.len() == a.len() && a.len().is_multiple_of(16));
+        assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(16));
         // SAFETY: `self` proves that the machine has AVX2.
-        unsafe { interleave_words(a, b, flip, copies(out, a.len())) }
+        unsafe { interleave_words(a, b, flip, out) }
     }
 
-    /// The low and the high bytes of `(a[x], b[x])`, as two pieces, each doubled. Lengths as above.
+    /// The low and the high bytes of `(a[x], b[x])`, as two pieces. Lengths as above.
     pub(super) fn interleave_halves(self, a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
-        assert!(b.len() == a.len() && a.len().is_multiple_of(16));
-        let (low, high) = (copies(low, a.len()), copies(high, a.len()));
+        assert!(a.len() == low.len() && b.len() == low.len() && high.len() == low.len());
+        assert!(low.len().is_multiple_of(16));
         // SAFETY: `self` proves that the machine has AVX2.
         unsafe { interleave_halves(a, b, low, high) }
     }
@@ -142,7 +130,7 @@ impl Avx2 {
         out: [&mut [u8]; 2],
     ) {
         let last = (lines.pieces - 1) * lines.piece_stride + samples;
-        let reach = |t: &Tap| t.at.into_iter().chain(t.mirror).max().unwrap_or(0) + last;
+        let reach = |t: &Tap| t.at.max(t.mirror) + last;
         let all = taps.single.iter().chain(taps.folded);
         assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
         assert!(samples >= TILE && out.iter().all(|row| row.len() >= samples * BYTES));
@@ -165,7 +153,7 @@ impl Avx2 {
     /// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
     pub(super) fn row_pass(self, rows: [Lines<'_>; 2], pass: &RowPass, out: &mut [u32], out_pieces: usize) {
         let samples = out.len() / out_pieces;
-        let reach = pass.taps.iter().flat_map(|t| t.0).max().unwrap_or(0) + samples;
+        let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
         for row in &rows {
             assert!(row.pieces == rows[0].pieces && row.piece_stride == rows[0].piece_stride);
             assert!((row.pieces - 1) * row.piece_stride + reach <= row.elements.len());
@@ -186,45 +174,20 @@ impl Avx2 {
     }
 }
 
-/// The two copies of a doubled line.
-type Copies<'a> = [&'a mut [[u32; 16]]; 2];
-
-fn copies(line: &mut [u32], len: usize) -> Copies<'_> {
-    let (first, second) = line[..doubled(len)].split_at_mut(len + 8);
-    [first[..len].as_chunks_mut().0, second[..len].as_chunks_mut().0]
-}
-
-/// Writes the `k`th 16 elements of both copies.
-#[inline]
 #[target_feature(enable = "avx2")]
-fn store(line: &mut Copies<'_>, k: usize, values: [__m256i; 2]) {
-    for copy in line {
-        let out: *mut __m256i = copy[k].as_mut_ptr().cast();
-        // SAFETY: the array is 64 bytes long.
-        unsafe {
-            _mm256_storeu_si256(out, values[0]);
-            _mm256_storeu_si256(out.add(1), values[1]);
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-fn interleave_bytes(a: &[u8], b: &[u8], mut out: Copies<'_>) {
+fn interleave_bytes(a: &[u8], b: &[u8], out: &mut [u32]) {
     let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
-    for (k, (a, b)) in a.iter().zip(b).enumerate() {
-        // SAFETY: both arrays are 16 bytes long.
-        let (a, b) = unsafe {
-            (
+    for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut::<16>().0) {
+        // SAFETY: each pointer comes from an array of exactly the bytes that are read or written.
+        unsafe {
+            let (a, b) = (
                 _mm_loadu_si128(a.as_ptr().cast()),
                 _mm_loadu_si128(b.as_ptr().cast()),
-            )
-        };
-        let pairs = [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)];
-        store(
-            &mut out,
-            k,
-            [_mm256_cvtepu8_epi16(pairs[0]), _mm256_cvtepu8_epi16(pairs[1])],
-        );
+            );
+            let out: *mut __m256i = out.as_mut_ptr().cast();
+            _mm256_storeu_si256(out, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+            _mm256_storeu_si256(out.add(1), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
+        }
     }
 }
 
@@ -246,34 +209,47 @@ fn pairs(a: &[u16; 16], b: &[u16; 16]) -> [__m256i; 2] {
     ]
 }
 
+#[inline]
 #[target_feature(enable = "avx2")]
-fn interleave_words(a: &[u16], b: &[u16], flip: u16, mut out: Copies<'_>) {
+fn store(out: &mut [u32; 16], values: [__m256i; 2]) {
+    let out: *mut __m256i = out.as_mut_ptr().cast();
+    // SAFETY: the array is 64 bytes long.
+    unsafe {
+        _mm256_storeu_si256(out, values[0]);
+        _mm256_storeu_si256(out.add(1), values[1]);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn interleave_words(a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
     let flip = _mm256_set1_epi16(flip as i16);
     let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
-    for (k, (a, b)) in a.iter().zip(b).enumerate() {
+    for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut::<16>().0) {
         let [first, second] = pairs(a, b);
         store(
-            &mut out,
-            k,
+            out,
             [_mm256_xor_si256(first, flip), _mm256_xor_si256(second, flip)],
         );
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn interleave_halves(a: &[u16], b: &[u16], mut low: Copies<'_>, mut high: Copies<'_>) {
+fn interleave_halves(a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
     let bytes = _mm256_set1_epi16(255);
     let (a, b) = (a.as_chunks::<16>().0, b.as_chunks::<16>().0);
-    for (k, (a, b)) in a.iter().zip(b).enumerate() {
+    let outs = low
+        .as_chunks_mut::<16>()
+        .0
+        .iter_mut()
+        .zip(high.as_chunks_mut::<16>().0);
+    for ((a, b), (low, high)) in a.iter().zip(b).zip(outs) {
         let [first, second] = pairs(a, b);
         store(
-            &mut low,
-            k,
+            low,
             [_mm256_and_si256(first, bytes), _mm256_and_si256(second, bytes)],
         );
         store(
-            &mut high,
-            k,
+            high,
             [_mm256_srli_epi16::<8>(first), _mm256_srli_epi16::<8>(second)],
         );
     }
@@ -301,17 +277,11 @@ unsafe fn add_taps<const P: usize, const V: usize, const FOLD: u8>(
                 let step = p * piece_stride + 8 * v;
                 // SAFETY: the caller of `convolve` has bounded every tap's reach.
                 let pairs = unsafe {
-                    let pairs = _mm256_loadu_si256(base.add(tap.at[v % 2] + step).cast());
+                    let pairs = _mm256_loadu_si256(base.add(tap.at + step).cast());
                     match FOLD {
                         0 => pairs,
-                        1 => _mm256_add_epi16(
-                            pairs,
-                            _mm256_loadu_si256(base.add(tap.mirror[v % 2] + step).cast()),
-                        ),
-                        _ => _mm256_sub_epi16(
-                            pairs,
-                            _mm256_loadu_si256(base.add(tap.mirror[v % 2] + step).cast()),
-                        ),
+                        1 => _mm256_add_epi16(pairs, _mm256_loadu_si256(base.add(tap.mirror + step).cast())),
+                        _ => _mm256_sub_epi16(pairs, _mm256_loadu_si256(base.add(tap.mirror + step).cast())),
                     }
                 };
                 for (row, &w) in weights.iter().enumerate() {
@@ -448,9 +418,8 @@ unsafe fn row_pass<const P: usize, const T: usize, const V: usize>(
                 for row in 0..2 {
                     for v in 0..V {
                         // SAFETY: the caller has bounded every tap's reach.
-                        let pairs = unsafe {
-                            _mm256_loadu_si256(bases[row].add(x + at[v % 2] + p * stride + 8 * v).cast())
-                        };
+                        let pairs =
+                            unsafe { _mm256_loadu_si256(bases[row].add(x + at + p * stride + 8 * v).cast()) };
                         sums[p][row][v] = _mm256_add_epi32(sums[p][row][v], _mm256_madd_epi16(pairs, w));
                     }
                 }

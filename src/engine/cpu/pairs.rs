@@ -5,7 +5,7 @@
 //! into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once:
 //! neighbouring pixels are then `channels` samples apart.
 
-use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, TILE, Tap, Taps, choose, doubled};
+use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, TILE, Tap, Taps};
 use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -48,9 +48,7 @@ impl Reader {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     line: usize,
-    /// The element of the line, and the mirrored one.
-    at: [usize; 2],
-    weights: [i32; 2],
+    tap: Tap,
 }
 
 enum Work {
@@ -61,7 +59,6 @@ enum Work {
         fold: Fold,
     },
     Separable {
-        /// Its taps are those of an undoubled line.
         row: RowPass,
         columns: usize,
         pieces: usize,
@@ -92,7 +89,6 @@ pub(super) struct Scratch {
     /// Rows interleaved with themselves.
     horizontal: [Vec<u32>; 2],
     lines: Vec<u32>,
-    row: RowPass,
     single: Vec<Tap>,
     folded: Vec<Tap>,
     /// Samples beyond the edges: where they belong, and where they come from.
@@ -221,13 +217,16 @@ fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32
         let (this, next) = (q(2 * line), q(2 * line + 1));
         Place {
             line,
-            at: [at, mirror],
-            weights: [pack(this, next), pack(above, this)],
+            tap: Tap {
+                at,
+                mirror,
+                weights: [pack(this, next), pack(above, this)],
+            },
         }
     };
     (0..=rows / 2)
         .map(place)
-        .filter(|p| p.weights != [0, 0])
+        .filter(|p| p.tap.weights != [0, 0])
         .collect()
 }
 
@@ -294,7 +293,7 @@ fn separable(
     let step = channels.len();
     let taps = r.weights.chunks(2).enumerate().map(|(k, pair)| {
         let next = pair.get(1).copied().unwrap_or(0);
-        ([2 * k * step; 2], pack(pair[0], next))
+        (2 * k * step, pack(pair[0], next))
     });
     let row = RowPass {
         taps: taps.filter(|t| t.1 != 0).collect(),
@@ -367,7 +366,6 @@ impl Pairs {
         let slots = self.rows / 2 + 1;
         let padded = self.padded(samples);
         self.find_edges(plane.width, columns / 2, &mut scratch.edges);
-        self.place_row_taps(padded, &mut scratch.row);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let mut next = 0;
@@ -383,12 +381,10 @@ impl Pairs {
             }
             let place = |p: &Place| {
                 let base = (pair + p.line) % slots * line.slot;
-                // Lines that the row pass made are read at their beginning only, which is aligned, and are not doubled.
-                let [at, mirror] = p.at.map(|at| choose(at, padded).map(|at| base + at));
                 Tap {
-                    at,
-                    mirror,
-                    weights: p.weights,
+                    at: base + p.tap.at,
+                    mirror: base + p.tap.mirror,
+                    ..p.tap
                 }
             };
             let (single, folded, fold) = match &self.work {
@@ -448,14 +444,6 @@ impl Pairs {
         }
     }
 
-    /// The row pass with its taps where rows of `padded` elements hold them.
-    fn place_row_taps(&self, padded: usize, out: &mut RowPass) {
-        if let Work::Separable { row, .. } = &self.work {
-            out.clone_from(row);
-            out.taps.iter_mut().for_each(|t| t.0 = choose(t.0[0], padded));
-        }
-    }
-
     fn columns(&self) -> usize {
         match &self.work {
             Work::Direct { columns, .. } | Work::Separable { columns, .. } => *columns,
@@ -466,7 +454,7 @@ impl Pairs {
     fn line(&self, samples: usize) -> LineForm {
         match &self.work {
             Work::Direct { .. } => {
-                let piece = doubled(self.padded(samples));
+                let piece = self.padded(samples);
                 let pieces = self.reader.pieces();
                 LineForm {
                     pieces,
@@ -526,7 +514,6 @@ impl Pairs {
             words,
             horizontal,
             lines,
-            row,
             ..
         } = scratch;
         let interleave = |a: (usize, usize), b: (usize, usize), out: &mut [u32]| {
@@ -542,29 +529,25 @@ impl Pairs {
                         .interleave_words(&words[a.0][a_range], &words[b.0][b_range], flip, out);
                 }
                 Reader::Halves => {
-                    let (low, high) = out.split_at_mut(doubled(padded));
+                    let (low, high) = out.split_at_mut(padded);
                     self.avx2
                         .interleave_halves(&words[a.0][a_range], &words[b.0][b_range], low, high);
                 }
             }
         };
         let pieces = self.reader.pieces();
-        // The lines themselves begin on a cache line, so each does.
         let lines = aligned(lines, at + form.slot);
-        if !row_pass {
-            interleave((0, 0), (1, 0), &mut lines[at..at + form.slot]);
+        let Work::Separable { row, .. } = &self.work else {
+            interleave((0, 0), (1, 0), &mut lines[at..at + pieces * padded]);
             return;
+        };
+        for (k, out) in horizontal.iter_mut().enumerate() {
+            interleave((k, 0), (k, step), room(out, pieces * padded));
         }
-        let mut k = 0;
-        let rows = horizontal.each_mut().map(|memory| {
-            let elements = aligned(memory, pieces * doubled(padded));
-            interleave((k, 0), (k, step), elements);
-            k += 1;
-            Lines {
-                elements,
-                pieces,
-                piece_stride: doubled(padded),
-            }
+        let rows = horizontal.each_ref().map(|elements| Lines {
+            elements,
+            pieces,
+            piece_stride: padded,
         });
         let out = &mut lines[at..at + form.pieces * form.piece];
         self.avx2.row_pass(rows, row, out, form.pieces);
