@@ -18,7 +18,7 @@ impl Avx2 {
     }
 }
 
-/// Samples that one step of the widest loop makes; lines are filled up to a multiple of it.
+/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
 pub(super) const TILE: usize = 32;
 
 /// One multiply-add of the sums of two output rows.
@@ -61,6 +61,8 @@ pub(super) struct Lines<'a> {
     pub(super) pieces: usize,
     /// Elements from a piece to the next one.
     pub(super) piece_stride: usize,
+    /// True if each sixteen elements lie in the order 0-3, 8-11, 4-7, 12-15, in which packing leaves them sorted.
+    pub(super) packed_order: bool,
 }
 
 /// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
@@ -89,6 +91,8 @@ pub(super) struct Finish {
 pub(super) struct RowPass {
     /// First element of each pair of taps, and its two weights.
     pub(super) taps: Vec<(usize, i32)>,
+    /// The weights for results at odd places, where rows are read in place.
+    pub(super) odd: Vec<i32>,
     /// What the sums begin with.
     pub(super) start: i32,
     /// How far they are shifted down.
@@ -120,7 +124,25 @@ impl Avx2 {
         unsafe { interleave_halves(a, b, low, high) }
     }
 
-    /// Makes two output rows of `samples` samples of `BYTES` bytes. `samples` is at least [`TILE`].
+    /// `out[x] = row[x]` as a word.
+    pub(super) fn widen(self, row: &[u8], out: &mut [u16]) {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { widen(row, out) }
+    }
+
+    /// Takes 32768 from each 16-bit sample.
+    pub(super) fn offset(self, row: &mut [u16]) {
+        row.iter_mut().for_each(|v| *v ^= 0x8000);
+    }
+
+    /// The low bytes of `words` and, after them, the high ones, as words.
+    pub(super) fn split(self, words: &[u16], out: &mut [u16]) {
+        let (low, high) = out.split_at_mut(words.len());
+        low.iter_mut().zip(words).for_each(|(o, &v)| *o = v & 255);
+        high.iter_mut().zip(words).for_each(|(o, &v)| *o = v >> 8);
+    }
+
+    /// Makes two output rows of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
     pub(super) fn convolve<const BYTES: usize>(
         self,
         lines: Lines<'_>,
@@ -129,22 +151,58 @@ impl Avx2 {
         samples: usize,
         out: [&mut [u8]; 2],
     ) {
-        let last = (lines.pieces - 1) * lines.piece_stride + samples;
+        let last = (lines.pieces - 1) * lines.piece_stride + samples.next_multiple_of(TILE);
         let reach = |t: &Tap| t.at.max(t.mirror) + last;
         let all = taps.single.iter().chain(taps.folded);
         assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
-        assert!(samples >= TILE && out.iter().all(|row| row.len() >= samples * BYTES));
+        assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         let pattern = TILE + finish.channels;
         assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
         assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-        let [upper, lower] = out;
-        let out = [upper.as_mut_ptr(), lower.as_mut_ptr()];
-        // SAFETY: `self` proves AVX2; the assertions above bound every read (a tap's element plus `samples`, in each piece) and every write.
+        // SAFETY: `self` proves AVX2; the assertions above bound every read (a tap's element and a multiple of TILE from there, in each
+        // piece) and every write.
         unsafe {
             match lines.pieces {
                 1 => convolve::<BYTES, 1, 4>(lines, taps, finish, samples, out),
                 2 => convolve::<BYTES, 2, 2>(lines, taps, finish, samples, out),
                 _ => convolve::<BYTES, 3, 2>(lines, taps, finish, samples, out),
+            }
+        }
+    }
+
+    /// The row pass over two rows of words of which neighbours are neighbouring pixels, piece after piece `piece_stride` words apart: a 32-bit
+    /// element holds two taps of an even result, and with other weights of an odd one. `out` gets pairs (upper, lower) of intermediates in
+    /// packed order, in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+    pub(super) fn row_pass_in_place(
+        self,
+        rows: [&[u16]; 2],
+        (pieces, piece_stride): (usize, usize),
+        pass: &RowPass,
+        out: &mut [u32],
+        out_pieces: usize,
+    ) {
+        let samples = out.len() / out_pieces;
+        // The last vector's taps end one word further on than the last sample's own.
+        let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+        assert!(
+            pieces <= 2
+                && rows
+                    .iter()
+                    .all(|row| (pieces - 1) * piece_stride + reach <= row.len())
+        );
+        assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+        assert!(pass.odd.len() == pass.taps.len());
+        let rows = rows.map(<[u16]>::as_ptr);
+        let out = out.as_mut_ptr();
+        // SAFETY: `self` proves AVX2; the assertions above bound every read (16 words from x + tap on, x + 16 at most `samples`) and every write.
+        unsafe {
+            match (pieces, out_pieces) {
+                (1, 1) => row_pass_in_place::<1, 1, 2>(rows, piece_stride, pass, out, samples),
+                (1, 2) => row_pass_in_place::<1, 2, 2>(rows, piece_stride, pass, out, samples),
+                (1, _) => row_pass_in_place::<1, 3, 2>(rows, piece_stride, pass, out, samples),
+                (_, 1) => row_pass_in_place::<2, 1, 1>(rows, piece_stride, pass, out, samples),
+                (_, 2) => row_pass_in_place::<2, 2, 1>(rows, piece_stride, pass, out, samples),
+                _ => row_pass_in_place::<2, 3, 1>(rows, piece_stride, pass, out, samples),
             }
         }
     }
@@ -172,6 +230,11 @@ impl Avx2 {
             }
         }
     }
+}
+
+#[target_feature(enable = "avx2")]
+fn widen(row: &[u8], out: &mut [u16]) {
+    out.iter_mut().zip(row).for_each(|(o, &v)| *o = u16::from(v));
 }
 
 #[target_feature(enable = "avx2")]
@@ -299,14 +362,10 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
     taps: Taps<'_>,
     finish: &Finish,
     samples: usize,
-    out: [*mut u8; 2],
+    out: [&mut [u8]; 2],
 ) {
     let zero = _mm256_setzero_si256();
-    let mut next = 0;
-    while next < samples {
-        // The last step goes back so far that it ends with the row.
-        let x = next.min(samples - 8 * V);
-        next = x + 8 * V;
+    for x in (0..samples).step_by(8 * V) {
         let phase = if finish.channels == 1 {
             0
         } else {
@@ -321,7 +380,7 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
                 sums[p][1][v] = start;
             }
         }
-        // SAFETY: x + 8 V is at most `samples`, up to which the caller has bounded the taps.
+        // SAFETY: x + 8 V is at most the multiple of TILE up to which the caller has bounded the taps.
         unsafe {
             let base = lines.elements.as_ptr().add(x);
             sums = match taps.fold {
@@ -342,8 +401,16 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
                     values[v] = _mm256_add_epi32(values[v], high);
                 }
             }
-            // SAFETY: the caller has made sure that the row holds `samples` samples.
-            unsafe { put::<BYTES, V>(values, finish, out[row].add(x * BYTES)) };
+            let rest = &mut out[row][x * BYTES..samples * BYTES];
+            if rest.len() >= 8 * V * BYTES {
+                // SAFETY: there is room for the 8 V samples.
+                unsafe { put::<BYTES, V>(values, finish, lines.packed_order, rest.as_mut_ptr()) };
+            } else {
+                let mut step = [0; 2 * TILE];
+                // SAFETY: as many as TILE samples of two bytes fit.
+                unsafe { put::<BYTES, V>(values, finish, lines.packed_order, step.as_mut_ptr()) };
+                rest.copy_from_slice(&step[..rest.len()]);
+            }
         }
     }
 }
@@ -370,16 +437,31 @@ fn joined<const P: usize>(pieces: [__m256i; P], bits: u32, whole: bool, shift: u
 /// Clamps and stores 8 V samples.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn put<const BYTES: usize, const V: usize>(values: [__m256i; V], finish: &Finish, out: *mut u8) {
+unsafe fn put<const BYTES: usize, const V: usize>(
+    values: [__m256i; V],
+    finish: &Finish,
+    packed_order: bool,
+    out: *mut u8,
+) {
+    // What puts quarters back in order that packing two vectors in plain order leaves as 0, 2, 1, 3.
+    const SORT: i32 = 0b11_01_10_00;
     if BYTES == 1 {
         let halves = _mm256_packs_epi32(values[0], values[1]);
         if V == 4 {
             let bytes = _mm256_packus_epi16(halves, _mm256_packs_epi32(values[2], values[3]));
-            let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+            let bytes = if packed_order {
+                _mm256_permute4x64_epi64::<SORT>(bytes)
+            } else {
+                _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+            };
             // SAFETY: the caller gives room for 32 bytes.
-            unsafe { _mm256_storeu_si256(out.cast(), _mm256_permutevar8x32_epi32(bytes, order)) };
+            unsafe { _mm256_storeu_si256(out.cast(), bytes) };
         } else {
-            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(halves);
+            let ordered = if packed_order {
+                halves
+            } else {
+                _mm256_permute4x64_epi64::<SORT>(halves)
+            };
             let bytes = _mm_packus_epi16(
                 _mm256_castsi256_si128(ordered),
                 _mm256_extracti128_si256::<1>(ordered),
@@ -393,9 +475,102 @@ unsafe fn put<const BYTES: usize, const V: usize>(values: [__m256i; V], finish: 
     let left = _mm_cvtsi32_si128(finish.left as i32);
     for v in (0..V).step_by(2) {
         let words = _mm256_min_epu16(_mm256_packus_epi32(values[v], values[v + 1]), max);
-        let words = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_sll_epi16(words, left));
+        let words = _mm256_sll_epi16(words, left);
+        let words = if packed_order {
+            words
+        } else {
+            _mm256_permute4x64_epi64::<SORT>(words)
+        };
         // SAFETY: the caller gives room for 8 V samples of two bytes.
         unsafe { _mm256_storeu_si256(out.add(16 * v).cast(), words) };
+    }
+}
+
+/// A row pass's sum as an intermediate.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn intermediate<const P: usize>(pieces: [__m256i; P], shift: u32) -> __m256i {
+    if P == 1 {
+        return _mm256_sra_epi32(pieces[0], _mm_cvtsi32_si128(shift as i32));
+    }
+    // Pieces of 8 bits. An intermediate has 24 bits, so with a shift below 8 the whole sum fits 32.
+    let whole = shift < 8;
+    joined(pieces, 8, whole, if whole { shift } else { shift - 8 })
+}
+
+/// Takes the lowest of the pieces still to be taken from `t`, which is the last one if `is_last`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn take_piece(t: &mut __m256i, bits: u32, is_last: bool) -> __m256i {
+    if is_last {
+        return *t;
+    }
+    let piece = _mm256_and_si256(*t, _mm256_set1_epi32((1 << bits) - 1));
+    *t = _mm256_sra_epi32(*t, _mm_cvtsi32_si128(bits as i32));
+    piece
+}
+
+/// The low words of two vectors of 32 bits, alternating.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn alternate(even: __m256i, odd: __m256i) -> __m256i {
+    _mm256_blend_epi16::<0xAA>(even, _mm256_slli_epi32::<16>(odd))
+}
+
+/// `V` counts vectors of 16 samples.
+#[target_feature(enable = "avx2")]
+unsafe fn row_pass_in_place<const P: usize, const T: usize, const V: usize>(
+    rows: [*const u16; 2],
+    piece_stride: usize,
+    pass: &RowPass,
+    out: *mut u32,
+    samples: usize,
+) {
+    let start = _mm256_set1_epi32(pass.start);
+    for x in (0..samples).step_by(16 * V) {
+        // Even and odd results of each row.
+        let mut sums = [[[[_mm256_setzero_si256(); V]; 2]; 2]; P];
+        sums[0] = [[[start; V]; 2]; 2];
+        for (&(at, even), &odd) in pass.taps.iter().zip(&pass.odd) {
+            let weights = [_mm256_set1_epi32(even), _mm256_set1_epi32(odd)];
+            for p in 0..P {
+                for row in 0..2 {
+                    for v in 0..V {
+                        // SAFETY: the caller has bounded every tap's reach.
+                        let words = unsafe {
+                            _mm256_loadu_si256(rows[row].add(x + at + p * piece_stride + 16 * v).cast())
+                        };
+                        for (parity, &w) in weights.iter().enumerate() {
+                            let sum = &mut sums[p][row][parity][v];
+                            *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(words, w));
+                        }
+                    }
+                }
+            }
+        }
+        for v in 0..V {
+            let mut t = [[_mm256_setzero_si256(); 2]; 2];
+            for row in 0..2 {
+                for parity in 0..2 {
+                    let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][parity][v]);
+                    t[row][parity] = intermediate(pieces, pass.shift);
+                }
+            }
+            for k in 0..T {
+                let mut words = [_mm256_setzero_si256(); 2];
+                for row in 0..2 {
+                    let even = take_piece(&mut t[row][0], pass.bits, k + 1 == T);
+                    let odd = take_piece(&mut t[row][1], pass.bits, k + 1 == T);
+                    words[row] = alternate(even, odd);
+                }
+                // SAFETY: x + 16 V is at most `samples`, a piece's length.
+                unsafe {
+                    let out: *mut __m256i = out.add(k * samples + x + 16 * v).cast();
+                    _mm256_storeu_si256(out, _mm256_unpacklo_epi16(words[0], words[1]));
+                    _mm256_storeu_si256(out.add(1), _mm256_unpackhi_epi16(words[0], words[1]));
+                }
+            }
+        }
     }
 }
 
@@ -428,27 +603,16 @@ unsafe fn row_pass<const P: usize, const T: usize, const V: usize>(
         for v in 0..V {
             let mut t = [_mm256_setzero_si256(); 2];
             for row in 0..2 {
-                t[row] = if P == 1 {
-                    _mm256_sra_epi32(sums[0][row][v], _mm_cvtsi32_si128(pass.shift as i32))
-                } else {
-                    // Pieces of 8 bits. An intermediate has 24 bits, so with a shift below 8 the whole sum fits 32.
-                    let whole = pass.shift < 8;
-                    let shift = if whole { pass.shift } else { pass.shift - 8 };
-                    let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][v]);
-                    joined(pieces, 8, whole, shift)
-                };
+                let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][v]);
+                t[row] = intermediate(pieces, pass.shift);
             }
-            let mask = _mm256_set1_epi32((1 << pass.bits) - 1);
-            let count = _mm_cvtsi32_si128(pass.bits as i32);
             for k in 0..T {
-                let mut piece = t;
-                if k + 1 < T {
-                    piece = [_mm256_and_si256(t[0], mask), _mm256_and_si256(t[1], mask)];
-                    t = [_mm256_sra_epi32(t[0], count), _mm256_sra_epi32(t[1], count)];
-                }
-                let pair = _mm256_blend_epi16::<0xAA>(piece[0], _mm256_slli_epi32::<16>(piece[1]));
+                let upper = take_piece(&mut t[0], pass.bits, k + 1 == T);
+                let lower = take_piece(&mut t[1], pass.bits, k + 1 == T);
                 // SAFETY: x + 8 V is at most `samples`, a piece's length.
-                unsafe { _mm256_storeu_si256(out.add(k * samples + x + 8 * v).cast(), pair) };
+                unsafe {
+                    _mm256_storeu_si256(out.add(k * samples + x + 8 * v).cast(), alternate(upper, lower))
+                };
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Strips of rows by way of pairs of samples (see `avx2`): two output rows at a time, from lines that hold two rows each.
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
-//! one load serves both output rows. Separable: each row is interleaved with itself, one pixel on, for the row pass; its results go straight
-//! into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once:
-//! neighbouring pixels are then `channels` samples apart.
+//! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
+//! and are brought together by interleaving the row with itself, one pixel on, where it has several; its results go straight into lines
+//! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
+//! pixels are then `channels` samples apart.
 
 use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, TILE, Tap, Taps};
 use super::{Picture, Strip};
@@ -86,6 +87,8 @@ pub(super) struct Pairs {
 pub(super) struct Scratch {
     bytes: [Vec<u8>; 2],
     words: [Vec<u16>; 2],
+    /// The two bytes of words, piece after piece.
+    halves: [Vec<u16>; 2],
     /// Rows interleaved with themselves.
     horizontal: [Vec<u32>; 2],
     lines: Vec<u32>,
@@ -93,8 +96,8 @@ pub(super) struct Scratch {
     folded: Vec<Tap>,
     /// Samples beyond the edges: where they belong, and where they come from.
     edges: Vec<(usize, Option<usize>)>,
-    /// Output rows that are not (or not yet) the picture's.
-    spare: [Vec<u8>; 2],
+    /// The lower of the last two output rows, where the picture has no such row.
+    spare: Vec<u8>,
 }
 
 /// The first `len` of a vector that only grows.
@@ -291,16 +294,21 @@ fn separable(
         .filter(|&(pieces, _)| pieces > 1 || fits_words)
         .find_map(|(pieces, bits)| Some((pieces, bits, sums(pieces, bits).finish(format, channels)?)))?;
     let step = channels.len();
-    let taps = r.weights.chunks(2).enumerate().map(|(k, pair)| {
-        let next = pair.get(1).copied().unwrap_or(0);
-        (2 * k * step, pack(pair[0], next))
-    });
-    let row = RowPass {
-        taps: taps.filter(|t| t.1 != 0).collect(),
+    let mut row = RowPass {
+        taps: Vec::new(),
+        odd: Vec::new(),
         start: (r.rounding() + reader.correction(total(&r.weights))) as i32,
         shift: r.shift,
         bits,
     };
+    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
+        let [even, odd] = pair.tap.weights;
+        if step == 1 || even != 0 {
+            row.taps.push((2 * pair.line * step, even));
+            row.odd.push(odd);
+        }
+    }
     let work = Work::Separable {
         row,
         columns: r.weights.len(),
@@ -360,7 +368,6 @@ impl Pairs {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
-        let made = samples.max(TILE);
         let columns = self.columns();
         let line = self.line(samples);
         let slots = self.rows / 2 + 1;
@@ -369,9 +376,7 @@ impl Pairs {
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let mut next = 0;
-        for spare in &mut scratch.spare {
-            room(spare, made * bytes);
-        }
+        room(&mut scratch.spare, samples * bytes);
         for pair in 0..strip.rows.div_ceil(2) {
             while next < pair + slots {
                 let y = first + 2 * next as i64;
@@ -406,6 +411,7 @@ impl Pairs {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
                 piece_stride: line.piece,
+                packed_order: self.reads_in_place(),
             };
             let row_bytes = samples * bytes;
             let both = 2 * pair + 1 < strip.rows;
@@ -416,18 +422,8 @@ impl Pairs {
             } else {
                 (&mut strip.bytes[start..start + row_bytes], &mut [][..])
             };
-            let [spare_upper, spare_lower] = &mut scratch.spare;
-            if samples < TILE {
-                self.sum(lines, taps, made, [&mut spare_upper[..], &mut spare_lower[..]]);
-                upper.copy_from_slice(&spare_upper[..row_bytes]);
-                if both {
-                    lower.copy_from_slice(&spare_lower[..row_bytes]);
-                }
-            } else if both {
-                self.sum(lines, taps, made, [&mut *upper, &mut *lower]);
-            } else {
-                self.sum(lines, taps, made, [&mut *upper, &mut spare_lower[..]]);
-            }
+            let below = if both { &mut *lower } else { &mut scratch.spare[..] };
+            self.sum(lines, taps, samples, [&mut *upper, below]);
             let y = strip.first_row + 2 * pair;
             self.keep(input.row(strip.plane, y), upper);
             if both {
@@ -442,6 +438,11 @@ impl Pairs {
         } else {
             self.avx2.convolve::<2>(lines, taps, &self.finish, samples, out);
         }
+    }
+
+    /// True if the row pass needs no interleaving.
+    fn reads_in_place(&self) -> bool {
+        matches!(self.work, Work::Separable { .. }) && self.channels.len() == 1
     }
 
     fn columns(&self) -> usize {
@@ -512,6 +513,7 @@ impl Pairs {
         let Scratch {
             bytes,
             words,
+            halves,
             horizontal,
             lines,
             ..
@@ -541,6 +543,24 @@ impl Pairs {
             interleave((0, 0), (1, 0), &mut lines[at..at + pieces * padded]);
             return;
         };
+        let out = &mut lines[at..at + form.pieces * form.piece];
+        if self.reads_in_place() {
+            for k in 0..2 {
+                match self.reader {
+                    Reader::Bytes => self.avx2.widen(&bytes[k][..padded], room(&mut words[k], padded)),
+                    Reader::Words => {}
+                    Reader::Offset => self.avx2.offset(&mut words[k][..padded]),
+                    Reader::Halves => self
+                        .avx2
+                        .split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
+                }
+            }
+            let source = if pieces == 2 { &*halves } else { &*words };
+            let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
+            self.avx2
+                .row_pass_in_place(rows, (pieces, padded), row, out, form.pieces);
+            return;
+        }
         for (k, out) in horizontal.iter_mut().enumerate() {
             interleave((k, 0), (k, step), room(out, pieces * padded));
         }
@@ -548,8 +568,8 @@ impl Pairs {
             elements,
             pieces,
             piece_stride: padded,
+            packed_order: false,
         });
-        let out = &mut lines[at..at + form.pieces * form.piece];
         self.avx2.row_pass(rows, row, out, form.pieces);
     }
 
