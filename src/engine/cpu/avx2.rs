@@ -207,6 +207,43 @@ impl Avx2 {
         }
     }
 
+    /// The sums of `count` (odd) samples each, `step` apart: `out[x] = row[x] + row[x + step] + ...`. Sums of two, four, eight and so on are made from one
+    /// another, in `row`, and those that `count` is made of added up, so that the work grows with its logarithm. What lies within
+    /// `count * step + 16 * 6` words of the end is not made.
+    pub(super) fn box_sums(self, row: &mut [u16], count: usize, step: usize, out: &mut [u16]) {
+        assert!(row.len() == out.len());
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { box_sums(row, count, step, out) }
+    }
+
+    /// Adds both samples of each pair to its sum.
+    pub(super) fn add_pairs(self, pairs: &[u32], sums: &mut [i32]) {
+        // SAFETY: `self` proves that the machine has AVX2.
+        unsafe { add_pairs(pairs, sums) }
+    }
+
+    /// The column pass of a mask of equal weights, two output rows. `sums` holds what all rows but the last make for the upper one, pair after pair; `first`
+    /// is the line that it begins with and `last` the one after its end. The sums move on by one line.
+    pub(super) fn slide<const BYTES: usize>(
+        self,
+        sums: &mut [i32],
+        (first, last): (&[u32], &[u32]),
+        weight: i32,
+        finish: &Finish,
+        samples: usize,
+        out: [&mut [u8]; 2],
+        packed_order: bool,
+    ) {
+        let read = samples.next_multiple_of(TILE);
+        assert!(sums.len() >= read && first.len() >= read && last.len() >= read);
+        assert!(out.iter().all(|row| row.len() >= samples * BYTES));
+        let pattern = TILE + finish.channels;
+        assert!(finish.start[0].len() >= pattern);
+        assert!(finish.high.is_empty() || finish.high.len() >= pattern);
+        // SAFETY: `self` proves AVX2; the assertions above bound every read and every write.
+        unsafe { slide::<BYTES>(sums, (first, last), weight, finish, samples, out, packed_order) }
+    }
+
     /// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
     /// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
     pub(super) fn row_pass(self, rows: [Lines<'_>; 2], pass: &RowPass, out: &mut [u32], out_pieces: usize) {
@@ -395,22 +432,129 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
             for v in 0..V {
                 let pieces: [__m256i; P] = core::array::from_fn(|p| sums[p][row][v]);
                 values[v] = joined(pieces, finish.bits, finish.whole, finish.shift);
-                if !finish.high.is_empty() {
-                    // SAFETY: as for `start`.
-                    let high = unsafe { _mm256_loadu_si256(finish.high.as_ptr().add(phase + 8 * v).cast()) };
-                    values[v] = _mm256_add_epi32(values[v], high);
-                }
             }
             let rest = &mut out[row][x * BYTES..samples * BYTES];
-            if rest.len() >= 8 * V * BYTES {
-                // SAFETY: there is room for the 8 V samples.
-                unsafe { put::<BYTES, V>(values, finish, lines.packed_order, rest.as_mut_ptr()) };
-            } else {
-                let mut step = [0; 2 * TILE];
-                // SAFETY: as many as TILE samples of two bytes fit.
-                unsafe { put::<BYTES, V>(values, finish, lines.packed_order, step.as_mut_ptr()) };
-                rest.copy_from_slice(&step[..rest.len()]);
+            // SAFETY: the pattern is TILE + channels long.
+            unsafe { give::<BYTES, V>(values, finish, phase, lines.packed_order, rest) };
+        }
+    }
+}
+
+/// Adds what is added after the shift, clamps, and stores as many of the samples as there is room for.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn give<const BYTES: usize, const V: usize>(
+    mut values: [__m256i; V],
+    finish: &Finish,
+    phase: usize,
+    packed_order: bool,
+    rest: &mut [u8],
+) {
+    if !finish.high.is_empty() {
+        for (v, value) in values.iter_mut().enumerate() {
+            // SAFETY: the pattern is TILE + channels long.
+            let high = unsafe { _mm256_loadu_si256(finish.high.as_ptr().add(phase + 8 * v).cast()) };
+            *value = _mm256_add_epi32(*value, high);
+        }
+    }
+    if rest.len() >= 8 * V * BYTES {
+        // SAFETY: there is room for the 8 V samples.
+        unsafe { put::<BYTES, V>(values, finish, packed_order, rest.as_mut_ptr()) };
+    } else {
+        let mut step = [0; 2 * TILE];
+        // SAFETY: as many as TILE samples of two bytes fit.
+        unsafe { put::<BYTES, V>(values, finish, packed_order, step.as_mut_ptr()) };
+        rest.copy_from_slice(&step[..rest.len()]);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+unsafe fn slide<const BYTES: usize>(
+    sums: &mut [i32],
+    (first, last): (&[u32], &[u32]),
+    weight: i32,
+    finish: &Finish,
+    samples: usize,
+    out: [&mut [u8]; 2],
+    packed_order: bool,
+) {
+    let (both, low, high) = (
+        _mm256_set1_epi16(1),
+        _mm256_set1_epi32(1),
+        _mm256_set1_epi32(1 << 16),
+    );
+    let weight = _mm256_set1_epi32(weight);
+    let shift = _mm_cvtsi32_si128(finish.shift as i32);
+    for x in (0..samples).step_by(TILE) {
+        let phase = x % finish.channels;
+        let mut values = [[_mm256_setzero_si256(); 4]; 2];
+        for v in 0..4 {
+            let at = x + 8 * v;
+            // SAFETY: the caller has checked that all three are as long as the next multiple of TILE, and the pattern TILE + channels.
+            unsafe {
+                let sum = sums.as_mut_ptr().add(at).cast::<__m256i>();
+                let first = _mm256_loadu_si256(first.as_ptr().add(at).cast());
+                let last = _mm256_loadu_si256(last.as_ptr().add(at).cast());
+                let start = _mm256_loadu_si256(finish.start[0].as_ptr().add(phase + 8 * v).cast());
+                let core = _mm256_loadu_si256(sum);
+                let upper = _mm256_add_epi32(core, _mm256_madd_epi16(last, low));
+                let core = _mm256_sub_epi32(core, _mm256_madd_epi16(first, both));
+                let core = _mm256_add_epi32(core, _mm256_madd_epi16(last, both));
+                let lower = _mm256_add_epi32(core, _mm256_madd_epi16(first, high));
+                _mm256_storeu_si256(sum, core);
+                for (row, total) in [upper, lower].into_iter().enumerate() {
+                    let scaled = _mm256_add_epi32(_mm256_mullo_epi32(total, weight), start);
+                    values[row][v] = _mm256_sra_epi32(scaled, shift);
+                }
             }
+        }
+        for (row, values) in values.into_iter().enumerate() {
+            let rest = &mut out[row][x * BYTES..samples * BYTES];
+            // SAFETY: as for `start`.
+            unsafe { give::<BYTES, 4>(values, finish, phase, packed_order, rest) };
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn add_pairs(pairs: &[u32], sums: &mut [i32]) {
+    for (sum, &pair) in sums.iter_mut().zip(pairs) {
+        *sum += i32::from(pair as i16) + ((pair as i32) >> 16);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn box_sums(row: &mut [u16], count: usize, step: usize, out: &mut [u16]) {
+    out.copy_from_slice(row);
+    let (mut wide, mut done) = (1, 1);
+    while 2 * wide <= count {
+        let far = wide * step;
+        let takes = count & (2 * wide) != 0;
+        let ahead = done * step;
+        let end = row.len();
+        let mut x = 0;
+        while x + far + 16 <= end {
+            // SAFETY: x + far + 16 is at most the length of both.
+            unsafe {
+                let at: *mut __m256i = row.as_mut_ptr().add(x).cast();
+                let next = _mm256_loadu_si256(row.as_ptr().add(x + far).cast());
+                _mm256_storeu_si256(at, _mm256_add_epi16(_mm256_loadu_si256(at), next));
+            }
+            x += 16;
+        }
+        wide *= 2;
+        if takes {
+            let mut x = 0;
+            while x + ahead + 16 <= end {
+                // SAFETY: x + ahead + 16 is at most the length of both.
+                unsafe {
+                    let at: *mut __m256i = out.as_mut_ptr().add(x).cast();
+                    let next = _mm256_loadu_si256(row.as_ptr().add(x + ahead).cast());
+                    _mm256_storeu_si256(at, _mm256_add_epi16(_mm256_loadu_si256(at), next));
+                }
+                x += 16;
+            }
+            done += wide;
         }
     }
 }

@@ -52,6 +52,9 @@ struct Place {
     tap: Tap,
 }
 
+/// From this many equal weights on, sums that are kept pay.
+const LEAST_BOX: usize = 7;
+
 enum Work {
     Direct {
         columns: usize,
@@ -64,6 +67,10 @@ enum Work {
         columns: usize,
         pieces: usize,
         single: Vec<Place>,
+        /// True if the row's weights are equal, so that one multiplication of a sum of pixels does for all of them.
+        box_row: bool,
+        /// The column's weight, if all are equal and the sums of its rows are kept from row to row.
+        box_column: Option<i32>,
     },
 }
 
@@ -92,6 +99,8 @@ pub(super) struct Scratch {
     /// Rows interleaved with themselves.
     horizontal: [Vec<u32>; 2],
     lines: Vec<u32>,
+    /// The sums of the rows of a box.
+    sums: Vec<i32>,
     single: Vec<Tap>,
     folded: Vec<Tap>,
     /// Samples beyond the edges: where they belong, and where they come from.
@@ -301,10 +310,20 @@ fn separable(
         shift: r.shift,
         bits,
     };
+    let equal = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == q[0]);
+    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since packed order mixes them up.
+    let alike = |pattern: &[i32]| pattern.iter().all(|&v| v == pattern[0]);
+    let box_row = equal(&r.weights)
+        && matches!(reader, Reader::Bytes | Reader::Words)
+        && r.weights.len() as i64 * max <= i64::from(i16::MAX)
+        && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
+    let box_column = (pieces == 1 && equal(&c.weights)).then(|| c.weights[0]);
     // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
+    let tapped = if box_row { 1 } else { r.weights.len() };
+    let in_place = box_row || step == 1;
+    for pair in vertical(tapped, 0, 0, |i| r.weights[i]) {
         let [even, odd] = pair.tap.weights;
-        if step == 1 || even != 0 {
+        if in_place || even != 0 {
             row.taps.push((2 * pair.line * step, even));
             row.odd.push(odd);
         }
@@ -314,6 +333,8 @@ fn separable(
         columns: r.weights.len(),
         pieces,
         single: vertical(c.weights.len(), 0, 0, |j| c.weights[j]),
+        box_row,
+        box_column,
     };
     Some((reader, work, finish))
 }
@@ -422,8 +443,31 @@ impl Pairs {
             } else {
                 (&mut strip.bytes[start..start + row_bytes], &mut [][..])
             };
+            let packed_order = self.reads_in_place();
             let below = if both { &mut *lower } else { &mut scratch.spare[..] };
-            self.sum(lines, taps, samples, [&mut *upper, below]);
+            let out = [&mut *upper, below];
+            if let Work::Separable {
+                box_column: Some(weight),
+                ..
+            } = self.work
+            {
+                let sums = room(&mut scratch.sums, line.piece);
+                let at = |k: usize| &lines.elements[(pair + k) % slots * line.slot..][..line.piece];
+                if pair == 0 {
+                    sums.fill(0);
+                    (0..slots - 1).for_each(|k| self.avx2.add_pairs(at(k), sums));
+                }
+                let ends = (at(0), at(slots - 1));
+                if bytes == 1 {
+                    self.avx2
+                        .slide::<1>(sums, ends, weight, &self.finish, samples, out, packed_order);
+                } else {
+                    self.avx2
+                        .slide::<2>(sums, ends, weight, &self.finish, samples, out, packed_order);
+                }
+            } else {
+                self.sum(lines, taps, samples, out);
+            }
             let y = strip.first_row + 2 * pair;
             self.keep(input.row(strip.plane, y), upper);
             if both {
@@ -442,7 +486,10 @@ impl Pairs {
 
     /// True if the row pass needs no interleaving.
     fn reads_in_place(&self) -> bool {
-        matches!(self.work, Work::Separable { .. }) && self.channels.len() == 1
+        match self.work {
+            Work::Direct { .. } => false,
+            Work::Separable { box_row, .. } => box_row || self.channels.len() == 1,
+        }
     }
 
     fn columns(&self) -> usize {
@@ -476,7 +523,12 @@ impl Pairs {
 
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
-        spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len())
+        // Sums of boxes need some more at the end, for each doubling.
+        let rest = match self.work {
+            Work::Separable { box_row: true, .. } => 6 * 16,
+            _ => 0,
+        };
+        spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len() + rest)
     }
 
     /// Where the samples of `radius` pixels on each side of a row come from, as positions in the padded row.
@@ -555,7 +607,15 @@ impl Pairs {
                         .split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
                 }
             }
-            let source = if pieces == 2 { &*halves } else { &*words };
+            let mut source = if pieces == 2 { &*halves } else { &*words };
+            if matches!(self.work, Work::Separable { box_row: true, .. }) {
+                for k in 0..2 {
+                    let sums = room(&mut halves[k], padded);
+                    self.avx2
+                        .box_sums(&mut words[k][..padded], self.columns(), step, sums);
+                }
+                source = &*halves;
+            }
             let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
             self.avx2
                 .row_pass_in_place(rows, (pieces, padded), row, out, form.pieces);
