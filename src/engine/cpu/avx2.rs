@@ -65,6 +65,14 @@ pub(super) struct Lines<'a> {
     pub(super) packed_order: bool,
 }
 
+/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
+pub(super) struct Running<'a> {
+    /// The sums; those of the pair just made are put here.
+    pub(super) sums: &'a mut [i32],
+    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
+    pub(super) resumes: bool,
+}
+
 /// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Finish {
@@ -147,11 +155,19 @@ impl Avx2 {
         self,
         lines: Lines<'_>,
         taps: Taps<'_>,
+        running: Option<Running<'_>>,
         finish: &Finish,
         samples: usize,
         out: [&mut [u8]; 2],
     ) {
-        let last = (lines.pieces - 1) * lines.piece_stride + samples.next_multiple_of(TILE);
+        let made = samples.next_multiple_of(TILE);
+        assert!(
+            running
+                .as_ref()
+                .is_none_or(|r| lines.pieces == 1 && r.sums.len() >= made)
+        );
+        let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
+        let last = (lines.pieces - 1) * lines.piece_stride + made;
         let reach = |t: &Tap| t.at.max(t.mirror) + last;
         let all = taps.single.iter().chain(taps.folded);
         assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
@@ -163,9 +179,9 @@ impl Avx2 {
         // piece) and every write.
         unsafe {
             match lines.pieces {
-                1 => convolve::<BYTES, 1, 4>(lines, taps, finish, samples, out),
-                2 => convolve::<BYTES, 2, 2>(lines, taps, finish, samples, out),
-                _ => convolve::<BYTES, 3, 2>(lines, taps, finish, samples, out),
+                1 => convolve::<BYTES, 1, 4>(lines, taps, running, finish, samples, out),
+                2 => convolve::<BYTES, 2, 2>(lines, taps, running, finish, samples, out),
+                _ => convolve::<BYTES, 3, 2>(lines, taps, running, finish, samples, out),
             }
         }
     }
@@ -214,34 +230,6 @@ impl Avx2 {
         assert!(row.len() == out.len());
         // SAFETY: `self` proves that the machine has AVX2.
         unsafe { box_sums(row, count, step, out) }
-    }
-
-    /// Adds both samples of each pair to its sum.
-    pub(super) fn add_pairs(self, pairs: &[u32], sums: &mut [i32]) {
-        // SAFETY: `self` proves that the machine has AVX2.
-        unsafe { add_pairs(pairs, sums) }
-    }
-
-    /// The column pass of a mask of equal weights, two output rows. `sums` holds what all rows but the last make for the upper one, pair after pair; `first`
-    /// is the line that it begins with and `last` the one after its end. The sums move on by one line.
-    pub(super) fn slide<const BYTES: usize>(
-        self,
-        sums: &mut [i32],
-        (first, last): (&[u32], &[u32]),
-        weight: i32,
-        finish: &Finish,
-        samples: usize,
-        out: [&mut [u8]; 2],
-        packed_order: bool,
-    ) {
-        let read = samples.next_multiple_of(TILE);
-        assert!(sums.len() >= read && first.len() >= read && last.len() >= read);
-        assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-        let pattern = TILE + finish.channels;
-        assert!(finish.start[0].len() >= pattern);
-        assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-        // SAFETY: `self` proves AVX2; the assertions above bound every read and every write.
-        unsafe { slide::<BYTES>(sums, (first, last), weight, finish, samples, out, packed_order) }
     }
 
     /// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
@@ -397,6 +385,7 @@ unsafe fn add_taps<const P: usize, const V: usize, const FOLD: u8>(
 unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
     lines: Lines<'_>,
     taps: Taps<'_>,
+    running: Option<(*mut i32, bool)>,
     finish: &Finish,
     samples: usize,
     out: [&mut [u8]; 2],
@@ -411,8 +400,14 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
         let mut sums: Sums<P, V> = [[[zero; V]; 2]; P];
         for p in 0..P {
             for v in 0..V {
-                // SAFETY: the pattern is TILE + channels long.
-                let start = unsafe { _mm256_loadu_si256(finish.start[p].as_ptr().add(phase + 8 * v).cast()) };
+                // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
+                let start = unsafe {
+                    let from = match running {
+                        Some((kept, true)) => kept.cast_const().add(x + 8 * v),
+                        _ => finish.start[p].as_ptr().add(phase + 8 * v),
+                    };
+                    _mm256_loadu_si256(from.cast())
+                };
                 sums[p][0][v] = start;
                 sums[p][1][v] = start;
             }
@@ -426,6 +421,12 @@ unsafe fn convolve<const BYTES: usize, const P: usize, const V: usize>(
                 Fold::Subtract => add_taps::<P, V, 2>(sums, base, lines.piece_stride, taps.folded),
             };
             sums = add_taps::<P, V, 0>(sums, base, lines.piece_stride, taps.single);
+        }
+        if let Some((kept, _)) = running {
+            for v in 0..V {
+                // SAFETY: running sums go as far as the multiple of TILE.
+                unsafe { _mm256_storeu_si256(kept.add(x + 8 * v).cast(), sums[0][1][v]) };
+            }
         }
         for row in 0..2 {
             let mut values = [zero; V];
@@ -465,61 +466,6 @@ unsafe fn give<const BYTES: usize, const V: usize>(
         // SAFETY: as many as TILE samples of two bytes fit.
         unsafe { put::<BYTES, V>(values, finish, packed_order, step.as_mut_ptr()) };
         rest.copy_from_slice(&step[..rest.len()]);
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn slide<const BYTES: usize>(
-    sums: &mut [i32],
-    (first, last): (&[u32], &[u32]),
-    weight: i32,
-    finish: &Finish,
-    samples: usize,
-    out: [&mut [u8]; 2],
-    packed_order: bool,
-) {
-    let (both, low, high) = (
-        _mm256_set1_epi16(1),
-        _mm256_set1_epi32(1),
-        _mm256_set1_epi32(1 << 16),
-    );
-    let weight = _mm256_set1_epi32(weight);
-    let shift = _mm_cvtsi32_si128(finish.shift as i32);
-    for x in (0..samples).step_by(TILE) {
-        let phase = x % finish.channels;
-        let mut values = [[_mm256_setzero_si256(); 4]; 2];
-        for v in 0..4 {
-            let at = x + 8 * v;
-            // SAFETY: the caller has checked that all three are as long as the next multiple of TILE, and the pattern TILE + channels.
-            unsafe {
-                let sum = sums.as_mut_ptr().add(at).cast::<__m256i>();
-                let first = _mm256_loadu_si256(first.as_ptr().add(at).cast());
-                let last = _mm256_loadu_si256(last.as_ptr().add(at).cast());
-                let start = _mm256_loadu_si256(finish.start[0].as_ptr().add(phase + 8 * v).cast());
-                let core = _mm256_loadu_si256(sum);
-                let upper = _mm256_add_epi32(core, _mm256_madd_epi16(last, low));
-                let core = _mm256_sub_epi32(core, _mm256_madd_epi16(first, both));
-                let core = _mm256_add_epi32(core, _mm256_madd_epi16(last, both));
-                let lower = _mm256_add_epi32(core, _mm256_madd_epi16(first, high));
-                _mm256_storeu_si256(sum, core);
-                for (row, total) in [upper, lower].into_iter().enumerate() {
-                    let scaled = _mm256_add_epi32(_mm256_mullo_epi32(total, weight), start);
-                    values[row][v] = _mm256_sra_epi32(scaled, shift);
-                }
-            }
-        }
-        for (row, values) in values.into_iter().enumerate() {
-            let rest = &mut out[row][x * BYTES..samples * BYTES];
-            // SAFETY: as for `start`.
-            unsafe { give::<BYTES, 4>(values, finish, phase, packed_order, rest) };
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-fn add_pairs(pairs: &[u32], sums: &mut [i32]) {
-    for (sum, &pair) in sums.iter_mut().zip(pairs) {
-        *sum += i32::from(pair as i16) + ((pair as i32) >> 16);
     }
 }
 

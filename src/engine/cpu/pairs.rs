@@ -6,7 +6,7 @@
 //! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
 //! pixels are then `channels` samples apart.
 
-use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, TILE, Tap, Taps};
+use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
 use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -49,28 +49,31 @@ impl Reader {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     line: usize,
-    tap: Tap,
+    /// The element of the line, and its mirror image.
+    at: [usize; 2],
+    weights: [i32; 2],
 }
 
 /// From this many equal weights on, sums that are kept pay.
 const LEAST_BOX: usize = 7;
 
+/// The taps of a direct mask or of a column.
+struct Places {
+    single: Vec<Place>,
+    folded: Vec<Place>,
+    fold: Fold,
+}
+
 enum Work {
     Direct {
         columns: usize,
-        single: Vec<Place>,
-        folded: Vec<Place>,
-        fold: Fold,
     },
     Separable {
         row: RowPass,
         columns: usize,
         pieces: usize,
-        single: Vec<Place>,
         /// True if the row's weights are equal, so that one multiplication of a sum of pixels does for all of them.
         box_row: bool,
-        /// The column's weight, if all are equal and the sums of its rows are kept from row to row.
-        box_column: Option<i32>,
     },
 }
 
@@ -86,6 +89,10 @@ pub(super) struct Pairs {
     /// Rows of the mask.
     rows: usize,
     work: Work,
+    /// The taps that make two rows anew.
+    taps: Places,
+    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
+    changes: Option<Places>,
     finish: Finish,
 }
 
@@ -99,7 +106,7 @@ pub(super) struct Scratch {
     /// Rows interleaved with themselves.
     horizontal: [Vec<u32>; 2],
     lines: Vec<u32>,
-    /// The sums of the rows of a box.
+    /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
     single: Vec<Tap>,
     folded: Vec<Tap>,
@@ -229,20 +236,87 @@ fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32
         let (this, next) = (q(2 * line), q(2 * line + 1));
         Place {
             line,
-            tap: Tap {
-                at,
-                mirror,
-                weights: [pack(this, next), pack(above, this)],
-            },
+            at: [at, mirror],
+            weights: [pack(this, next), pack(above, this)],
         }
     };
     (0..=rows / 2)
         .map(place)
-        .filter(|p| p.tap.weights != [0, 0])
+        .filter(|p| p.weights != [0, 0])
         .collect()
 }
 
-fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Work {
+/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the first of that pair's. `None` if
+/// they are not weights of 16 bits.
+fn vertical_changes(
+    rows: usize,
+    at: usize,
+    mirror: usize,
+    weight: impl Fn(usize) -> i32,
+) -> Option<Vec<Place>> {
+    let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
+    // A row further on, what was weighted q(j) is weighted q(j - 1).
+    let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
+    let mut places = Vec::new();
+    for line in 0..rows / 2 + 2 {
+        // Where the line's two rows lie in what the lower row of the pair before reads.
+        let (low, high) = (2 * line as i64 - 1, 2 * line as i64);
+        let weights = [
+            pack(change(low, 1)?, change(high, 1)?),
+            pack(change(low, 2)?, change(high, 2)?),
+        ];
+        if weights != [0, 0] {
+            let at = [at, mirror];
+            places.push(Place { line, at, weights });
+        }
+    }
+    Some(places)
+}
+
+impl Places {
+    /// The taps of a direct mask; `column` makes those of one of its columns.
+    fn direct(
+        kernel: &DirectKernel,
+        fold: Option<Fold>,
+        column: impl Fn(usize, usize) -> Option<Vec<Place>>,
+    ) -> Option<Places> {
+        let w = kernel.width;
+        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<Place>> {
+            let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
+            let mut places: Vec<Place> = places?.into_iter().flatten().collect();
+            // Line by line, as they lie in the cache.
+            places.sort_by_key(|p| p.line);
+            Some(places)
+        };
+        Some(match fold {
+            None => Places {
+                single: all(&mut (0..w).map(|i| (i, i)))?,
+                folded: Vec::new(),
+                fold: Fold::Add,
+            },
+            Some(fold) => Places {
+                single: all(&mut std::iter::once((w / 2, w / 2)))?,
+                folded: all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
+                fold,
+            },
+        })
+    }
+
+    fn column(single: Vec<Place>) -> Places {
+        Places {
+            single,
+            folded: Vec::new(),
+            fold: Fold::Add,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.single.len() + self.folded.len()
+    }
+}
+
+/// The taps of a direct mask, and the changes.
+fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Option<(Places, Option<Places>)> {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
     let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
@@ -253,24 +327,13 @@ fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Work {
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,
     };
-    let column = |i: usize, mirror: usize| vertical(h, i * channels, mirror * channels, |j| q(j, i));
-    let mut work = match fold {
-        None => ((0..w).flat_map(|i| column(i, i)).collect(), Vec::new(), Fold::Add),
-        Some(fold) => (
-            column(w / 2, w / 2),
-            (0..w / 2).flat_map(|i| column(i, w - 1 - i)).collect::<Vec<_>>(),
-            fold,
-        ),
-    };
-    // Line by line, as they lie in the cache.
-    work.0.sort_by_key(|p| p.line);
-    work.1.sort_by_key(|p| p.line);
-    Work::Direct {
-        columns: w,
-        single: work.0,
-        folded: work.1,
-        fold: work.2,
-    }
+    let taps = Places::direct(kernel, fold, |i, mirror| {
+        Some(vertical(h, i * channels, mirror * channels, |j| q(j, i)))
+    })?;
+    let changes = Places::direct(kernel, fold, |i, mirror| {
+        vertical_changes(h, i * channels, mirror * channels, |j| q(j, i))
+    });
+    Some((taps, changes))
 }
 
 /// The reader, the passes and the last step of a separable kernel.
@@ -278,7 +341,7 @@ fn separable(
     kernel: &SeparableKernel,
     format: PixelFormat,
     channels: &[ChannelStep],
-) -> Option<(Reader, Work, Finish)> {
+) -> Option<(Reader, Work, (Places, Option<Places>), Finish)> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
     let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
@@ -317,12 +380,11 @@ fn separable(
         && matches!(reader, Reader::Bytes | Reader::Words)
         && r.weights.len() as i64 * max <= i64::from(i16::MAX)
         && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
-    let box_column = (pieces == 1 && equal(&c.weights)).then(|| c.weights[0]);
     // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
     let tapped = if box_row { 1 } else { r.weights.len() };
     let in_place = box_row || step == 1;
     for pair in vertical(tapped, 0, 0, |i| r.weights[i]) {
-        let [even, odd] = pair.tap.weights;
+        let [even, odd] = pair.weights;
         if in_place || even != 0 {
             row.taps.push((2 * pair.line * step, even));
             row.odd.push(odd);
@@ -332,18 +394,19 @@ fn separable(
         row,
         columns: r.weights.len(),
         pieces,
-        single: vertical(c.weights.len(), 0, 0, |j| c.weights[j]),
         box_row,
-        box_column,
     };
-    Some((reader, work, finish))
+    let q = |j: usize| c.weights[j];
+    let taps = Places::column(vertical(c.weights.len(), 0, 0, q));
+    let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::column);
+    Some((reader, work, (taps, changes), finish))
 }
 
 impl Pairs {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
     pub(super) fn new(avx2: Avx2, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
         let channels = &step.planes[plane];
-        let (reader, work, finish) = match &step.kernel {
+        let (reader, work, (taps, changes), finish) = match &step.kernel {
             Kernel::Direct(k) => {
                 let largest = i64::from(format.max_value());
                 let weight = magnitude(&k.weights);
@@ -357,10 +420,17 @@ impl Pairs {
                     correction: reader.correction(total(&k.weights)),
                 };
                 let finish = sums.finish(format, channels)?;
-                (reader, direct(k, channels.len(), reader), finish)
+                let taps = direct(k, channels.len(), reader)?;
+                (reader, Work::Direct { columns: k.width }, taps, finish)
             }
             Kernel::Separable(k) => separable(k, format, channels)?,
         };
+        let pieces = match &work {
+            Work::Direct { .. } => reader.pieces(),
+            Work::Separable { pieces, .. } => *pieces,
+        };
+        // Sums that are kept are read and written once more, which a few taps cost too.
+        let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
         let outside = channels.iter().map(|c| match c {
             ChannelStep::Convolve(c) => c.border,
             _ => 0,
@@ -374,6 +444,8 @@ impl Pairs {
             reader,
             rows: step.kernel.size().1,
             work,
+            taps,
+            changes,
             finish,
         })
     }
@@ -391,7 +463,9 @@ impl Pairs {
         let bytes = self.format.bytes_per_sample();
         let columns = self.columns();
         let line = self.line(samples);
-        let slots = self.rows / 2 + 1;
+        // As many lines as two rows read; with changes, the one that the pair before began with, too.
+        let reach = self.rows / 2 + 1;
+        let slots = reach + usize::from(self.changes.is_some());
         let padded = self.padded(samples);
         self.find_edges(plane.width, columns / 2, &mut scratch.edges);
         aligned(&mut scratch.lines, slots * line.slot);
@@ -399,34 +473,32 @@ impl Pairs {
         let mut next = 0;
         room(&mut scratch.spare, samples * bytes);
         for pair in 0..strip.rows.div_ceil(2) {
-            while next < pair + slots {
+            while next < pair + reach {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
                 self.fill(input, strip.plane, y, (padded, at, &line), scratch);
                 next += 1;
             }
+            let (places, first_line) = match &self.changes {
+                Some(changes) if pair > 0 => (changes, pair - 1),
+                _ => (&self.taps, pair),
+            };
             let place = |p: &Place| {
-                let base = (pair + p.line) % slots * line.slot;
+                let base = (first_line + p.line) % slots * line.slot;
                 Tap {
-                    at: base + p.tap.at,
-                    mirror: base + p.tap.mirror,
-                    ..p.tap
+                    at: base + p.at[0],
+                    mirror: base + p.at[1],
+                    weights: p.weights,
                 }
             };
-            let (single, folded, fold) = match &self.work {
-                Work::Direct {
-                    single, folded, fold, ..
-                } => (&single[..], &folded[..], *fold),
-                Work::Separable { single, .. } => (&single[..], &[][..], Fold::Add),
-            };
             scratch.single.clear();
-            scratch.single.extend(single.iter().map(place));
+            scratch.single.extend(places.single.iter().map(place));
             scratch.folded.clear();
-            scratch.folded.extend(folded.iter().map(place));
+            scratch.folded.extend(places.folded.iter().map(place));
             let taps = Taps {
                 single: &scratch.single,
                 folded: &scratch.folded,
-                fold,
+                fold: places.fold,
             };
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
@@ -443,44 +515,24 @@ impl Pairs {
             } else {
                 (&mut strip.bytes[start..start + row_bytes], &mut [][..])
             };
-            let packed_order = self.reads_in_place();
             let below = if both { &mut *lower } else { &mut scratch.spare[..] };
+            let running = self.changes.as_ref().map(|_| Running {
+                sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
+                resumes: pair > 0,
+            });
             let out = [&mut *upper, below];
-            if let Work::Separable {
-                box_column: Some(weight),
-                ..
-            } = self.work
-            {
-                let sums = room(&mut scratch.sums, line.piece);
-                let at = |k: usize| &lines.elements[(pair + k) % slots * line.slot..][..line.piece];
-                if pair == 0 {
-                    sums.fill(0);
-                    (0..slots - 1).for_each(|k| self.avx2.add_pairs(at(k), sums));
-                }
-                let ends = (at(0), at(slots - 1));
-                if bytes == 1 {
-                    self.avx2
-                        .slide::<1>(sums, ends, weight, &self.finish, samples, out, packed_order);
-                } else {
-                    self.avx2
-                        .slide::<2>(sums, ends, weight, &self.finish, samples, out, packed_order);
-                }
+            if bytes == 1 {
+                self.avx2
+                    .convolve::<1>(lines, taps, running, &self.finish, samples, out);
             } else {
-                self.sum(lines, taps, samples, out);
+                self.avx2
+                    .convolve::<2>(lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
             self.keep(input.row(strip.plane, y), upper);
             if both {
                 self.keep(input.row(strip.plane, y + 1), lower);
             }
-        }
-    }
-
-    fn sum(&self, lines: Lines<'_>, taps: Taps<'_>, samples: usize, out: [&mut [u8]; 2]) {
-        if self.format.bytes_per_sample() == 1 {
-            self.avx2.convolve::<1>(lines, taps, &self.finish, samples, out);
-        } else {
-            self.avx2.convolve::<2>(lines, taps, &self.finish, samples, out);
         }
     }
 
@@ -494,7 +546,7 @@ impl Pairs {
 
     fn columns(&self) -> usize {
         match &self.work {
-            Work::Direct { columns, .. } | Work::Separable { columns, .. } => *columns,
+            Work::Direct { columns } | Work::Separable { columns, .. } => *columns,
         }
     }
 
