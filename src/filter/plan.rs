@@ -354,12 +354,11 @@ fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel,
     };
     let row: Vec<f64> = row.iter().map(|w| w * scale).collect();
     let column: Vec<f64> = column.iter().map(|w| w / scale).collect();
-    if depth <= 12 {
-        if let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth) {
-            if error <= NARROW_ERROR {
-                return Ok(kernel);
-            }
-        }
+    if depth <= 12
+        && let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth)
+        && error <= NARROW_ERROR
+    {
+        return Ok(kernel);
     }
     separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
 }

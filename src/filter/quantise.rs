@@ -1,7 +1,7 @@
 //! Weights as integers: the one place where real numbers become exact ones (docs/arithmetic.md).
 
 /// The largest magnitude of an integer weight: two signed bytes, `127 * 256 + 127`.
-pub const MAX_WEIGHT: i64 = 32639;
+pub(super) const MAX_WEIGHT: i64 = 32639;
 
 /// The largest scale, as a power of two.
 const MAX_SHIFT: u32 = 30;
@@ -9,7 +9,7 @@ const MAX_SHIFT: u32 = 30;
 /// Integer weights `q` that stand for real weights `w = q / 2^shift`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantised {
-    /// The integers, row by row; at most [`MAX_WEIGHT`] in magnitude.
+    /// The integers, row by row; at most 32639 in magnitude.
     pub weights: Vec<i32>,
     /// The scale, 0 to 30.
     pub shift: u32,
@@ -48,7 +48,7 @@ pub struct QuantiseError {
 
 /// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to 12 bits, so
 /// that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
-pub fn magnitude_limit(depth: u32) -> i64 {
+pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 
