@@ -36,6 +36,12 @@ pub trait Sink: Send {
         64
     }
 
+    /// How many frames the sink keeps after it took them (an encoder's look-ahead, if it reads them where they lie). The
+    /// pool is made larger by that.
+    fn held_buffers(&self) -> usize {
+        0
+    }
+
     /// Takes the next frame, in order.
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError>;
 

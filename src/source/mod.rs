@@ -96,6 +96,12 @@ pub trait Source: Send {
     /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
 
+    /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if they lie in
+    /// the pool's memory), beside the one that it is filling. The pool is made larger by that.
+    fn held_buffers(&self) -> usize {
+        0
+    }
+
     /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked for once, at the end.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
