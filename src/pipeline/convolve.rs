@@ -23,10 +23,12 @@ pub(super) struct Convolved {
 }
 
 /// The answer to asking for a frame.
+#[allow(clippy::large_enum_variant)] // It lives on the stack for one turn of the loop; a box would be an allocation a frame.
 enum Next {
     Frame(Frame),
     /// Nothing is waiting now.
     Nothing,
+    /// The source has given its last frame.
     End,
     /// No more frames are wanted, and the source did not end by itself in time.
     GaveUp,

@@ -175,9 +175,12 @@ struct Pools {
     output: FramePool,
 }
 
+/// What a decode thread hands over: its clock, and the source's warnings or why it ended early.
+type DecodeEnd = (StageClock, Result<Vec<String>, Halt>);
+
 /// The running stages.
 struct Threads<'scope> {
-    decode: Vec<ScopedJoinHandle<'scope, (StageClock, Result<Vec<String>, Halt>)>>,
+    decode: Vec<ScopedJoinHandle<'scope, DecodeEnd>>,
     engine: ScopedJoinHandle<'scope, Result<Convolved, Halt>>,
     encode: Vec<ScopedJoinHandle<'scope, Result<Encoded, Halt>>>,
     /// An indexed sink, to be finished when its workers are done.
