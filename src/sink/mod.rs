@@ -1,5 +1,12 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+pub mod images;
+pub mod null;
+mod outlet;
+pub mod part;
+pub mod raw;
+pub mod y4m;
+
 use crate::frame::{Frame, Layout};
 use crate::source::StreamInfo;
 use std::sync::Arc;

@@ -1,5 +1,14 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod images;
+mod inlet;
+pub mod listing;
+pub mod pattern;
+pub mod rate;
+pub mod raw;
+pub mod synthetic;
+pub mod y4m;
+
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, SideData,
     Stopped,
