@@ -129,7 +129,9 @@ impl EngineArguments {
         };
         match (self.engine, self.cuda_option()) {
             (EngineName::Reference | EngineName::Cpu, Some(option)) => refuse(option, "cuda"),
-            _ if self.threads.is_some() && matches!(self.engine, EngineName::Reference | EngineName::Cuda) => {
+            _ if self.threads.is_some()
+                && matches!(self.engine, EngineName::Reference | EngineName::Cuda) =>
+            {
                 refuse("--threads", "cpu")
             }
             _ => Ok(()),

@@ -19,7 +19,12 @@ use failure::{Failure, to_stdout};
 
 /// Convolves the frames of videos, image folders and pipes, exactly, on the CPU or on CUDA.
 #[derive(Debug, Parser)]
-#[command(name = "framepipe", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "framepipe",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,

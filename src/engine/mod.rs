@@ -2,6 +2,7 @@
 
 pub mod cpu;
 pub mod reference;
+pub mod verify;
 
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};

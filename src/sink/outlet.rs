@@ -38,13 +38,18 @@ impl Outlet {
             if stdout.is_terminal() {
                 return Err(SinkError::Unsupported {
                     path: "standard output".to_owned(),
-                    problem: "is a terminal, and frames would flood it; pipe it into a program or name a file".to_owned(),
+                    problem:
+                        "is a terminal, and frames would flood it; pipe it into a program or name a file"
+                            .to_owned(),
                 });
             }
-            let file = stdout.as_fd().try_clone_to_owned().map_err(|cause| SinkError::Io {
-                path: "standard output".to_owned(),
-                cause,
-            })?;
+            let file = stdout
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|cause| SinkError::Io {
+                    path: "standard output".to_owned(),
+                    cause,
+                })?;
             // Refused for what is no pipe, which is as well.
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
             Place::Stdout(File::from(file))

@@ -105,11 +105,15 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
         .find(|t| t.location == location)
         .or(tags.first())
         .map_or("420jpeg", |t| t.word);
-    if location > 0 && tags.iter().all(|t| t.location != location) && info.format.name().starts_with("yuv420") {
+    if location > 0 && tags.iter().all(|t| t.location != location) && info.format.name().starts_with("yuv420")
+    {
         lost.push(format!("y4m cannot say of {} where chroma is sited", info.format));
     }
     if info.colour.primaries != 2 || info.colour.transfer != 2 || info.colour.matrix != 2 {
-        lost.push("y4m cannot hold primaries, transfer and matrix; tell them to the program that reads it".to_owned());
+        lost.push(
+            "y4m cannot hold primaries, transfer and matrix; tell them to the program that reads it"
+                .to_owned(),
+        );
     }
     if !info.side_data.is_empty() {
         lost.push("y4m cannot hold the stream's side data (rotation, HDR mastering metadata)".to_owned());
@@ -134,7 +138,11 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
     );
     if info.format.model() == ColourModel::Yuv {
         // Writing to a String cannot fail.
-        let _ = write!(line, " XYSCSS={}", word.trim_end_matches("alpha").to_ascii_uppercase());
+        let _ = write!(
+            line,
+            " XYSCSS={}",
+            word.trim_end_matches("alpha").to_ascii_uppercase()
+        );
     }
     line.push_str(match info.colour.range {
         Range::Limited => " XCOLORRANGE=LIMITED",
@@ -193,7 +201,11 @@ impl Sink for Y4m {
                     .to_owned(),
             );
         }
-        let description = format!("{} frames of y4m to {}", self.outlet.frames(), self.outlet.label());
+        let description = format!(
+            "{} frames of y4m to {}",
+            self.outlet.frames(),
+            self.outlet.label()
+        );
         self.outlet.finish(description, self.lost)
     }
 }
@@ -223,7 +235,11 @@ mod tests {
             ("yuv410p", "yuv411p"),
             ("yuv440p12le", "yuv444p12le"),
         ] {
-            assert_eq!(nearest(PixelFormat::from_name(from).unwrap()).name(), to, "{from}");
+            assert_eq!(
+                nearest(PixelFormat::from_name(from).unwrap()).name(),
+                to,
+                "{from}"
+            );
         }
     }
 

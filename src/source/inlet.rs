@@ -36,10 +36,13 @@ impl Inlet {
                     problem: "is a terminal; pipe frames into it or name a file".to_owned(),
                 });
             }
-            let file = stdin.as_fd().try_clone_to_owned().map_err(|cause| SourceError::Io {
-                path: label.clone(),
-                cause,
-            })?;
+            let file = stdin
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|cause| SourceError::Io {
+                    path: label.clone(),
+                    cause,
+                })?;
             (File::from(file), label)
         } else {
             let label = path.display().to_string();

@@ -64,7 +64,18 @@ mod tests {
         ] {
             assert_eq!(parse_rate(text), Ok(Rational { num, den }), "{text}");
         }
-        for text in ["", "0", "-5", "1/0", "0/1", "nan", "x", "1e3", "99999999999", "0.0"] {
+        for text in [
+            "",
+            "0",
+            "-5",
+            "1/0",
+            "0/1",
+            "nan",
+            "x",
+            "1e3",
+            "99999999999",
+            "0.0",
+        ] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
     }

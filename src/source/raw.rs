@@ -100,7 +100,13 @@ impl FromStr for RawSpec {
 impl fmt::Display for RawSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = &self.layout;
-        write!(f, "raw:{}x{}:{}:", layout.width(), layout.height(), layout.format())?;
+        write!(
+            f,
+            "raw:{}x{}:{}:",
+            layout.width(),
+            layout.height(),
+            layout.format()
+        )?;
         match self.rate {
             Rational { num, den: 1 } => write!(f, "{num}"),
             Rational { num, den } => write!(f, "{num}/{den}"),
@@ -209,9 +215,11 @@ impl Source for RawPipe {
             return Ok(None);
         }
         if found < self.layout.size() {
-            return Err(self
-                .inlet
-                .invalid(ends_in_mid_frame(self.read, found as u64, self.layout.size() as u64)));
+            return Err(self.inlet.invalid(ends_in_mid_frame(
+                self.read,
+                found as u64,
+                self.layout.size() as u64,
+            )));
         }
         frame.sequence = self.read;
         frame.born = born;
@@ -233,7 +241,10 @@ mod tests {
         assert_eq!(spec.to_string(), "raw:5x3:yuv420p10le:30000/1001");
         assert_eq!(spec.layout.size(), 2 * (15 + 6 + 6));
         assert_eq!(spec.to_string().parse::<RawSpec>().unwrap(), spec);
-        assert_eq!("4x2:rgb24".parse::<RawSpec>().unwrap().to_string(), "raw:4x2:rgb24:25");
+        assert_eq!(
+            "4x2:rgb24".parse::<RawSpec>().unwrap().to_string(),
+            "raw:4x2:rgb24:25"
+        );
     }
 
     #[test]

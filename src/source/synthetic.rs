@@ -101,7 +101,9 @@ impl fmt::Display for SyntheticSpec {
 /// Opens the generator: read by several threads, or with `cycle` by one that does next to nothing.
 pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
     let painting = Painting::new(spec)?;
-    let info = spec.raw.info(spec.frames, format!("moving pseudo-random detail, {spec}"));
+    let info = spec
+        .raw
+        .info(spec.frames, format!("moving pseudo-random detail, {spec}"));
     Ok(if spec.cycle {
         // Distinguishes the tags of this source from those that another one left in the same pool.
         static SOURCES: AtomicU64 = AtomicU64::new(1);
@@ -148,7 +150,12 @@ impl Painting {
         for index in 0..whole.layout().planes().len() {
             let plane = whole.layout().planes()[index];
             for channel in 0..plane.channels {
-                paint(&mut whole, index, channel, spec.seed.wrapping_mul(64).wrapping_add(lane));
+                paint(
+                    &mut whole,
+                    index,
+                    channel,
+                    spec.seed.wrapping_mul(64).wrapping_add(lane),
+                );
                 lane += 1;
             }
         }
@@ -179,11 +186,16 @@ impl Painting {
 fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
     let plane = frame.layout().planes()[index];
     let format = frame.format();
-    let (max, shift, wide) = (i64::from(format.max_value()), format.shift(), format.bytes_per_sample() == 2);
+    let (max, shift, wide) = (
+        i64::from(format.max_value()),
+        format.shift(),
+        format.bytes_per_sample() == 2,
+    );
     for y in 0..plane.height {
         let row = frame.row_mut(index, y);
         for x in 0..plane.width {
-            let coarse = smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
+            let coarse =
+                smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
             let grain = i64::from(noise(lane ^ 0x300, x, y) >> 12) - 8;
             // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is clipped there.
             let level = (coarse / 8 - 32768) * 7 / 4 + 32768 + grain * 256;
@@ -311,14 +323,24 @@ mod tests {
         let least: SyntheticSpec = "synthetic:8x8".parse().unwrap();
         assert_eq!(least.to_string(), "synthetic:8x8:yuv420p:25:0");
         assert_eq!(least.frames, None);
-        for text in ["synthetic:", "8x8:gray:25:x", "8x8:gray:25:1:2", "8:gray", "8x8:nope", "8x8:gray:25:1:seed=x"] {
+        for text in [
+            "synthetic:",
+            "8x8:gray:25:x",
+            "8x8:gray:25:1:2",
+            "8:gray",
+            "8x8:nope",
+            "8x8:gray:25:1:seed=x",
+        ] {
             assert!(text.parse::<SyntheticSpec>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_frame_depends_on_its_number_and_the_seed_alone() {
-        let (a, b) = (indexed("33x17:yuv420p10le:25:9"), indexed("33x17:yuv420p10le:25:9"));
+        let (a, b) = (
+            indexed("33x17:yuv420p10le:25:9"),
+            indexed("33x17:yuv420p10le:25:9"),
+        );
         let other = indexed("33x17:yuv420p10le:25:9:seed=2");
         let mut dirty = buffer();
         dirty.fit(1 << 16).unwrap();
@@ -342,7 +364,10 @@ mod tests {
                         .map(|(x, y)| u32::from(frame.sample(index, x, y, channel)));
                     let (low, high) = samples.fold((u32::MAX, 0), |(l, h), s| (l.min(s), h.max(s)));
                     assert!(high <= format.max_value(), "{format}");
-                    assert!(high - low > format.max_value() / 4, "{format} plane {index}: {low} to {high}");
+                    assert!(
+                        high - low > format.max_value() / 4,
+                        "{format} plane {index}: {low} to {high}"
+                    );
                 }
             }
         }

@@ -21,7 +21,11 @@ pub(crate) struct Tag {
 }
 
 const fn tag(word: &'static str, format: &'static str, location: u8) -> Tag {
-    Tag { word, format, location }
+    Tag {
+        word,
+        format,
+        location,
+    }
 }
 
 /// All tags. Where a format has several, the first is the one for unstated chroma location.
@@ -117,7 +121,10 @@ impl Header {
             .and_then(|t| Some((PixelFormat::from_name(t.format)?, t.location)))
             .ok_or_else(|| {
                 let known: Vec<_> = TAGS.iter().map(|t| t.word).collect();
-                format!("has the unknown colour space 'C{word}' in its header; known are {}", known.join(", "))
+                format!(
+                    "has the unknown colour space 'C{word}' in its header; known are {}",
+                    known.join(", ")
+                )
             })?;
         Ok(Header {
             width,
@@ -280,7 +287,9 @@ impl Y4m {
         }
         let whole = self.read;
         if found < begin.len() && b"FRAME\n".starts_with(&begin[..found]) {
-            return Err(self.inlet.invalid(ends_in_mid_frame(whole, 0, self.layout.size() as u64)));
+            return Err(self
+                .inlet
+                .invalid(ends_in_mid_frame(whole, 0, self.layout.size() as u64)));
         }
         match &begin {
             b"FRAME\n" => Ok(Some(self.stated_order())),
@@ -345,9 +354,11 @@ impl Source for Y4m {
         let mut frame = Frame::new(self.layout, buffer)?;
         let found = self.inlet.read_full(frame.bytes_mut(), Some(supply))?;
         if found < self.layout.size() {
-            return Err(self
-                .inlet
-                .invalid(ends_in_mid_frame(self.read, found as u64, self.layout.size() as u64)));
+            return Err(self.inlet.invalid(ends_in_mid_frame(
+                self.read,
+                found as u64,
+                self.layout.size() as u64,
+            )));
         }
         frame.sequence = self.read;
         frame.born = born;
@@ -383,12 +394,22 @@ mod tests {
     #[test]
     fn every_tag_names_a_native_format() {
         for tag in TAGS {
-            let header = Header::parse(&format!("YUV4MPEG2 W3 H5 F30000:1001 It A4:3 C{}", tag.word)).unwrap();
+            let header =
+                Header::parse(&format!("YUV4MPEG2 W3 H5 F30000:1001 It A4:3 C{}", tag.word)).unwrap();
             assert_eq!(header.format.name(), tag.format);
             assert_eq!(header.chroma_location, tag.location);
             assert_eq!((header.width, header.height), (3, 5));
-            assert_eq!(header.rate, Some(Rational { num: 30000, den: 1001 }));
-            assert_eq!((header.field_order, header.aspect), (FieldOrder::TopFirst, (4, 3)));
+            assert_eq!(
+                header.rate,
+                Some(Rational {
+                    num: 30000,
+                    den: 1001
+                })
+            );
+            assert_eq!(
+                (header.field_order, header.aspect),
+                (FieldOrder::TopFirst, (4, 3))
+            );
         }
     }
 
@@ -398,12 +419,16 @@ mod tests {
         assert_eq!(header.format.name(), "yuv420p");
         assert_eq!((header.rate, header.aspect), (None, (0, 1)));
         assert_eq!(header.range, Range::Unspecified);
-        let header = Header::parse("YUV4MPEG2 W2 H2 F0:0 A0:0 I? XYSCSS=422P10 XCOLORRANGE=FULL XFOO=1").unwrap();
+        let header =
+            Header::parse("YUV4MPEG2 W2 H2 F0:0 A0:0 I? XYSCSS=422P10 XCOLORRANGE=FULL XFOO=1").unwrap();
         assert_eq!(header.format.name(), "yuv422p10le");
         assert_eq!((header.rate, header.range), (None, Range::Full));
         let header = Header::parse("YUV4MPEG2 W2 H2 C444 XYSCSS=420JPEG Im XCOLORRANGE=LIMITED").unwrap();
         assert_eq!(header.format.name(), "yuv444p");
-        assert_eq!((header.field_order, header.range), (FieldOrder::Mixed, Range::Limited));
+        assert_eq!(
+            (header.field_order, header.range),
+            (FieldOrder::Mixed, Range::Limited)
+        );
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! `framepipe devices`: what this machine can filter with.
+
+use super::Failure;
+use std::io::Write;
+
+/// Prints the processor and what it offers.
+pub(crate) fn list(out: &mut impl Write) -> Result<(), Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    writeln!(out, "cpu   {}", processor())?;
+    writeln!(
+        out,
+        "      {cores} core{} for this process",
+        if cores == 1 { "" } else { "s" }
+    )?;
+    writeln!(out, "      {}", instruction_sets().join(", "))?;
+    Ok(())
+}
+
+/// The processor's name, as Linux tells it.
+fn processor() -> String {
+    std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|l| l.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
+}
+
+/// The instruction sets that matter to convolution.
+#[cfg(target_arch = "x86_64")]
+fn instruction_sets() -> Vec<&'static str> {
+    [
+        ("SSE2", true),
+        ("SSE4.1", std::is_x86_feature_detected!("sse4.1")),
+        ("AVX2", std::is_x86_feature_detected!("avx2")),
+        ("AVX-512BW", std::is_x86_feature_detected!("avx512bw")),
+        ("AVX-512VNNI", std::is_x86_feature_detected!("avx512vnni")),
+    ]
+    .into_iter()
+    .filter_map(|(name, present)| present.then_some(name))
+    .collect()
+}
+
+/// The instruction sets that matter to convolution.
+#[cfg(not(target_arch = "x86_64"))]
+fn instruction_sets() -> Vec<&'static str> {
+    vec![std::env::consts::ARCH]
+}
