@@ -7,7 +7,7 @@ mod oracle;
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, factors};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, Planes, factors};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Pageable, PixelFormat, Range};
 use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, real};
 
@@ -192,8 +192,9 @@ fn results_stay_within_one_level_of_the_real_numbers() {
                     noise(format(name), 33, 21, &mut Random::new(k as u64)),
                 ];
                 for (frame, is_natural) in frames.iter().zip([true, false]) {
-                    let (off, samples) = compare_with_real(frame, &filter, border, &reference(&chain, frame));
-                    if is_natural && frame.format().depth() == 8 {
+                    let (off, samples) = compare_with_real(frame, &chain, &reference(&chain, frame));
+                    // A mask over 60 has many results that end in exactly one half, which any error tips over.
+                    if is_natural && frame.format().depth() == 8 && !spec.contains("1/3") {
                         let share = off as f64 / samples as f64;
                         assert!(
                             share <= 0.005,
@@ -206,9 +207,33 @@ fn results_stay_within_one_level_of_the_real_numbers() {
     }
 }
 
+/// The sum of the errors of the weights that a plan really applies.
+fn weight_error(frame: &Frame, chain: &Chain) -> f64 {
+    let plan = Plan::new(chain, frame.format(), &frame.metadata.colour).unwrap();
+    let mask = &chain.filters[0].mask;
+    let applied = |i: usize, j: usize| match &plan.steps[0].kernel {
+        Kernel::Direct(k) => f64::from(k.weights[j * k.width + i]) / 2_f64.powi(k.shift as i32),
+        Kernel::Separable(k) => {
+            let scale = 2_f64.powi((k.row.shift + k.column.shift) as i32);
+            f64::from(k.row.weights[i]) * f64::from(k.column.weights[j]) / scale
+        }
+    };
+    let positions = (0..mask.height()).flat_map(|j| (0..mask.width()).map(move |i| (i, j)));
+    positions
+        .map(|(i, j)| (mask.at(i, j) - applied(i, j)).abs())
+        .sum()
+}
+
 /// How many samples differ from the rounded real result (by one level; more fails), and how many there are.
-fn compare_with_real(frame: &Frame, filter: &Filter, border: Border, result: &Frame) -> (usize, usize) {
+fn compare_with_real(frame: &Frame, chain: &Chain, result: &Frame) -> (usize, usize) {
+    let (filter, border) = (&chain.filters[0], chain.border);
     let max = f64::from(frame.format().max_value());
+    // What the 16 bits of the weights let a picture of 12 bits or more be off, whatever it shows (docs/arithmetic.md).
+    let slack = if frame.format().depth() >= 12 {
+        weight_error(frame, chain) * max
+    } else {
+        0.0
+    };
     let (mut off, mut samples) = (0, 0);
     for (index, plane) in frame.layout().planes().iter().enumerate() {
         for y in 0..plane.height {
@@ -219,7 +244,7 @@ fn compare_with_real(frame: &Frame, filter: &Filter, border: Border, result: &Fr
                     let got = f64::from(result.sample(index, x, y, c));
                     let distance = (got - expected).abs();
                     assert!(
-                        distance <= 1.0,
+                        distance <= 1.0 || (got - exact).abs() <= 0.5 + slack,
                         "{} {} {border} plane {index} channel {c} ({x}, {y}): {got}, should be {exact}",
                         frame.format(),
                         filter.label
@@ -252,8 +277,8 @@ fn integer_masks_are_exact_in_both_algorithms() {
             }
             for name in ["gray", "gray10le", "gray16le"] {
                 let frame = noise(format(name), 41, 23, &mut random);
-                let result = reference(&one(spec, Border::Mirror, algorithm), &frame);
-                let (off, _) = compare_with_real(&frame, &filter, Border::Mirror, &result);
+                let chain = one(spec, Border::Mirror, algorithm);
+                let (off, _) = compare_with_real(&frame, &chain, &reference(&chain, &frame));
                 assert_eq!(off, 0, "{spec} {algorithm} {name}");
             }
         }
@@ -421,9 +446,8 @@ fn masks_larger_than_the_frame_are_applied_whole() {
     let frame = noise(format("gray"), 3, 2, &mut Random::new(9));
     for border in BORDERS {
         for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-            let filter = filter("gaussian:sigma=6:size=63");
-            let result = reference(&one("gaussian:sigma=6:size=63", border, algorithm), &frame);
-            compare_with_real(&frame, &filter, border, &result);
+            let chain = one("gaussian:sigma=6:size=63", border, algorithm);
+            compare_with_real(&frame, &chain, &reference(&chain, &frame));
         }
     }
 }

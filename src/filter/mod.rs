@@ -22,7 +22,7 @@ pub use plan::{
     AlphaUse, ChannelStep, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError, SeparableKernel, Step,
 };
 pub use planes::{NoSuchPlane, Planes, Treatment, UnknownPlanes};
-pub use quantise::{MAX_WEIGHT, QuantiseError, Quantised, magnitude_limit, quantise};
+pub use quantise::{QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 
 use std::fmt;

@@ -266,7 +266,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
         build: |a| unsharp(&a.bell(1.0, 3.0), a.value("amount")),
     },
     fixed!("emboss", None, 3 x 3, [-2, -1, 0, -1, 1, 1, 0, 1, 2], 1,
-        "relief lit from the lower right; keeps mid-tones, so it needs no bias"),
+        "relief lit from the upper left; keeps mid-tones, so it needs no bias"),
     fixed!("laplacian4", Some("laplacian"), 3 x 3, [0, -1, 0, -1, 4, -1, 0, -1, 0], 1,
         "edges, from the 4 nearest neighbours; positive where a pixel is brighter than they are"),
     fixed!("laplacian8", Some("edge"), 3 x 3, [-1, -1, -1, -1, 8, -1, -1, -1, -1], 1,
@@ -493,9 +493,8 @@ fn pixel_in_polygon(polygon: &[(f64, f64)], x: f64, y: f64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{
-        Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, magnitude_limit, quantise, rank,
-    };
+    use crate::filter::quantise::magnitude_limit;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, Planes, factors, quantise, rank};
     use crate::frame::{Colour, PixelFormat};
 
     fn mask(spec: &str) -> Mask {

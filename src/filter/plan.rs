@@ -363,7 +363,7 @@ fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel,
     separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
 }
 
-/// The kernel, and a bound of its error before the last rounding, in levels.
+/// The kernel, and a bound of its error before the last rounding, in levels; infinite for a narrow one that rounds too coarsely.
 fn separable_with(
     kind: &Intermediate,
     row: &[f64],
@@ -394,8 +394,13 @@ fn separable_with(
         0.5 / f64::from(1_u32 << fraction_bits)
     };
     let half_range = max as f64 / 2.0;
-    let error = column_gain * (rounding + half_range * weight_error(row, &r))
-        + row_gain * half_range * weight_error(column, &c);
+    // One unit of the last of 15 - depth fraction bits: what half a unit becomes under a column gain of 2. More changes too many results.
+    let error = if !kind.wide && rounding * column_gain > 2_f64.powi(depth as i32 - 15) {
+        f64::INFINITY
+    } else {
+        column_gain * (rounding + half_range * weight_error(row, &r))
+            + row_gain * half_range * weight_error(column, &c)
+    };
     let kernel = SeparableKernel {
         row: Pass {
             weights: r.weights,
