@@ -1,5 +1,8 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+pub mod part;
+pub mod video;
+
 use crate::frame::{Frame, Layout};
 use crate::source::StreamInfo;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod convert;
+pub mod video;
+
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, SideData,
     Stopped,
