@@ -1,10 +1,12 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+pub mod convert;
 pub mod images;
 pub mod null;
 mod outlet;
 pub mod part;
 pub mod raw;
+pub mod video;
 pub mod y4m;
 
 use crate::frame::{Frame, Layout};

@@ -1,5 +1,6 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod convert;
 pub mod images;
 mod inlet;
 pub mod listing;
@@ -7,6 +8,7 @@ pub mod pattern;
 pub mod rate;
 pub mod raw;
 pub mod synthetic;
+pub mod video;
 pub mod y4m;
 
 use crate::frame::{
