@@ -2,7 +2,8 @@
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// A block of bytes that can hold a frame. An engine implements it for memory that its device reaches quickly.
 pub trait Memory: Send + Sync {
@@ -152,6 +153,7 @@ pub struct FramePool {
     free: Receiver<Free>,
     home: Home,
     capacity: usize,
+    waited: Arc<AtomicU64>,
 }
 
 /// The run was cancelled while a stage waited for a free buffer.
@@ -174,18 +176,28 @@ impl FramePool {
                 bytes: Arc::default(),
             },
             capacity,
+            waited: Arc::default(),
         }
     }
 
     /// Waits for a free buffer. `stop` is a channel whose closing ends the wait.
     pub fn take(&self, stop: &Receiver<()>) -> Result<Buffer, Stopped> {
-        crossbeam_channel::select_biased! {
+        let began = Instant::now();
+        let taken = crossbeam_channel::select_biased! {
             recv(stop) -> _ => Err(Stopped),
             recv(self.free) -> memory => match memory {
                 Ok((memory, tag)) => Ok(Buffer { memory, tag, home: Some(self.home.clone()) }),
                 Err(_) => Err(Stopped),
             },
-        }
+        };
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(nanos, Ordering::Relaxed);
+        taken
+    }
+
+    /// How long all calls of [`FramePool::take`] have waited so far, added up.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
     /// A buffer if one is free at once.
