@@ -4,6 +4,10 @@ use super::Failure;
 use super::endpoint::Output;
 use clap::Args;
 use framepipe::frame::PixelFormat;
+use framepipe::sink::video::{VideoOptions, VideoSink};
+use framepipe::sink::{Sink, SinkError};
+use framepipe::source::StreamInfo;
+use std::path::Path;
 
 /// Encoder, container, pixel format.
 #[derive(Debug, Clone, Default, Args)]
@@ -14,7 +18,7 @@ pub(crate) struct EncodingArguments {
     pub(crate) encoder: Option<String>,
     /// Quality: the encoder's own scale (crf or quantiser, lower is better), or 1 to 100 for JPEG files.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) quality: Option<i32>,
+    pub(crate) quality: Option<f64>,
     /// The encoder's preset, such as veryfast.
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
@@ -59,6 +63,28 @@ impl EncodingArguments {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Makes the sink of a video file.
+    pub(crate) fn open_video(&self, path: &Path, info: &StreamInfo) -> Result<Box<dyn Sink>, SinkError> {
+        let options = VideoOptions {
+            path: path.to_owned(),
+            overwrite: self.overwrite,
+            encoder: self.encoder.clone(),
+            quality: self.quality,
+            preset: self.preset.clone(),
+            encoder_options: self.encoder_option.clone(),
+            pixel_format: self.pixel_format.clone(),
+            muxer: self.format.clone(),
+            threads: None,
+            copy_streams: true,
+        };
+        Ok(Box::new(VideoSink::create(info, options)?))
+    }
+
+    /// The quality as JPEG files have it; what is out of range is refused by the sink.
+    pub(crate) fn jpeg_quality(&self) -> Option<u8> {
+        self.quality.map(|q| if q.fract() == 0.0 { q as u8 } else { 0 })
     }
 
     /// The pixel format as one that framepipe knows itself.

@@ -254,8 +254,8 @@ impl Output {
                     sources: files,
                     ..ImageOptions::default()
                 };
-                if let Some(quality) = encoding.quality {
-                    options.jpeg_quality = u8::try_from(quality).unwrap_or(u8::MAX);
+                if let Some(quality) = encoding.jpeg_quality() {
+                    options.jpeg_quality = quality;
                 }
                 let kind = sink::images::kind_for(path, &options);
                 let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;

@@ -184,7 +184,6 @@ impl Encoder {
                 FieldOrder::Progressive => ffi::AVFieldOrder::AV_FIELD_PROGRESSIVE,
                 FieldOrder::TopFirst => ffi::AVFieldOrder::AV_FIELD_TT,
                 FieldOrder::BottomFirst => ffi::AVFieldOrder::AV_FIELD_BB,
-                // Each frame tells its own.
                 FieldOrder::Mixed => ffi::AVFieldOrder::AV_FIELD_UNKNOWN,
             };
             if setup.field_order != FieldOrder::Progressive {
