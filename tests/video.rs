@@ -316,8 +316,7 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
                 "v:0",
                 "-read_intervals",
                 "%+#1",
-                "-show_entries",
-                "frame=side_data_list",
+                "-show_frames",
             ],
         );
         let list = frame["frames"][0]["side_data_list"].as_array().unwrap().clone();
@@ -620,7 +619,8 @@ fn whole_inputs_are_not_suspected() {
         let frames = drain(&mut source).unwrap();
         assert_eq!(frames as usize, times(&sample(name)).len(), "{name}");
         assert_eq!(source.warnings(), Vec::<String>::new(), "{name}");
-        if let Some(hint) = source.info().frames {
+        // At uneven times the number of frames cannot be told from the length.
+        if let Some(hint) = source.info().frames.filter(|_| name != "clip-vfr.mkv") {
             assert!(
                 hint.abs_diff(frames) <= 3,
                 "{name}: {hint} expected, {frames} found"

@@ -349,11 +349,6 @@ impl Muxer {
         self.format().flags & ffi::AVFMT_GLOBALHEADER as c_int != 0
     }
 
-    /// True if frames need no even distance in time.
-    pub(crate) fn takes_variable_rate(&self) -> bool {
-        self.format().flags & ffi::AVFMT_VARIABLE_FPS as c_int != 0
-    }
-
     /// The video encoder that FFmpeg itself would choose for this container.
     pub(crate) fn default_encoder(&self) -> Option<EncoderKind> {
         // SAFETY: codecs are static; null means that there is none.
