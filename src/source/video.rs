@@ -277,7 +277,7 @@ impl VideoSource {
                 .or_else(|| self.demuxer.duration())?,
         };
         let frames = (seconds * rate).round();
-        (frames >= 1.0 && frames < 1e15).then_some(frames as u64)
+        (1.0..1e15).contains(&frames).then_some(frames as u64)
     }
 
     fn invalid(&self, problem: String) -> SourceError {

@@ -363,7 +363,7 @@ impl Demuxer {
             == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
         timestamp(context.duration)
             .filter(|&d| d > 0 && !guessed)
-            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE as i32))
+            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
     /// True if there are chapters.
