@@ -1,7 +1,9 @@
 //! What convolves: the plain reference, the threaded CPU engine, CUDA.
 
 pub mod cpu;
+pub mod cuda;
 pub mod reference;
+pub mod verify;
 
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};

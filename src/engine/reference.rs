@@ -1,1 +1,293 @@
 //! The plainest correct loop, one thread: the oracle of every other engine and the baseline of every speed-up.
+//!
+//! It follows docs/arithmetic.md sentence by sentence, and nothing in it is clever.
+
+use super::{Engine, EngineError};
+use crate::filter::{
+    AlphaUse, Border, Chain, ChannelStep, Convolve, DirectKernel, Kernel, Plan, SeparableKernel, Step,
+};
+use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The reference engine.
+pub struct Reference {
+    chain: Chain,
+    done: VecDeque<Frame>,
+}
+
+/// One component of a picture: its samples, row by row.
+#[derive(Clone)]
+struct Component {
+    channel: Channel,
+    width: usize,
+    height: usize,
+    samples: Vec<i64>,
+}
+
+impl Reference {
+    /// An engine that applies `chain`.
+    pub fn new(chain: Chain) -> Reference {
+        Reference {
+            chain,
+            done: VecDeque::new(),
+        }
+    }
+}
+
+impl Engine for Reference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn description(&self) -> String {
+        "reference: one thread, plain loops".to_owned()
+    }
+
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(Pageable)
+    }
+
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(Pageable)
+    }
+
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+        let plan = Plan::new(&self.chain, input.format(), &input.metadata.colour)?;
+        let layout = Layout::new(
+            input.format(),
+            input.layout().width(),
+            input.layout().height(),
+            row_alignment,
+        )?;
+        let mut planes = read(&input);
+        for step in &plan.steps {
+            planes = apply(step, plan.format, &planes);
+        }
+        let mut result = Frame::new(layout, output)?;
+        write(&planes, &mut result);
+        result.sequence = input.sequence;
+        result.born = input.born;
+        result.metadata = input.into_parts().0;
+        self.done.push_back(result);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        Ok(self.done.pop_front())
+    }
+}
+
+/// The components of each plane.
+fn read(frame: &Frame) -> Vec<Vec<Component>> {
+    let planes = frame.layout().planes().iter().enumerate();
+    planes
+        .map(|(index, plane)| {
+            let channels = frame.format().planes()[index].channels.iter().enumerate();
+            channels
+                .map(|(c, &channel)| Component {
+                    channel,
+                    width: plane.width,
+                    height: plane.height,
+                    samples: (0..plane.width * plane.height)
+                        .map(|i| i64::from(frame.sample(index, i % plane.width, i / plane.width, c)))
+                        .collect(),
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn write(planes: &[Vec<Component>], frame: &mut Frame) {
+    let (bytes, shift) = (frame.format().bytes_per_sample(), frame.format().shift());
+    for (index, components) in planes.iter().enumerate() {
+        let interleaved = components.len();
+        for (c, component) in components.iter().enumerate() {
+            for y in 0..component.height {
+                let row = frame.row_mut(index, y);
+                for x in 0..component.width {
+                    let value = (component.samples[y * component.width + x] as u16) << shift;
+                    let at = (x * interleaved + c) * bytes;
+                    row[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+                }
+            }
+        }
+    }
+}
+
+fn apply(step: &Step, format: PixelFormat, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
+    let max = i64::from(format.max_value());
+    let weighted = match step.alpha {
+        Some(_) => premultiply(step, max, planes),
+        None => planes.to_vec(),
+    };
+    let mut result: Vec<Vec<Component>> = weighted
+        .iter()
+        .zip(&step.planes)
+        .map(|(components, steps)| {
+            components
+                .iter()
+                .zip(steps)
+                .map(|(c, s)| component(step, s, max, c))
+                .collect()
+        })
+        .collect();
+    if let Some(alpha) = &step.alpha {
+        unpremultiply(step, alpha, max, planes, &mut result);
+    }
+    result
+}
+
+fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Component {
+    match what {
+        ChannelStep::Copy => input.clone(),
+        ChannelStep::Fill(value) => Component {
+            samples: vec![i64::from(*value); input.samples.len()],
+            ..input.clone()
+        },
+        ChannelStep::Convolve(convolve) => match &step.kernel {
+            Kernel::Direct(kernel) => direct(kernel, step.border, convolve, max, input),
+            Kernel::Separable(kernel) => separable(kernel, step.border, convolve, max, input),
+        },
+    }
+}
+
+/// The pixel at (x, y), which may lie outside.
+fn pixel(input: &Component, border: Border, outside: i64, x: i64, y: i64) -> i64 {
+    match (border.index(x, input.width), border.index(y, input.height)) {
+        (Some(x), Some(y)) => input.samples[y * input.width + x],
+        _ => outside,
+    }
+}
+
+fn direct(kernel: &DirectKernel, border: Border, c: &Convolve, max: i64, input: &Component) -> Component {
+    let (rx, ry) = (kernel.width as i64 / 2, kernel.height as i64 / 2);
+    let mut samples = Vec::with_capacity(input.samples.len());
+    for y in 0..input.height as i64 {
+        for x in 0..input.width as i64 {
+            let mut sum = 0;
+            for j in 0..kernel.height as i64 {
+                for i in 0..kernel.width as i64 {
+                    let q = i64::from(kernel.weights[(j * kernel.width as i64 + i) as usize]);
+                    sum += q * pixel(input, border, i64::from(c.border), x + i - rx, y + j - ry);
+                }
+            }
+            samples.push((((sum + c.low) >> kernel.shift) + c.high).clamp(0, max));
+        }
+    }
+    Component {
+        samples,
+        ..input.clone()
+    }
+}
+
+fn separable(
+    kernel: &SeparableKernel,
+    border: Border,
+    c: &Convolve,
+    max: i64,
+    input: &Component,
+) -> Component {
+    let (rx, ry) = (
+        kernel.row.weights.len() as i64 / 2,
+        kernel.column.weights.len() as i64 / 2,
+    );
+    let row_pass = |x: i64, y: i64| {
+        let taps = kernel.row.weights.iter().zip(x - rx..);
+        let sum: i64 = taps
+            .map(|(&q, at)| i64::from(q) * pixel(input, border, i64::from(c.border), at, y))
+            .sum();
+        (sum + kernel.row.rounding()) >> kernel.row.shift
+    };
+    // The intermediate rows, those outside the frame included, since the column pass reads them too.
+    let width = input.width as i64;
+    let intermediate: Vec<i64> = (-ry..input.height as i64 + ry)
+        .flat_map(|y| (0..width).map(move |x| (x, y)))
+        .map(|(x, y)| row_pass(x, y))
+        .collect();
+    let mut samples = Vec::with_capacity(input.samples.len());
+    for y in 0..input.height {
+        for x in 0..input.width {
+            let taps = kernel.column.weights.iter().zip(y..);
+            let sum: i64 = taps
+                .map(|(&q, row)| i64::from(q) * intermediate[row * input.width + x])
+                .sum();
+            samples.push((((sum + c.low) >> kernel.column.shift) + c.high).clamp(0, max));
+        }
+    }
+    Component {
+        samples,
+        ..input.clone()
+    }
+}
+
+fn alpha_of(planes: &[Vec<Component>]) -> &[i64] {
+    planes
+        .iter()
+        .flatten()
+        .find(|c| c.channel == Channel::Alpha)
+        .map_or(&[], |c| &c.samples)
+}
+
+/// Colour times alpha, above the zero level, for the components that are convolved.
+fn premultiply(step: &Step, max: i64, planes: &[Vec<Component>]) -> Vec<Vec<Component>> {
+    let alpha = alpha_of(planes);
+    let mut result = planes.to_vec();
+    for (component, what) in result.iter_mut().flatten().zip(step.planes.iter().flatten()) {
+        if let ChannelStep::Convolve(Convolve {
+            level,
+            is_alpha: false,
+            ..
+        }) = what
+        {
+            let level = i64::from(*level);
+            for (c, &a) in component.samples.iter_mut().zip(alpha) {
+                *c = level + (2 * (*c - level) * a + max).div_euclid(2 * max);
+            }
+        }
+    }
+    result
+}
+
+/// Straight colour again; see [`AlphaUse`] for the formula.
+fn unpremultiply(
+    step: &Step,
+    alpha: &AlphaUse,
+    max: i64,
+    before: &[Vec<Component>],
+    result: &mut [Vec<Component>],
+) {
+    let convolved = alpha_of(result).to_vec();
+    let kept = alpha_of(before);
+    let of_result = if alpha.filter_alpha { &convolved } else { kept };
+    let weight = if alpha.normalise {
+        &convolved[..]
+    } else {
+        of_result
+    };
+    let original = before.iter().flatten();
+    for ((component, original), what) in result
+        .iter_mut()
+        .flatten()
+        .zip(original)
+        .zip(step.planes.iter().flatten())
+    {
+        match what {
+            ChannelStep::Convolve(c) if !c.is_alpha => {
+                let level = i64::from(c.level);
+                for (i, value) in component.samples.iter_mut().enumerate() {
+                    let a = weight[i];
+                    if a == 0 {
+                        *value = original.samples[i];
+                        continue;
+                    }
+                    let scaled = 2 * (*value - level) * max * i64::from(alpha.gain) + (a << 16);
+                    let colour = level + scaled.div_euclid(a << 17);
+                    *value = (colour + i64::from(alpha.offset)).clamp(0, max);
+                }
+            }
+            ChannelStep::Convolve(_) => component.samples = of_result.to_vec(),
+            _ => {}
+        }
+    }
+}

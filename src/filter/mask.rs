@@ -62,8 +62,13 @@ pub enum MaskError {
         column: usize,
     },
     /// The divisor is zero.
-    #[error("the mask's divisor is zero")]
+    #[error("the mask's divisor is zero; leave it out or give another number")]
     ZeroDivisor,
+    /// The sum was to be the divisor, and it is zero.
+    #[error(
+        "the mask's weights add up to zero, so that their sum cannot be its divisor; leave the divisor out or give a number"
+    )]
+    ZeroSum,
 }
 
 impl Mask {
@@ -133,7 +138,7 @@ impl Mask {
     /// The sum of the weights: what a constant picture is multiplied by.
     pub fn sum(&self) -> f64 {
         match &self.exact {
-            Some(e) => e.numerators.iter().map(|&n| n as f64).sum::<f64>() / e.divisor as f64,
+            Some(e) => e.numerators.iter().map(|&n| i128::from(n)).sum::<i128>() as f64 / e.divisor as f64,
             None => self.weights.iter().sum(),
         }
     }

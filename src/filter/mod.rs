@@ -1,20 +1,29 @@
 //! What is done to a frame: masks, borders, planes, and the integer plan that every engine carries out. Pure maths.
 
 mod border;
+mod grammar;
 mod mask;
+mod mask_file;
+mod matrix;
+mod named;
+mod number;
 mod plan;
 mod planes;
 mod quantise;
 mod rank;
 
 pub use border::{Border, UnknownBorder};
+pub use grammar::{COMMON_KEYS, FilterError, Key, MAX_BIAS, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
+pub use mask_file::{LineProblem, MaskFileError};
+pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
+pub use number::NumberError;
 pub use plan::{
     AlphaUse, ChannelStep, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError, SeparableKernel, Step,
 };
 pub use planes::{NoSuchPlane, Planes, Treatment, UnknownPlanes};
 pub use quantise::{QuantiseError, Quantised, quantise};
-pub use rank::{Factors, factors, rank};
+pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 
 use std::fmt;
 use std::str::FromStr;

@@ -354,17 +354,16 @@ fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel,
     };
     let row: Vec<f64> = row.iter().map(|w| w * scale).collect();
     let column: Vec<f64> = column.iter().map(|w| w / scale).collect();
-    if depth <= 12 {
-        if let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth) {
-            if error <= NARROW_ERROR {
-                return Ok(kernel);
-            }
-        }
+    if depth <= 12
+        && let Ok((kernel, error)) = separable_with(&NARROW, &row, &column, depth)
+        && error <= NARROW_ERROR
+    {
+        return Ok(kernel);
     }
     separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
 }
 
-/// The kernel, and a bound of its error before the last rounding, in levels.
+/// The kernel, and a bound of its error before the last rounding, in levels; infinite for a narrow one that rounds too coarsely.
 fn separable_with(
     kind: &Intermediate,
     row: &[f64],
@@ -395,8 +394,13 @@ fn separable_with(
         0.5 / f64::from(1_u32 << fraction_bits)
     };
     let half_range = max as f64 / 2.0;
-    let error = column_gain * (rounding + half_range * weight_error(row, &r))
-        + row_gain * half_range * weight_error(column, &c);
+    // One unit of the last of 15 - depth fraction bits: what half a unit becomes under a column gain of 2. More changes too many results.
+    let error = if !kind.wide && rounding * column_gain > 2_f64.powi(depth as i32 - 15) {
+        f64::INFINITY
+    } else {
+        column_gain * (rounding + half_range * weight_error(row, &r))
+            + row_gain * half_range * weight_error(column, &c)
+    };
     let kernel = SeparableKernel {
         row: Pass {
             weights: r.weights,

@@ -1,7 +1,7 @@
 //! Weights as integers: the one place where real numbers become exact ones (docs/arithmetic.md).
 
 /// The largest magnitude of an integer weight: two signed bytes, `127 * 256 + 127`.
-pub const MAX_WEIGHT: i64 = 32639;
+pub(super) const MAX_WEIGHT: i64 = 32639;
 
 /// The largest scale, as a power of two.
 const MAX_SHIFT: u32 = 30;
@@ -9,7 +9,7 @@ const MAX_SHIFT: u32 = 30;
 /// Integer weights `q` that stand for real weights `w = q / 2^shift`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantised {
-    /// The integers, row by row; at most [`MAX_WEIGHT`] in magnitude.
+    /// The integers, row by row; at most 32639 in magnitude.
     pub weights: Vec<i32>,
     /// The scale, 0 to 30.
     pub shift: u32,
@@ -48,7 +48,7 @@ pub struct QuantiseError {
 
 /// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to 12 bits, so
 /// that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
-pub fn magnitude_limit(depth: u32) -> i64 {
+pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 
@@ -165,13 +165,15 @@ fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec
     let mut order: Vec<&Vec<usize>> = orbits.groups.iter().filter(|g| weights[g[0]] != 0.0).collect();
     order.sort_by(|a, b| lack(b[0]).total_cmp(&lack(a[0])));
     for group in order {
-        if group.len() as i64 <= left.abs() {
+        // A group is stepped if that brings the sum closer, even if it then goes a little too far: the centre has to take less.
+        let size = group.len() as i64;
+        if (left.abs() - size).abs() < left.abs() {
             for &i in group {
                 q[i] += step;
             }
-            left -= step * group.len() as i64;
+            left -= step * size;
         }
-        if left == 0 {
+        if left * step <= 0 {
             break;
         }
     }
@@ -207,6 +209,7 @@ fn exact_sum(weights: &[f64], scale: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn gaussian(size: usize, sigma: f64) -> Vec<f64> {

@@ -485,6 +485,10 @@ impl Running {
 }
 
 impl Sink for VideoSink {
+    fn held_buffers(&self) -> usize {
+        MAX_LENT
+    }
+
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
         let mut running = match self.output.running.take() {
             Some(running) => running,

@@ -181,6 +181,7 @@ impl Encoder {
                 FieldOrder::Progressive => ffi::AVFieldOrder::AV_FIELD_PROGRESSIVE,
                 FieldOrder::TopFirst => ffi::AVFieldOrder::AV_FIELD_TT,
                 FieldOrder::BottomFirst => ffi::AVFieldOrder::AV_FIELD_BB,
+                FieldOrder::Mixed => ffi::AVFieldOrder::AV_FIELD_UNKNOWN,
             };
             if setup.field_order != FieldOrder::Progressive {
                 c.flags |= (ffi::AV_CODEC_FLAG_INTERLACED_DCT | ffi::AV_CODEC_FLAG_INTERLACED_ME) as c_int;

@@ -1,0 +1,207 @@
+//! `framepipe masks`: what filters there are, and what one of them holds.
+
+use std::io::{self, Write};
+
+use framepipe::filter::{
+    Algorithm, Border, COMMON_KEYS, Chain, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
+    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, factors, named_mask, rank,
+};
+use framepipe::frame::{Colour, PixelFormat};
+
+/// Why a mask is not shown.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ShowError {
+    /// There is no such filter.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// The text cannot be written.
+    #[error("the mask cannot be printed: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Lists every filter with its parameters.
+pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "A filter is NAME or NAME:KEY=VALUE:KEY=VALUE, such as gaussian:sigma=2.\n"
+    )?;
+    for named in NAMED_MASKS {
+        describe(named, out)?;
+    }
+    writeln!(
+        out,
+        "{OWN_MASK:<12} your own numbers: integers, decimals or fractions; odd sides up to 63"
+    )?;
+    for key in OWN_MASK_KEYS {
+        writeln!(out, "  {:<10} {}", key.name, key.about)?;
+    }
+    writeln!(out, "\nEvery filter takes")?;
+    for key in COMMON_KEYS {
+        writeln!(out, "  {:<10} {}", key.name, key.about)?;
+    }
+    writeln!(
+        out,
+        "\n'framepipe masks FILTER' prints a filter's weights, sum, rank and factors."
+    )
+}
+
+/// Prints what the filter `spec` holds: weights, sum, bias, rank, factors, and the integers that 8-bit pixels are multiplied by.
+pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
+    let filter: Filter = spec.parse()?;
+    let mask = &filter.mask;
+    let name = filter.label.split(':').next().unwrap_or_default();
+    if let Some(named) = named_mask(name) {
+        describe(named, out)?;
+        writeln!(out)?;
+    }
+    weights(mask, out)?;
+    writeln!(out, "sum   {}", decimal(mask.sum()))?;
+    writeln!(out, "bias  {}", decimal(filter.bias))?;
+    writeln!(out, "rank  {}", rank(mask))?;
+    match factors(mask) {
+        Some(found) => product(mask, &found, out)?,
+        None => writeln!(out, "not separable")?,
+    }
+    writeln!(out, "\nat 8 bits")?;
+    quantised(&filter, Algorithm::Direct, out)?;
+    if factors(mask).is_some() {
+        quantised(&filter, Algorithm::Separable, out)?;
+    }
+    Ok(())
+}
+
+fn describe(named: &NamedMask, out: &mut impl Write) -> io::Result<()> {
+    let also = named
+        .alias
+        .map_or(String::new(), |alias| format!(" (also '{alias}')"));
+    writeln!(out, "{:<12} {}{also}", named.name, named.about)?;
+    for parameter in named.parameters {
+        let default = match parameter.default {
+            Preset::Value(value) => decimal(value),
+            Preset::Follows(rule) => rule.to_owned(),
+        };
+        let (about, range) = (parameter.about, parameter.range);
+        writeln!(
+            out,
+            "  {:<10} {about}; {range} (default {default})",
+            parameter.name
+        )?;
+    }
+    Ok(())
+}
+
+fn weights(mask: &Mask, out: &mut impl Write) -> io::Result<()> {
+    match mask.exact() {
+        Some(exact) if exact.divisor == 1 => {
+            writeln!(out, "weights, {mask}")?;
+            table(&exact.numerators, mask.width(), out)
+        }
+        Some(exact) => {
+            writeln!(out, "weights, {mask}, over {}", exact.divisor)?;
+            table(&exact.numerators, mask.width(), out)
+        }
+        None => {
+            writeln!(out, "weights, {mask}")?;
+            let words: Vec<String> = mask.weights().iter().map(|&w| decimal(w)).collect();
+            table(&words, mask.width(), out)
+        }
+    }
+}
+
+fn product(mask: &Mask, found: &Factors, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "separable: the product of")?;
+    let words = |factor: &[f64]| factor.iter().map(|&w| decimal(w)).collect::<Vec<_>>().join(" ");
+    writeln!(out, "  row     {}", words(&found.row))?;
+    match mask.exact() {
+        Some(exact) if exact.divisor != 1 => {
+            let column: Vec<f64> = found
+                .column
+                .iter()
+                .map(|w| (w * exact.divisor as f64).round())
+                .collect();
+            writeln!(out, "  column  {}, over {}", words(&column), exact.divisor)
+        }
+        _ => writeln!(out, "  column  {}", words(&found.column)),
+    }
+}
+
+/// The integers of the plan that the engines would carry out.
+fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io::Result<()> {
+    match kernel(filter, algorithm) {
+        None => Ok(()),
+        Some(Err(error)) => writeln!(out, "{algorithm}: {error}"),
+        Some(Ok(Kernel::Direct(k))) => {
+            let sum: i64 = k.weights.iter().map(|&q| i64::from(q)).sum();
+            writeln!(
+                out,
+                "{algorithm}: integers over 2^{}, which add up to {sum}",
+                k.shift
+            )?;
+            table(&k.weights, k.width, out)
+        }
+        Some(Ok(Kernel::Separable(k))) => {
+            let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            writeln!(
+                out,
+                "{algorithm}: two passes, with {} fraction bits between them",
+                k.fraction_bits
+            )?;
+            writeln!(
+                out,
+                "  row     {}, shifted by {}",
+                words(&k.row.weights),
+                k.row.shift
+            )?;
+            writeln!(
+                out,
+                "  column  {}, shifted by {}",
+                words(&k.column.weights),
+                k.column.shift
+            )
+        }
+    }
+}
+
+/// `None` only if there were no 8-bit gray.
+fn kernel(filter: &Filter, algorithm: Algorithm) -> Option<Result<Kernel, PlanError>> {
+    let chain = Chain {
+        filters: vec![filter.clone()],
+        border: Border::default(),
+        planes: Planes::All,
+        algorithm,
+    };
+    let format = PixelFormat::from_name("gray")?;
+    match Plan::new(&chain, format, &Colour::default()) {
+        Ok(plan) => plan.steps.into_iter().next().map(|step| Ok(step.kernel)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Rows of right-aligned columns.
+fn table<T: ToString>(values: &[T], width: usize, out: &mut impl Write) -> io::Result<()> {
+    let words: Vec<String> = values.iter().map(ToString::to_string).collect();
+    let widest = words.iter().map(String::len).max().unwrap_or(0);
+    for row in words.chunks(width) {
+        let cells: Vec<String> = row.iter().map(|w| format!("{w:>widest$}")).collect();
+        writeln!(out, "  {}", cells.join(" "))?;
+    }
+    Ok(())
+}
+
+/// Nine significant digits at most, with a power of ten only where the number is very small or large.
+fn decimal(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-6.0..15.0).contains(&magnitude) {
+        return format!("{value:.4e}");
+    }
+    let places = (8.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}

@@ -1,0 +1,574 @@
+//! The grammar of filters: `name:key=value:key=value`.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
+use super::matrix::{self, Divisor};
+use super::named::{Arguments, NAMED_MASKS, NamedMask, named_mask};
+use super::number::{Number, NumberError};
+use super::{Filter, Mask, MaskError};
+
+/// The largest magnitude of a bias.
+pub const MAX_BIAS: f64 = 65535.0;
+
+/// The word that begins a filter whose mask the user states.
+pub const OWN_MASK: &str = "mask";
+
+/// A key of the grammar that is no parameter of a named mask.
+#[derive(Debug)]
+pub struct Key {
+    /// The word before the equals sign.
+    pub name: &'static str,
+    /// What follows it, and what that does.
+    pub about: &'static str,
+}
+
+/// What every filter takes.
+pub static COMMON_KEYS: &[Key] = &[
+    Key {
+        name: "bias",
+        about: "added to luma and RGB results, in levels of 8-bit pixels (default 0)",
+    },
+    Key {
+        name: "flip",
+        about: "true turns the mask by 180 degrees: convolution instead of correlation (default false)",
+    },
+];
+
+/// What [`OWN_MASK`] takes besides.
+pub static OWN_MASK_KEYS: &[Key] = &[
+    Key {
+        name: "file",
+        about: "a mask file: rows of numbers, # comments, and perhaps lines 'divisor N' and 'bias N'",
+    },
+    Key {
+        name: "rows",
+        about: "or the rows themselves, separated by semicolons: rows=1 2 1;2 4 2;1 2 1",
+    },
+    Key {
+        name: "divisor",
+        about: "what the numbers are divided by, or 'sum' for their sum (default 1, or the file's)",
+    },
+];
+
+/// Why a text is no filter.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// No mask of this name.
+    #[error("'{name}' is no filter{}; the filters are {}", suggestion(.nearest), list())]
+    Unknown {
+        /// What the user wrote.
+        name: String,
+        /// A name like it.
+        nearest: Option<&'static str>,
+    },
+    /// A part after a colon has no equals sign.
+    #[error("filter '{label}': '{part}' is not of the form key=value; {} takes {}", name(.label), keys(.label))]
+    NoValue {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The part.
+        part: String,
+    },
+    /// The filter does not take this key.
+    #[error("filter '{label}' does not take '{key}'; {} takes {}", name(.label), keys(.label))]
+    UnknownKey {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The key.
+        key: String,
+    },
+    /// A key is given twice.
+    #[error("filter '{label}' gives '{key}' twice; leave one")]
+    Repeated {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The key.
+        key: String,
+    },
+    /// A value is no number.
+    #[error("filter '{label}', {key}: {problem}")]
+    Number {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        #[source]
+        problem: NumberError,
+    },
+    /// A value is not what the key takes.
+    #[error("filter '{label}': {key} is '{value}', and must be {expected}")]
+    OutOfRange {
+        /// The filter as the user wrote it.
+        label: String,
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// The user's own mask states no weights, or states them twice.
+    #[error(
+        "filter '{label}' must have either file=PATH or rows=NUMBERS, such as mask:rows=1 2 1;2 4 2;1 2 1"
+    )]
+    FileOrRows {
+        /// The filter as the user wrote it.
+        label: String,
+    },
+    /// A row of `rows=` is wrong.
+    #[error("filter '{label}', row {row}: {problem}")]
+    Row {
+        /// The filter as the user wrote it.
+        label: String,
+        /// Counted from 1.
+        row: usize,
+        /// What is wrong with it.
+        #[source]
+        problem: LineProblem,
+    },
+    /// The numbers make no mask.
+    #[error("filter '{label}': {cause}")]
+    Mask {
+        /// The filter as the user wrote it.
+        label: String,
+        /// Why.
+        #[source]
+        cause: MaskError,
+    },
+    /// The mask file cannot be used.
+    #[error("filter '{label}': {cause}")]
+    File {
+        /// The filter as the user wrote it.
+        label: String,
+        /// Why.
+        #[source]
+        cause: MaskFileError,
+    },
+}
+
+impl FromStr for Filter {
+    type Err = FilterError;
+
+    /// Parses a filter. `mask:file=PATH` reads the file.
+    fn from_str(text: &str) -> Result<Filter, FilterError> {
+        let label = text.trim();
+        let name = name(label);
+        if name == OWN_MASK {
+            return own(label);
+        }
+        match named_mask(name) {
+            Some(named) => from_named(label, named),
+            None => Err(FilterError::Unknown {
+                name: name.to_owned(),
+                nearest: nearest(name),
+            }),
+        }
+    }
+}
+
+fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
+    let mut arguments = Arguments {
+        parameters: named.parameters,
+        given: Vec::new(),
+    };
+    let mut common = Common::default();
+    for (key, value) in parts(label)? {
+        if common.take(label, key, value)? {
+            continue;
+        }
+        // Only known keys come this far.
+        if let Some(parameter) = named.parameters.iter().find(|p| p.name == key) {
+            let number = number(label, key, value)?.value;
+            if !parameter.range.holds(number) {
+                return Err(FilterError::OutOfRange {
+                    label: label.to_owned(),
+                    key: key.to_owned(),
+                    value: value.to_owned(),
+                    expected: parameter.range.to_string(),
+                });
+            }
+            arguments.given.push((parameter.name, number));
+        }
+    }
+    let mask = (named.build)(&arguments);
+    common.filter(label, mask, 0.0)
+}
+
+fn own(label: &str) -> Result<Filter, FilterError> {
+    let mut common = Common::default();
+    let (mut file, mut rows, mut divisor) = (None, None, None);
+    for (key, value) in parts(label)? {
+        if common.take(label, key, value)? {
+            continue;
+        }
+        match key {
+            "file" => file = Some(PathBuf::from(value)),
+            "rows" => rows = Some(value),
+            "divisor" if value == "sum" => divisor = Some(Divisor::Sum),
+            _ => divisor = Some(Divisor::Number(number(label, key, value)?)),
+        }
+    }
+    let (rows, stated, bias) = match (file, rows) {
+        (Some(path), None) => from_file(label, &path)?,
+        (None, Some(rows)) => (from_rows(label, rows)?, Divisor::One, 0.0),
+        _ => {
+            return Err(FilterError::FileOrRows {
+                label: label.to_owned(),
+            });
+        }
+    };
+    common.filter(label, matrix::mask(&rows, divisor.unwrap_or(stated)), bias)
+}
+
+fn from_file(label: &str, path: &Path) -> Result<(Vec<Vec<Number>>, Divisor, f64), FilterError> {
+    match MaskFile::read(path) {
+        Ok(file) => Ok((file.rows, file.divisor, file.bias)),
+        Err(cause) => Err(FilterError::File {
+            label: label.to_owned(),
+            cause,
+        }),
+    }
+}
+
+fn from_rows(label: &str, text: &str) -> Result<Vec<Vec<Number>>, FilterError> {
+    let wrong = |at, problem| FilterError::Row {
+        label: label.to_owned(),
+        row: at + 1,
+        problem,
+    };
+    text.split(';')
+        .enumerate()
+        .map(|(at, row)| parse_numbers(row).map_err(|problem| wrong(at, problem)))
+        .collect()
+}
+
+/// The keys that every filter takes.
+#[derive(Default)]
+struct Common {
+    bias: Option<f64>,
+    flip: bool,
+}
+
+impl Common {
+    /// True if `key` was one of them.
+    fn take(&mut self, label: &str, key: &str, value: &str) -> Result<bool, FilterError> {
+        let wrong = |expected: String| FilterError::OutOfRange {
+            label: label.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            expected,
+        };
+        match key {
+            "bias" => {
+                let bias = number(label, key, value)?.value;
+                if bias.abs() > MAX_BIAS {
+                    return Err(wrong(format!("a number from -{MAX_BIAS} to {MAX_BIAS}")));
+                }
+                self.bias = Some(bias);
+            }
+            "flip" => self.flip = value.parse().map_err(|_| wrong("true or false".to_owned()))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn filter(self, label: &str, mask: Result<Mask, MaskError>, bias: f64) -> Result<Filter, FilterError> {
+        let mask = mask.map_err(|cause| FilterError::Mask {
+            label: label.to_owned(),
+            cause,
+        })?;
+        Ok(Filter {
+            label: label.to_owned(),
+            mask: if self.flip { mask.flipped() } else { mask },
+            bias: self.bias.unwrap_or(bias),
+        })
+    }
+}
+
+fn number(label: &str, key: &str, value: &str) -> Result<Number, FilterError> {
+    value.parse().map_err(|problem| FilterError::Number {
+        label: label.to_owned(),
+        key: key.to_owned(),
+        problem,
+    })
+}
+
+/// The word before the first colon.
+fn name(label: &str) -> &str {
+    label.split(':').next().unwrap_or_default()
+}
+
+/// The keys and values of a filter; each key is known to the filter, and none comes twice. A path may hold colons: it ends where a known key follows.
+fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
+    let known = known_keys(name(label));
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    let mut rest = label.split_once(':').map_or("", |(_, rest)| rest);
+    // `None` after a last colon, which then has nothing behind it.
+    let mut more = label.contains(':');
+    while more {
+        let is_path = rest.starts_with("file=") && known.contains(&"file");
+        let end = rest.match_indices(':').map(|(at, _)| at).find(|at| {
+            let key = rest[at + 1..].split_once('=').map_or("", |(key, _)| key.trim());
+            !is_path || known.contains(&key)
+        });
+        let part = &rest[..end.unwrap_or(rest.len())];
+        more = end.is_some();
+        rest = end.map_or("", |at| &rest[at + 1..]);
+        let (key, value) = part.split_once('=').ok_or_else(|| FilterError::NoValue {
+            label: label.to_owned(),
+            part: part.to_owned(),
+        })?;
+        let (key, value) = (key.trim(), value.trim());
+        if !known.contains(&key) {
+            return Err(FilterError::UnknownKey {
+                label: label.to_owned(),
+                key: key.to_owned(),
+            });
+        }
+        if found.iter().any(|(other, _)| *other == key) {
+            return Err(FilterError::Repeated {
+                label: label.to_owned(),
+                key: key.to_owned(),
+            });
+        }
+        found.push((key, value));
+    }
+    Ok(found)
+}
+
+fn known_keys(name: &str) -> Vec<&'static str> {
+    let own = if name == OWN_MASK { OWN_MASK_KEYS } else { &[] };
+    let parameters = named_mask(name).map_or(&[][..], |m| m.parameters);
+    parameters
+        .iter()
+        .map(|p| p.name)
+        .chain(own.iter().chain(COMMON_KEYS).map(|k| k.name))
+        .collect()
+}
+
+/// The keys of the filter that `label` begins with, for a sentence.
+fn keys(label: &str) -> String {
+    known_keys(name(label)).join(", ")
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    NAMED_MASKS
+        .iter()
+        .flat_map(|m| [Some(m.name), m.alias])
+        .flatten()
+        .chain([OWN_MASK])
+}
+
+fn list() -> String {
+    let names: Vec<&str> = names().collect();
+    names.join(", ")
+}
+
+fn suggestion(nearest: &Option<&'static str>) -> String {
+    nearest.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
+}
+
+/// The name that a typing error or a forgotten ending made into `word`.
+fn nearest(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    let length = word.chars().count();
+    if length < 2 {
+        return None;
+    }
+    if let Some(begun) = names().find(|n| n.starts_with(&word)) {
+        return Some(begun);
+    }
+    let (distance, name) = names().map(|n| (distance(&word, n), n)).min()?;
+    (distance <= 1 + length / 4).then_some(name)
+}
+
+/// How many letters must be put in, left out, changed or swapped with a neighbour to turn one word into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(text: &str) -> Result<Filter, FilterError> {
+        text.parse()
+    }
+
+    fn refused(text: &str, expected: &[&str]) {
+        let error = parse(text).unwrap_err().to_string();
+        for words in expected {
+            assert!(error.contains(words), "{text:?} gave: {error}");
+        }
+    }
+
+    #[test]
+    fn filters_are_read_with_their_parameters() {
+        let filter = parse("box:size=7:bias=-1/2").unwrap();
+        assert_eq!(
+            (filter.mask.width(), filter.mask.height(), filter.bias),
+            (7, 7, -0.5)
+        );
+        assert_eq!(filter.label, "box:size=7:bias=-1/2");
+        assert_eq!(parse("gaussian:sigma=2").unwrap().mask.width(), 13);
+        assert_eq!(parse("gaussian:size=5").unwrap().mask.width(), 5);
+        assert_eq!(parse("gaussian:size=5:sigma=30").unwrap().mask.width(), 5);
+        assert_eq!(parse("gaussian:sigma=30").unwrap().mask.width(), 63);
+        assert_eq!(parse("edge").unwrap().mask, parse("laplacian8").unwrap().mask);
+        assert_eq!(
+            parse("sobel-x:flip=true").unwrap().mask.weights(),
+            [1.0, 0.0, -1.0, 2.0, 0.0, -2.0, 1.0, 0.0, -1.0]
+        );
+        assert_eq!(
+            parse("sobel-x:flip=false").unwrap().mask,
+            parse("sobel-x").unwrap().mask
+        );
+    }
+
+    #[test]
+    fn every_name_and_alias_is_read_with_its_defaults() {
+        for named in NAMED_MASKS {
+            let filter = parse(named.name).unwrap();
+            assert_eq!(filter.bias, 0.0);
+            if let Some(alias) = named.alias {
+                assert_eq!(parse(alias).unwrap().mask, filter.mask);
+            }
+        }
+    }
+
+    #[test]
+    fn own_masks_are_read_exactly() {
+        let soft = parse("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16:bias=128").unwrap();
+        assert_eq!(soft.bias, 128.0);
+        assert_eq!(soft.mask, parse("soft").unwrap().mask);
+        let fractions = parse("mask:rows=1/16 0.125 1/16;1/8,1/4,.125;0.0625 2/16 1/16").unwrap();
+        assert_eq!(fractions.mask, soft.mask);
+        let summed = parse("mask:divisor=sum:rows=1 2 1;2 4 2;1 2 1").unwrap();
+        assert_eq!(summed.mask, soft.mask);
+        let row = parse("mask:rows=-1 0 1:divisor=1/2").unwrap();
+        assert_eq!(row.mask.weights(), [-2.0, 0.0, 2.0]);
+    }
+
+    #[test]
+    fn mask_files_are_read_and_overridden() {
+        let folder = tempfile::tempdir().unwrap();
+        // A colon in the path, and what looks like a key that the filter does not have.
+        let path = folder.path().join("my:mask:size=3.txt");
+        std::fs::write(&path, "divisor 2\nbias 10\n1 2 3\n").unwrap();
+        let path = path.display();
+        let filter = parse(&format!("mask:file={path}")).unwrap();
+        assert_eq!((filter.mask.weights(), filter.bias), (&[0.5, 1.0, 1.5][..], 10.0));
+        let filter = parse(&format!("mask:file={path}:divisor=sum:bias=0:flip=true")).unwrap();
+        assert_eq!(filter.mask.exact().unwrap().numerators, [3, 2, 1]);
+        assert_eq!((filter.mask.sum(), filter.bias), (1.0, 0.0));
+        let filter = parse(&format!("mask:divisor=4:file={path}:bias=1")).unwrap();
+        assert_eq!((filter.mask.sum(), filter.bias), (1.5, 1.0));
+    }
+
+    #[test]
+    fn unknown_words_are_told_with_what_there_is() {
+        refused(
+            "gausian",
+            &[
+                "'gausian' is no filter; did you mean 'gaussian'?",
+                "sobel-x",
+                "mask",
+            ],
+        );
+        refused("sobel", &["did you mean 'sobel-x'?"]);
+        refused("Box", &["did you mean 'box'?"]);
+        refused("emobss:bias=3", &["did you mean 'emboss'?"]);
+        refused("", &["'' is no filter; the filters are identity, box"]);
+        let error = parse("vignette").unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
+        refused(
+            "box:sigma=2",
+            &[
+                "'box:sigma=2' does not take 'sigma'",
+                "box takes size, bias, flip",
+            ],
+        );
+        refused("soft:size=3", &["soft takes bias, flip"]);
+        refused("mask:row=1", &["mask takes file, rows, divisor, bias, flip"]);
+        refused("box:", &["'' is not of the form key=value"]);
+        refused("box:7", &["'7' is not of the form key=value; box takes size"]);
+        refused("box:size=3:size=5", &["gives 'size' twice"]);
+    }
+
+    #[test]
+    fn values_out_of_range_are_told() {
+        let odd = "must be an odd integer from 1 to 63";
+        for size in ["4", "0", "-3", "65", "3.5", "1/3"] {
+            refused(&format!("box:size={size}"), &[odd, size]);
+        }
+        for value in ["0", "-1", "-0.0"] {
+            refused(
+                &format!("gaussian:sigma={value}"),
+                &["sigma is", "a number above 0"],
+            );
+        }
+        for value in ["nan", "inf", "-inf", "1e999"] {
+            refused(&format!("gaussian:sigma={value}"), &["is not a finite number"]);
+            refused(&format!("box:bias={value}"), &["bias", "is not a finite number"]);
+        }
+        refused("gaussian:sigma=two", &["'two' is not a number"]);
+        refused("box:bias=65536", &["from -65535 to 65535"]);
+        refused("box:bias=-65535.5", &["from -65535 to 65535"]);
+        refused("box:flip=yes", &["true or false"]);
+        refused("motion:length=64", &["from 1 to 63"]);
+        refused("disk:radius=0", &["above 0 and up to 31.5"]);
+        refused("log:sigma=0.1", &["from 0.3 to 20"]);
+        refused("log:size=1", &["an odd integer from 3 to 63"]);
+    }
+
+    #[test]
+    fn own_masks_that_are_none_are_told() {
+        refused("mask", &["must have either file=PATH or rows=NUMBERS"]);
+        refused("mask:rows=1:file=x", &["must have either"]);
+        refused("mask:rows=1 2;3 4", &["2x2 has no centre"]);
+        refused("mask:rows=1 2 1;1 2", &["row 2 of the mask has 2 numbers"]);
+        refused("mask:rows=1 nan 1", &["row 1: 'nan' is not a finite number"]);
+        refused("mask:rows=1 1 1;1,,1", &["row 2: a number is missing"]);
+        refused("mask:rows=", &["row 1: a number is missing"]);
+        refused("mask:rows=1 1 1:divisor=0", &["divisor is zero"]);
+        refused("mask:rows=-1 0 1:divisor=sum", &["add up to zero"]);
+        refused("mask:rows=1:divisor=all", &["divisor: 'all' is not a number"]);
+        refused(
+            "mask:file=/nowhere/mask.txt",
+            &["/nowhere/mask.txt cannot be read"],
+        );
+        let wide = ["1"; 65].join(" ");
+        refused(&format!("mask:rows={wide}"), &["65x1 is too large"]);
+    }
+
+    #[test]
+    fn distances_count_edits() {
+        for (a, b, expected) in [
+            ("", "abc", 3),
+            ("box", "box", 0),
+            ("bxo", "box", 1),
+            ("soft", "sof", 1),
+            ("edge", "wedges", 2),
+        ] {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+        }
+    }
+}

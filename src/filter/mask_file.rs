@@ -1,0 +1,277 @@
+//! Mask files: rows of numbers, `#` comments, and what they are divided by and raised by.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::grammar::MAX_BIAS;
+use super::matrix::Divisor;
+use super::number::{Number, NumberError};
+
+/// More than any mask needs; a file beyond it is something else.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What a mask file states.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MaskFile {
+    pub(super) rows: Vec<Vec<Number>>,
+    pub(super) divisor: Divisor,
+    pub(super) bias: f64,
+}
+
+/// Why a file is no mask.
+#[derive(Debug, thiserror::Error)]
+pub enum MaskFileError {
+    /// It cannot be read.
+    #[error("the mask file {} cannot be read: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It is not text, or far too long.
+    #[error("{} is no mask file: it is not a text of less than 1 MiB; write rows of numbers", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has no rows.
+    #[error("the mask file {} has no rows of numbers; write one line for each row of the mask", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line is wrong.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        problem: LineProblem,
+    },
+}
+
+/// What is wrong with a line of a mask file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LineProblem {
+    /// A number is none.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+    /// Nothing between two commas, or at an end of the line.
+    #[error("a number is missing beside a comma; write one between any two commas")]
+    Missing,
+    /// The row differs in length from the first one.
+    #[error(
+        "this row has {found} numbers, the first row has {expected}; all rows of a mask are of one length"
+    )]
+    Ragged {
+        /// This row's numbers.
+        found: usize,
+        /// The first row's numbers.
+        expected: usize,
+    },
+    /// A second divisor or bias.
+    #[error("a second '{0}' line; leave one")]
+    Repeated(&'static str),
+    /// A divisor of zero.
+    #[error("the divisor is zero; leave the line out or give another number")]
+    ZeroDivisor,
+    /// A bias beyond the limit.
+    #[error("the bias is {0}; it may be from -{MAX_BIAS} to {MAX_BIAS}")]
+    Bias(f64),
+}
+
+impl MaskFile {
+    /// Reads the file at `path`.
+    pub(super) fn read(path: &Path) -> Result<MaskFile, MaskFileError> {
+        let unreadable = |cause| MaskFileError::Unreadable {
+            path: path.to_owned(),
+            cause,
+        };
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        let read = file
+            .take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        let text = String::from_utf8(bytes).ok().filter(|_| read as u64 <= MAX_BYTES);
+        let text = text.ok_or_else(|| MaskFileError::NotText {
+            path: path.to_owned(),
+        })?;
+        MaskFile::parse(&text, path)
+    }
+
+    /// Parses the text of a file; `path` is for the errors.
+    pub(super) fn parse(text: &str, path: &Path) -> Result<MaskFile, MaskFileError> {
+        let mut rows: Vec<Vec<Number>> = Vec::new();
+        let (mut divisor, mut bias) = (None, None);
+        for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+            let content = line.split('#').next().unwrap_or_default().trim();
+            let read = match (value_of(content, "divisor"), value_of(content, "bias")) {
+                _ if content.is_empty() => Ok(()),
+                (Some(value), _) => parse_divisor(value).and_then(|d| set(&mut divisor, d, "divisor")),
+                (_, Some(value)) => parse_bias(value).and_then(|b| set(&mut bias, b, "bias")),
+                _ => parse_row(content, rows.first().map(Vec::len)).map(|row| rows.push(row)),
+            };
+            read.map_err(|problem| MaskFileError::Line {
+                path: path.to_owned(),
+                line: at + 1,
+                problem,
+            })?;
+        }
+        if rows.is_empty() {
+            return Err(MaskFileError::Empty {
+                path: path.to_owned(),
+            });
+        }
+        Ok(MaskFile {
+            rows,
+            divisor: divisor.unwrap_or(Divisor::One),
+            bias: bias.unwrap_or(0.0),
+        })
+    }
+}
+
+/// What follows `word`, with or without an equals sign between.
+fn value_of<'a>(line: &'a str, word: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(word)?;
+    if !rest.is_empty() && !rest.starts_with(|c: char| c == '=' || c.is_whitespace()) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    Some(rest.strip_prefix('=').unwrap_or(rest).trim())
+}
+
+fn set<T>(place: &mut Option<T>, value: T, word: &'static str) -> Result<(), LineProblem> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(LineProblem::Repeated(word)),
+    }
+}
+
+fn parse_divisor(value: &str) -> Result<Divisor, LineProblem> {
+    if value == "sum" {
+        return Ok(Divisor::Sum);
+    }
+    let number: Number = value.parse()?;
+    if number.value == 0.0 {
+        return Err(LineProblem::ZeroDivisor);
+    }
+    Ok(Divisor::Number(number))
+}
+
+fn parse_bias(value: &str) -> Result<f64, LineProblem> {
+    let bias = value.parse::<Number>()?.value;
+    if bias.abs() > MAX_BIAS {
+        return Err(LineProblem::Bias(bias));
+    }
+    Ok(bias)
+}
+
+fn parse_row(line: &str, expected: Option<usize>) -> Result<Vec<Number>, LineProblem> {
+    let row = parse_numbers(line)?;
+    match expected {
+        Some(expected) if expected != row.len() => Err(LineProblem::Ragged {
+            found: row.len(),
+            expected,
+        }),
+        _ => Ok(row),
+    }
+}
+
+/// Numbers separated by blanks or commas.
+pub(super) fn parse_numbers(line: &str) -> Result<Vec<Number>, LineProblem> {
+    let mut numbers = Vec::new();
+    for piece in line.split(',') {
+        let before = numbers.len();
+        for number in piece.split_whitespace() {
+            numbers.push(number.parse()?);
+        }
+        if numbers.len() == before {
+            return Err(LineProblem::Missing);
+        }
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::matrix;
+
+    fn parse(text: &str) -> Result<MaskFile, MaskFileError> {
+        MaskFile::parse(text, Path::new("my.txt"))
+    }
+
+    #[test]
+    fn a_file_with_everything_in_it() {
+        let file = parse(
+            "\u{feff}# soft\n\ndivisor = 16 # the sum\r\n1 2,1\n 2, 4 , 2\n\t1\t2 1 # last\nbias -3/2\n",
+        )
+        .unwrap();
+        assert_eq!(file.bias, -1.5);
+        let mask = matrix::mask(&file.rows, file.divisor).unwrap();
+        let exact = mask.exact().unwrap();
+        assert_eq!(exact.numerators, [1, 2, 1, 2, 4, 2, 1, 2, 1]);
+        assert_eq!(exact.divisor, 16);
+        assert_eq!(parse("1 1 1\ndivisor sum").unwrap().divisor, Divisor::Sum);
+    }
+
+    #[test]
+    fn wrong_lines_are_told_with_file_and_number() {
+        for (text, expected) in [
+            (
+                "# x\n1 2 1\n1 2\n",
+                "my.txt, line 3: this row has 2 numbers, the first row has 3",
+            ),
+            ("1 nan 1", "my.txt, line 1: 'nan' is not a finite number"),
+            ("1 2 1\n\n1 x 1", "my.txt, line 3: 'x' is not a number"),
+            ("1,,2", "my.txt, line 1: a number is missing"),
+            ("1,2,", "my.txt, line 1: a number is missing"),
+            ("1\ndivisor 0", "my.txt, line 2: the divisor is zero"),
+            ("1\ndivisor", "my.txt, line 2: '' is not a number"),
+            (
+                "divisor 2\n1\ndivisor 3",
+                "my.txt, line 3: a second 'divisor' line",
+            ),
+            ("bias 1\nbias 1", "my.txt, line 2: a second 'bias' line"),
+            ("bias 65536", "my.txt, line 1: the bias is 65536"),
+            ("divisors 2", "my.txt, line 1: 'divisors' is not a number"),
+            ("", "my.txt has no rows"),
+            ("# nothing\ndivisor 2", "my.txt has no rows"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text:?} gave: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = MaskFile::read(&folder.path().join("missing.txt")).unwrap_err();
+        assert!(
+            missing.to_string().contains("missing.txt cannot be read"),
+            "{missing}"
+        );
+        let directory = MaskFile::read(folder.path()).unwrap_err();
+        assert!(
+            matches!(directory, MaskFileError::Unreadable { .. }),
+            "{directory}"
+        );
+        for (name, bytes) in [
+            ("binary", vec![0xff, 0xfe, 0]),
+            ("long", vec![b' '; MAX_BYTES as usize + 1]),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let error = MaskFile::read(&path).unwrap_err();
+            assert!(matches!(error, MaskFileError::NotText { .. }), "{name}: {error}");
+        }
+    }
+}

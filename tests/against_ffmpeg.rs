@@ -1,0 +1,200 @@
+//! Integer masks against FFmpeg's own `convolution` filter, every plane, 8 and 10 bits, borders included.
+//!
+//! FFmpeg mirrors pixels at the left and top edge without doubling the edge pixel (our `mirror`). At the right and bottom edge it does the same for some
+//! sizes of mask and doubles the edge pixel (our `reflect`) for others, so the test first asks it which; each half of the picture is then
+//! compared with the border that it has there.
+
+#![allow(clippy::unwrap_used)]
+
+mod oracle;
+
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::Cpu;
+use framepipe::engine::reference::Reference;
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, factors};
+use framepipe::frame::{Buffer, Colour, Frame, Layout, PixelFormat, Range};
+use std::process::{Command, Stdio};
+
+const WIDTH: usize = 83;
+const HEIGHT: usize = 61;
+
+/// Raw frames of a moving test picture, through the given filters.
+fn ffmpeg(pixel_format: &str, frames: usize, filters: &str) -> Vec<u8> {
+    let output = Command::new("ffmpeg")
+        .args(["-v", "error", "-nostdin", "-f", "lavfi", "-i"])
+        .arg(format!("mandelbrot=size={WIDTH}x{HEIGHT}:rate=5:start_scale=0.5"))
+        .args([
+            "-frames:v",
+            &frames.to_string(),
+            "-vf",
+            &format!("format={pixel_format}{filters}"),
+        ])
+        .args(["-f", "rawvideo", "-pix_fmt", pixel_format, "-"])
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+fn frames(format: PixelFormat, raw: &[u8]) -> Vec<Frame> {
+    let layout = Layout::new(format, WIDTH, HEIGHT, 1).unwrap();
+    raw.chunks_exact(layout.size())
+        .map(|bytes| {
+            let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(bytes.to_vec()))).unwrap();
+            frame.metadata.colour = Colour {
+                range: Range::Unspecified,
+                ..Colour::default()
+            };
+            frame
+        })
+        .collect()
+}
+
+fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
+    engine
+        .submit(oracle::copy(frame, 32), Buffer::unpooled(Box::new(Vec::new())), 1)
+        .unwrap();
+    engine.collect().unwrap().unwrap()
+}
+
+/// Small integers that add up to `sum`.
+fn integers(size: usize, sum: i64, random: &mut oracle::Random) -> Vec<i64> {
+    let mut weights: Vec<i64> = (0..size * size).map(|_| random.below(15) as i64 - 6).collect();
+    weights[size * size / 2] += sum - weights.iter().sum::<i64>();
+    weights
+}
+
+/// FFmpeg's filter for the mask; `biases` are those of each plane.
+fn convolution(weights: &[i64], divisor: i64, biases: [f64; 3]) -> String {
+    let words: Vec<String> = weights.iter().map(ToString::to_string).collect();
+    let matrix = words.join(" ");
+    let planes: Vec<String> = (0..3)
+        .map(|p| {
+            format!(
+                "{p}m={matrix}:{p}rdiv={}:{p}bias={}:{p}mode=square",
+                1.0 / divisor as f64,
+                biases[p]
+            )
+        })
+        .collect();
+    format!(",convolution={}", planes.join(":"))
+}
+
+#[test]
+fn integer_masks_equal_ffmpegs_convolution() {
+    let mut random = oracle::Random::new(21);
+    let mut compared = 0_usize;
+    for pixel_format in [
+        "yuv420p",
+        "yuv444p",
+        "yuv422p10le",
+        "yuv420p10le",
+        "gbrp",
+        "gbrp10le",
+        "gray",
+    ] {
+        let format = PixelFormat::from_name(pixel_format).unwrap();
+        let inputs = frames(format, &ffmpeg(pixel_format, 2, ""));
+        for size in [3, 5, 7] {
+            // FFmpeg 5.1 divides by the weights' sum (by 1 if that is 0), whatever rdiv says.
+            for sum in [0, 32] {
+                let weights = integers(size, sum, &mut random);
+                let divisor = sum.max(1);
+                let gain = sum as f64 / divisor as f64;
+                // FFmpeg convolves the samples themselves; we, the signal above each component's zero level.
+                let channels = format.planes().iter().map(|p| p.channels[0]);
+                let levels: Vec<f64> = channels
+                    .map(|c| f64::from(Colour::default().zero_level(format, c)) * (1.0 - gain))
+                    .collect();
+                let level = |p: usize| levels.get(p).copied().unwrap_or(0.0);
+                let spec = convolution(&weights, divisor, [level(0), level(1), level(2)]);
+                let theirs = frames(format, &ffmpeg(pixel_format, 2, &spec));
+                let mask = Mask::from_integers(size, size, weights, divisor).unwrap();
+                compared += compare(&mask, &inputs, &theirs, Algorithm::Direct);
+            }
+        }
+        // Masks of rank 1, so that the separable algorithm is held against FFmpeg too.
+        for (row, column) in [
+            (vec![1, 2, 1], vec![1, 2, 1]),
+            (vec![1, 4, 6, 4, 1], vec![1, 4, 6, 4, 1]),
+        ] {
+            let weights: Vec<i64> = column
+                .iter()
+                .flat_map(|c| row.iter().map(move |r| r * c))
+                .collect();
+            let divisor = weights.iter().sum();
+            let theirs = frames(
+                format,
+                &ffmpeg(pixel_format, 2, &convolution(&weights, divisor, [0.0; 3])),
+            );
+            let mask = Mask::from_integers(row.len(), column.len(), weights, divisor).unwrap();
+            assert!(factors(&mask).is_some());
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                compared += compare(&mask, &inputs, &theirs, algorithm);
+            }
+        }
+    }
+    assert!(compared > 1_000_000, "{compared}");
+}
+
+/// How FFmpeg treats the right and bottom edge for masks of this size: told by a mask that moves the picture to the left.
+fn far_border(size: usize) -> Border {
+    let mut weights = vec![0; size * size];
+    weights[size * (size / 2) + size - 1] = 1;
+    let format = PixelFormat::from_name("gray").unwrap();
+    let input = &frames(format, &ffmpeg("gray", 1, ""))[0];
+    let theirs = &frames(format, &ffmpeg("gray", 1, &convolution(&weights, 1, [0.0; 3])))[0];
+    let reach = size / 2;
+    let fits = |border: &Border| {
+        (0..HEIGHT)
+            .flat_map(|y| (WIDTH - reach..WIDTH).map(move |x| (x, y)))
+            .all(|(x, y)| {
+                let from = border.index((x + reach) as i64, WIDTH).unwrap();
+                theirs.sample(0, x, y, 0) == input.sample(0, from, y, 0)
+            })
+    };
+    [Border::Mirror, Border::Reflect].into_iter().find(fits).unwrap()
+}
+
+/// Samples compared, all equal.
+fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm) -> usize {
+    assert_eq!(inputs.len(), theirs.len());
+    let filter = Filter {
+        label: "integers".into(),
+        mask: mask.clone(),
+        bias: 0.0,
+    };
+    let chain = |border| Chain {
+        filters: vec![filter.clone()],
+        border,
+        planes: Planes::All,
+        algorithm,
+    };
+    let mut compared = 0;
+    for (input, theirs) in inputs.iter().zip(theirs) {
+        let mirror = run(&mut Reference::new(chain(Border::Mirror)), input);
+        let far = run(&mut Cpu::new(chain(far_border(mask.width())), 2).unwrap(), input);
+        let radius = mask.width() / 2;
+        for (index, plane) in input.layout().planes().iter().enumerate() {
+            for y in 0..plane.height {
+                for x in 0..plane.width {
+                    let low = x < radius || y < radius;
+                    let high = x + radius >= plane.width || y + radius >= plane.height;
+                    if low && high {
+                        continue;
+                    }
+                    let ours = if high { &far } else { &mirror };
+                    assert_eq!(
+                        ours.sample(index, x, y, 0),
+                        theirs.sample(index, x, y, 0),
+                        "{} {mask} {algorithm} plane {index} ({x}, {y})",
+                        input.format()
+                    );
+                    compared += 1;
+                }
+            }
+        }
+    }
+    compared
+}

@@ -1,0 +1,453 @@
+//! The CPU engines against a float64 oracle, against each other, and against what convolution must obey.
+
+#![allow(clippy::unwrap_used)]
+
+mod oracle;
+
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::Cpu;
+use framepipe::engine::reference::Reference;
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, Planes, factors};
+use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Pageable, PixelFormat, Range};
+use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, real};
+
+const BORDERS: [Border; 6] = [
+    Border::Replicate,
+    Border::Zero,
+    Border::Constant(77.0),
+    Border::Reflect,
+    Border::Mirror,
+    Border::Wrap,
+];
+
+const SIZES: [(usize, usize); 8] = [
+    (1, 1),
+    (1, 7),
+    (9, 1),
+    (2, 3),
+    (5, 5),
+    (17, 13),
+    (67, 31),
+    (31, 101),
+];
+
+fn filter(spec: &str) -> Filter {
+    spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"))
+}
+
+fn run(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Frame {
+    // Poisoned, so that a sample nobody writes shows.
+    let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
+    memory.bytes_mut().fill(0xA5);
+    engine
+        .submit(copy(frame, 64), Buffer::unpooled(memory), alignment)
+        .unwrap();
+    engine.collect().unwrap().unwrap()
+}
+
+fn reference(chain: &Chain, frame: &Frame) -> Frame {
+    run(&mut Reference::new(chain.clone()), frame, 1)
+}
+
+fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {
+    Chain {
+        filters: vec![filter(spec)],
+        border,
+        planes: Planes::All,
+        algorithm,
+    }
+}
+
+/// A mask of each kind: odd in both directions, non-square, single row and column, negative, fractional, large.
+const SPECS: [&str; 16] = [
+    "box:size=3",
+    "box:size=5",
+    "gaussian:sigma=1.1",
+    "gaussian:sigma=2.5",
+    "gaussian:sigma=0.1",
+    "binomial:size=7",
+    "laplacian4",
+    "laplacian8",
+    "log:size=9:sigma=1.4",
+    "log5",
+    "sharpen",
+    "unsharp:sigma=1.5:amount=0.8",
+    "sobel-x",
+    "scharr-y:bias=128",
+    "motion:length=9:angle=30",
+    "mask:rows=0.1 0.5 -1/3 2 0.25",
+];
+
+#[test]
+fn the_threaded_engine_gives_the_references_bits() {
+    let mut random = Random::new(1);
+    let mut compared = 0;
+    for format in PixelFormat::all() {
+        for (k, spec) in SPECS.iter().enumerate() {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable, Algorithm::Auto] {
+                if algorithm == Algorithm::Separable && factors(&filter(spec).mask).is_none() {
+                    continue;
+                }
+                let border = BORDERS[(k + random.below(6) as usize) % 6];
+                let size = SIZES[random.below(8) as usize];
+                let chain = one(spec, border, algorithm);
+                let frame = noise(format, size.0, size.1, &mut random);
+                let expected = reference(&chain, &frame);
+                let got = run(&mut Cpu::new(chain, 3).unwrap(), &frame, 32);
+                let place = first_difference(&expected, &got);
+                assert_eq!(place, None, "{format} {spec} {algorithm} {border} {size:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1500, "{compared}");
+}
+
+#[test]
+fn every_border_and_size_agrees_too() {
+    let mut random = Random::new(2);
+    for border in BORDERS {
+        for size in SIZES {
+            for name in ["gray", "yuv420p10le", "rgba", "gray16le"] {
+                for spec in [
+                    "gaussian:sigma=1.7",
+                    "log:size=7:sigma=1",
+                    "mask:rows=1 2 3;0 0 1;-1 4 0;1 1 1;2 0 0",
+                ] {
+                    let chain = one(spec, border, Algorithm::Auto);
+                    let frame = noise(format(name), size.0, size.1, &mut random);
+                    let expected = reference(&chain, &frame);
+                    let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 1);
+                    assert_eq!(
+                        first_difference(&expected, &got),
+                        None,
+                        "{name} {spec} {border} {size:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn chains_and_choices_of_planes_agree_too() {
+    let mut random = Random::new(3);
+    for planes in ["all", "luma", "gray", "chroma", "y,v", "all+alpha", "r,b", "a"] {
+        let planes: Planes = planes.parse().unwrap();
+        for format in PixelFormat::all().filter(|&f| planes.check(f).is_ok()) {
+            let filters = vec![
+                filter("gaussian:sigma=1.2"),
+                filter("sharpen"),
+                filter("sobel-x:bias=20"),
+            ];
+            let chain = Chain {
+                filters,
+                border: Border::Mirror,
+                planes: planes.clone(),
+                algorithm: Algorithm::Auto,
+            };
+            let frame = noise(format, 37, 29, &mut random);
+            let expected = reference(&chain, &frame);
+            let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 64);
+            assert_eq!(first_difference(&expected, &got), None, "{format} {planes}");
+        }
+    }
+}
+
+/// A picture like a photograph: smooth shapes, an edge, fine texture.
+fn natural(format: PixelFormat, width: usize, height: usize) -> Frame {
+    let max = f64::from(format.max_value());
+    let mut random = Random::new(11);
+    frame_of(format, width, height, 64, |p, x, y, c| {
+        let (x, y) = (x as f64, y as f64);
+        let shape = (x * 0.031 + p as f64).sin() * (y * 0.047 + c as f64).cos() * 0.3;
+        let edge = if x + 0.6 * y > 60.0 { 0.15 } else { -0.15 };
+        let texture = (random.below(1000) as f64 / 1000.0 - 0.5) * 0.08;
+        ((0.5 + shape + edge + texture).clamp(0.0, 1.0) * max).round() as u32
+    })
+}
+
+#[test]
+fn results_stay_within_one_level_of_the_real_numbers() {
+    for name in [
+        "gray",
+        "yuv420p",
+        "yuv444p10le",
+        "gbrp12le",
+        "gray14le",
+        "gray16le",
+        "rgb24",
+        "p010le",
+    ] {
+        for (k, spec) in SPECS.iter().enumerate() {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                let filter = filter(spec);
+                if algorithm == Algorithm::Separable && factors(&filter.mask).is_none() {
+                    continue;
+                }
+                let border = BORDERS[k % 6];
+                let chain = one(spec, border, algorithm);
+                let frames = [
+                    natural(format(name), 64, 48),
+                    noise(format(name), 33, 21, &mut Random::new(k as u64)),
+                ];
+                for (frame, is_natural) in frames.iter().zip([true, false]) {
+                    let (off, samples) = compare_with_real(frame, &chain, &reference(&chain, frame));
+                    // A mask over 60 has many results that end in exactly one half, which any error tips over.
+                    if is_natural && frame.format().depth() == 8 && !spec.contains("1/3") {
+                        let share = off as f64 / samples as f64;
+                        assert!(
+                            share <= 0.005,
+                            "{name} {spec} {algorithm}: {share} of the pixels are off by one"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sum of the errors of the weights that a plan really applies.
+fn weight_error(frame: &Frame, chain: &Chain) -> f64 {
+    let plan = Plan::new(chain, frame.format(), &frame.metadata.colour).unwrap();
+    let mask = &chain.filters[0].mask;
+    let applied = |i: usize, j: usize| match &plan.steps[0].kernel {
+        Kernel::Direct(k) => f64::from(k.weights[j * k.width + i]) / 2_f64.powi(k.shift as i32),
+        Kernel::Separable(k) => {
+            let scale = 2_f64.powi((k.row.shift + k.column.shift) as i32);
+            f64::from(k.row.weights[i]) * f64::from(k.column.weights[j]) / scale
+        }
+    };
+    let positions = (0..mask.height()).flat_map(|j| (0..mask.width()).map(move |i| (i, j)));
+    positions
+        .map(|(i, j)| (mask.at(i, j) - applied(i, j)).abs())
+        .sum()
+}
+
+/// How many samples differ from the rounded real result (by one level; more fails), and how many there are.
+fn compare_with_real(frame: &Frame, chain: &Chain, result: &Frame) -> (usize, usize) {
+    let (filter, border) = (&chain.filters[0], chain.border);
+    let max = f64::from(frame.format().max_value());
+    // What the 16 bits of the weights let a picture of 12 bits or more be off, whatever it shows (docs/arithmetic.md).
+    let slack = if frame.format().depth() >= 12 {
+        weight_error(frame, chain) * max
+    } else {
+        0.0
+    };
+    let (mut off, mut samples) = (0, 0);
+    for (index, plane) in frame.layout().planes().iter().enumerate() {
+        for y in 0..plane.height {
+            for x in 0..plane.width {
+                for c in 0..plane.channels {
+                    let exact = real(frame, &frame.metadata.colour, filter, border, (index, x, y, c));
+                    let expected = (exact + 0.5 + 1e-9).floor().clamp(0.0, max);
+                    let got = f64::from(result.sample(index, x, y, c));
+                    let distance = (got - expected).abs();
+                    assert!(
+                        distance <= 1.0 || (got - exact).abs() <= 0.5 + slack,
+                        "{} {} {border} plane {index} channel {c} ({x}, {y}): {got}, should be {exact}",
+                        frame.format(),
+                        filter.label
+                    );
+                    off += usize::from(distance > 0.0);
+                    samples += 1;
+                }
+            }
+        }
+    }
+    (off, samples)
+}
+
+#[test]
+fn integer_masks_are_exact_in_both_algorithms() {
+    let mut random = Random::new(5);
+    for spec in [
+        "box:size=3",
+        "mask:rows=1 2 1;2 4 2;1 2 1:divisor=16",
+        "binomial:size=5",
+        "sobel-x",
+        "scharr-y",
+        "laplacian8",
+    ] {
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            let filter = filter(spec);
+            if spec == "box:size=3" || (algorithm == Algorithm::Separable && factors(&filter.mask).is_none())
+            {
+                continue;
+            }
+            for name in ["gray", "gray10le", "gray16le"] {
+                let frame = noise(format(name), 41, 23, &mut random);
+                let chain = one(spec, Border::Mirror, algorithm);
+                let (off, _) = compare_with_real(&frame, &chain, &reference(&chain, &frame));
+                assert_eq!(off, 0, "{spec} {algorithm} {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_identity_changes_nothing() {
+    let mut random = Random::new(6);
+    let mask = Mask::from_integers(3, 3, vec![0, 0, 0, 0, 1, 0, 0, 0, 0], 1).unwrap();
+    for format in PixelFormat::all() {
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            let mut frame = noise(format, 19, 11, &mut random);
+            if format.has_alpha() {
+                // Colour under partial alpha is rounded when it is weighted; opaque pixels keep every bit.
+                frame = frame_of(format, 19, 11, 1, |p, x, y, c| {
+                    match format.planes()[p].channels[c] {
+                        Channel::Alpha => format.max_value(),
+                        _ => u32::from(frame.sample(p, x, y, c)),
+                    }
+                });
+            }
+            let result = reference(&chain(mask.clone(), Border::Zero, algorithm), &frame);
+            assert_eq!(first_difference(&frame, &result), None, "{format} {algorithm}");
+        }
+    }
+}
+
+#[test]
+fn blurs_keep_a_constant_picture_and_edges_make_it_black() {
+    for format in PixelFormat::all() {
+        for range in [Range::Limited, Range::Full] {
+            let colour = Colour {
+                range,
+                ..Colour::default()
+            };
+            let mut frame = frame_of(format, 13, 9, 1, |p, _, _, c| {
+                match format.planes()[p].channels[c] {
+                    Channel::Alpha => format.max_value(),
+                    _ => 3 * format.max_value() / 5,
+                }
+            });
+            frame.metadata.colour = colour;
+            for (spec, blurs) in [
+                ("gaussian:sigma=1.3", true),
+                ("gaussian:sigma=9", true),
+                ("box:size=7", true),
+                ("sharpen", true),
+                ("laplacian8", false),
+                ("log:size=11:sigma=1.7", false),
+                ("sobel-y", false),
+            ] {
+                for algorithm in [Algorithm::Direct, Algorithm::Auto] {
+                    let result = reference(&one(spec, Border::Replicate, algorithm), &frame);
+                    let expected = frame_of(format, 13, 9, 1, |p, x, y, c| {
+                        match format.planes()[p].channels[c] {
+                            channel if channel != Channel::Alpha && !blurs => {
+                                colour.zero_level(format, channel)
+                            }
+                            _ => u32::from(frame.sample(p, x, y, c)),
+                        }
+                    });
+                    assert_eq!(
+                        first_difference(&expected, &result),
+                        None,
+                        "{format} {spec} {range:?} {algorithm}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shifting_the_picture_shifts_the_result() {
+    let mut random = Random::new(8);
+    let big = noise(format("gray"), 60, 50, &mut random);
+    let window = |dx: usize, dy: usize| {
+        frame_of(format("gray"), 40, 30, 1, |_, x, y, _| {
+            u32::from(big.sample(0, x + dx, y + dy, 0))
+        })
+    };
+    let chain = one("gaussian:sigma=1.5", Border::Replicate, Algorithm::Auto);
+    let (a, b) = (reference(&chain, &window(3, 5)), reference(&chain, &window(4, 7)));
+    for y in 10..20 {
+        for x in 10..30 {
+            assert_eq!(a.sample(0, x + 1, y + 2, 0), b.sample(0, x, y, 0));
+        }
+    }
+}
+
+#[test]
+fn correlation_is_not_flipped() {
+    // One bright pixel; a mask whose only weight is left of the centre looks to the left, so the spot moves right.
+    let frame = frame_of(
+        format("gray"),
+        5,
+        3,
+        1,
+        |_, x, y, _| if (x, y) == (2, 1) { 200 } else { 0 },
+    );
+    let mask = Mask::from_integers(3, 1, vec![1, 0, 0], 1).unwrap();
+    let result = reference(&chain(mask, Border::Zero, Algorithm::Direct), &frame);
+    assert_eq!(result.sample(0, 3, 1, 0), 200);
+    assert_eq!(result.sample(0, 2, 1, 0), 0);
+}
+
+#[test]
+fn a_case_worked_by_hand() {
+    // 1 2 1 / 2 4 2 / 1 2 1 over 16 at the corner of a 2x2 picture, replicate: (9*10 + 3*20 + 3*30 + 40) / 16 = 17.5 -> 18.
+    let pixels = [10, 20, 30, 40];
+    let frame = frame_of(format("gray"), 2, 2, 1, |_, x, y, _| pixels[2 * y + x]);
+    for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+        let result = reference(&one("soft", Border::Replicate, algorithm), &frame);
+        assert_eq!(result.sample(0, 0, 0, 0), 18);
+        // (3*10 + 9*20 + 1*30 + 3*40) / 16 = 22.5 -> 23.
+        assert_eq!(result.sample(0, 1, 0, 0), 23);
+    }
+}
+
+#[test]
+fn transparent_pixels_lend_no_colour() {
+    // Opaque red beside fully transparent green: a blur must not mix green into the red, nor darken it.
+    let frame = frame_of(format("rgba"), 8, 4, 1, |_, x, _, c| {
+        if x < 4 {
+            [200, 0, 0, 255][c]
+        } else {
+            [0, 255, 0, 0][c]
+        }
+    });
+    for planes in [Planes::All, Planes::AllWithAlpha] {
+        let chain = Chain {
+            filters: vec![filter("box:size=3")],
+            border: Border::Replicate,
+            planes: planes.clone(),
+            algorithm: Algorithm::Auto,
+        };
+        let result = reference(&chain, &frame);
+        assert_eq!(
+            (0..3).map(|c| result.sample(0, 3, 1, c)).collect::<Vec<_>>(),
+            [200, 0, 0]
+        );
+        let alpha = if planes == Planes::All { 255 } else { 170 };
+        assert_eq!(result.sample(0, 3, 1, 3), alpha);
+    }
+}
+
+#[test]
+fn edges_of_yuv_are_gray_on_black_like_those_of_rgb() {
+    let frame = natural(format("yuv444p"), 40, 30);
+    let chain = Chain {
+        planes: Planes::Gray,
+        ..one("laplacian8", Border::Replicate, Algorithm::Auto)
+    };
+    let result = reference(&chain, &frame);
+    for y in 0..30 {
+        for x in 0..40 {
+            assert!(result.sample(0, x, y, 0) <= 255 && result.sample(1, x, y, 0) == 128);
+        }
+    }
+}
+
+#[test]
+fn masks_larger_than_the_frame_are_applied_whole() {
+    let frame = noise(format("gray"), 3, 2, &mut Random::new(9));
+    for border in BORDERS {
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            let chain = one("gaussian:sigma=6:size=63", border, algorithm);
+            compare_with_real(&frame, &chain, &reference(&chain, &frame));
+        }
+    }
+}

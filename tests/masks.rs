@@ -1,0 +1,185 @@
+//! The mask files in samples/, and what `framepipe masks` prints.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use framepipe::filter::{Filter, Mask, NAMED_MASKS, factors, rank};
+
+#[path = "../src/cli/masks.rs"]
+mod masks;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/masks")
+}
+
+fn sample(name: &str) -> Filter {
+    let path = folder().join(name).with_extension("txt");
+    format!("mask:file={}", path.display()).parse().unwrap()
+}
+
+fn named(spec: &str) -> Mask {
+    spec.parse::<Filter>().unwrap().mask
+}
+
+fn shown(spec: &str) -> String {
+    let mut out = Vec::new();
+    masks::show(spec, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn sample_files_hold_the_named_masks() {
+    for (file, spec) in [
+        ("edge", "laplacian8"),
+        ("laplacian", "laplacian4"),
+        ("sharpen", "sharpen"),
+        ("soft", "soft"),
+        ("log5", "log5"),
+        ("box-7", "box:size=7"),
+        ("box-13", "box:size=13"),
+        ("box-19", "box:size=19"),
+        ("box-25", "box:size=25"),
+        ("binomial-7", "binomial:size=7"),
+        ("binomial-13", "binomial:size=13"),
+        ("binomial-19", "binomial:size=19"),
+        ("binomial-25", "binomial:size=25"),
+    ] {
+        assert_eq!(sample(file).mask, named(spec), "{file}");
+    }
+}
+
+#[test]
+fn sample_bells_are_near_the_named_ones() {
+    for size in [3, 5, 7, 9, 11, 13, 15] {
+        for (name, tolerance) in [("gaussian", 2e-4), ("log", 3e-6)] {
+            let (found, expected) = (
+                sample(&format!("{name}-{size}")).mask,
+                named(&format!("{name}:size={size}")),
+            );
+            assert_eq!((found.width(), found.height()), (size, size));
+            let centre = expected.at(size / 2, size / 2);
+            for (f, e) in found.weights().iter().zip(expected.weights()) {
+                assert!((f - e).abs() <= tolerance * centre, "{name}-{size}: {f} {e}");
+            }
+        }
+        let gaussian = sample(&format!("gaussian-{size}")).mask;
+        assert_eq!(gaussian.sum(), 1.0);
+        assert!(factors(&gaussian).is_some());
+        assert_eq!(sample(&format!("log-{size}")).mask.sum(), 0.0);
+    }
+}
+
+#[test]
+fn every_sample_file_is_a_mask_and_says_what_it_is() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# "), "{}", path.display());
+        let filter = sample(path.file_stem().unwrap().to_str().unwrap());
+        assert!(rank(&filter.mask) >= 1);
+        count += 1;
+    }
+    assert_eq!(count, 28);
+    let relief = sample("relief");
+    assert_eq!(relief.bias, 128.0);
+    assert_eq!(
+        relief.mask.weights(),
+        [-1.0, -0.5, 0.0, -0.5, 0.0, 0.5, 0.0, 0.5, 1.0]
+    );
+}
+
+#[test]
+fn the_list_names_every_mask_and_parameter() {
+    let mut out = Vec::new();
+    masks::list(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    for mask in NAMED_MASKS {
+        let line = text
+            .lines()
+            .find(|l| l.split_whitespace().next() == Some(mask.name));
+        assert!(line.is_some_and(|l| l.contains(mask.about)), "{}", mask.name);
+        for parameter in mask.parameters {
+            assert!(text.contains(parameter.about));
+        }
+    }
+    for word in [
+        "mask ",
+        "file ",
+        "rows ",
+        "divisor ",
+        "bias ",
+        "flip ",
+        "(also 'edge')",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn exact_masks_are_shown_in_integers() {
+    let text = shown("soft:bias=3");
+    let expected = "\
+soft         light blur: 1 2 1 / 2 4 2 / 1 2 1 over 16
+
+weights, 3x3, over 16
+  1 2 1
+  2 4 2
+  1 2 1
+sum   1
+bias  3
+rank  1
+separable: the product of
+  row     1 2 1
+  column  1 2 1, over 16
+
+at 8 bits
+direct: integers over 2^4, which add up to 16
+  1 2 1
+  2 4 2
+  1 2 1
+separable: two passes, with 2 fraction bits between them
+  row     1 2 1, shifted by 0
+  column  1 2 1, shifted by 4
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn masks_of_higher_rank_are_shown_as_such() {
+    let text = shown("edge");
+    for line in [
+        "weights, 3x3",
+        "  -1  8 -1",
+        "sum   0",
+        "bias  0",
+        "rank  2",
+        "not separable",
+        "direct: integers over 2^0, which add up to 0",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
+    }
+    assert!(!text.contains("two passes"));
+}
+
+#[test]
+fn masks_of_decimals_are_shown_with_their_factors() {
+    let text = shown("gaussian:size=3:sigma=1");
+    assert!(text.contains("0.0751136"), "{text}");
+    assert!(
+        text.contains("  row     0.274068619 0.451862762 0.274068619\n"),
+        "{text}"
+    );
+    assert!(text.contains("\nsum   1\n"), "{text}");
+    assert!(text.contains("two passes"), "{text}");
+    assert!(shown("mask:rows=40000").contains("weights are too large"));
+    assert!(shown("mask:rows=0 0 0").contains("rank  0\nnot separable"));
+}
+
+#[test]
+fn what_is_no_filter_is_not_shown() {
+    let mut out = Vec::new();
+    let error = masks::show("boks", &mut out).unwrap_err();
+    assert!(error.to_string().contains("did you mean 'box'?"), "{error}");
+    assert!(out.is_empty());
+}

@@ -1,0 +1,166 @@
+//! What the engines are held against: real-number convolution in f64, and frames of random pixels.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
+use framepipe::frame::Allocator;
+use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
+
+/// A small, seeded generator (xorshift64*), so that a failure can be repeated.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+pub fn format(name: &str) -> PixelFormat {
+    PixelFormat::from_name(name).unwrap()
+}
+
+pub fn empty_frame(format: PixelFormat, width: usize, height: usize, alignment: usize) -> Frame {
+    let layout = Layout::new(format, width, height, alignment).unwrap();
+    let memory = Pageable.allocate(layout.size()).unwrap();
+    Frame::new(layout, Buffer::unpooled(memory)).unwrap()
+}
+
+/// Writes a sample as the format stores it.
+pub fn put(frame: &mut Frame, plane: usize, x: usize, y: usize, channel: usize, value: u32) {
+    let channels = frame.layout().planes()[plane].channels;
+    let (bytes, shift) = (frame.format().bytes_per_sample(), frame.format().shift());
+    let at = (x * channels + channel) * bytes;
+    let word = ((value << shift) as u16).to_le_bytes();
+    frame.row_mut(plane, y)[at..at + bytes].copy_from_slice(&word[..bytes]);
+}
+
+/// Calls `make(plane, x, y, channel)` for each sample of a new frame.
+pub fn frame_of(
+    format: PixelFormat,
+    width: usize,
+    height: usize,
+    alignment: usize,
+    mut make: impl FnMut(usize, usize, usize, usize) -> u32,
+) -> Frame {
+    let mut frame = empty_frame(format, width, height, alignment);
+    for (index, plane) in frame.layout().planes().to_vec().into_iter().enumerate() {
+        for y in 0..plane.height {
+            for x in 0..plane.width {
+                for c in 0..plane.channels {
+                    let value = make(index, x, y, c);
+                    put(&mut frame, index, x, y, c, value);
+                }
+            }
+        }
+    }
+    frame
+}
+
+/// White noise over the whole range, with runs of the extremes in it.
+pub fn noise(format: PixelFormat, width: usize, height: usize, random: &mut Random) -> Frame {
+    let max = format.max_value();
+    let alignment = [1, 2, 64][random.below(3) as usize];
+    frame_of(format, width, height, alignment, |_, _, _, _| {
+        match random.below(8) {
+            0 => 0,
+            1 => max,
+            _ => random.below(u64::from(max) + 1) as u32,
+        }
+    })
+}
+
+/// A copy with another memory of another stride.
+pub fn copy(frame: &Frame, alignment: usize) -> Frame {
+    let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
+    let mut copy = frame_of(format, width, height, alignment, |p, x, y, c| {
+        u32::from(frame.sample(p, x, y, c))
+    });
+    copy.metadata = frame.metadata.clone();
+    copy.sequence = frame.sequence;
+    copy
+}
+
+/// Every sample of a frame, tagged with where it is, for comparisons that tell the place.
+pub fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
+    for (index, plane) in a.layout().planes().iter().enumerate() {
+        for y in 0..plane.height {
+            for x in 0..plane.width {
+                for c in 0..plane.channels {
+                    let (p, q) = (a.sample(index, x, y, c), b.sample(index, x, y, c));
+                    if p != q {
+                        return Some(format!("plane {index} channel {c} at ({x}, {y}): {p} and {q}"));
+                    }
+                }
+            }
+        }
+    }
+    None
+}
+
+pub fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
+    let filter = Filter {
+        label: "test".into(),
+        mask,
+        bias: 0.0,
+    };
+    Chain {
+        filters: vec![filter],
+        border,
+        planes: Planes::All,
+        algorithm,
+    }
+}
+
+/// The real-number result of one filter for one sample, before rounding: correlation of the signal above the zero level.
+pub fn real(
+    frame: &Frame,
+    colour: &Colour,
+    filter: &Filter,
+    border: Border,
+    place: (usize, usize, usize, usize),
+) -> f64 {
+    let (index, x, y, c) = place;
+    let plane = frame.layout().planes()[index];
+    let channel = frame.format().planes()[index].channels[c];
+    let level = f64::from(colour.zero_level(frame.format(), channel));
+    let eight = f64::from(1 << (frame.format().depth() - 8));
+    let outside = match border {
+        Border::Constant(v) if !channel.is_chroma() && channel != Channel::Alpha => {
+            (v * eight).round() - level
+        }
+        Border::Constant(_) if channel == Channel::Alpha => f64::from(frame.format().max_value()),
+        _ => 0.0,
+    };
+    let (rx, ry) = (filter.mask.width() as i64 / 2, filter.mask.height() as i64 / 2);
+    let mut sum = 0.0;
+    for j in 0..filter.mask.height() {
+        for i in 0..filter.mask.width() {
+            let at = (
+                border.index(x as i64 + i as i64 - rx, plane.width),
+                border.index(y as i64 + j as i64 - ry, plane.height),
+            );
+            let signal = match at {
+                (Some(x), Some(y)) => f64::from(frame.sample(index, x, y, c)) - level,
+                _ => outside,
+            };
+            sum += filter.mask.at(i, j) * signal;
+        }
+    }
+    let bias = if channel.is_chroma() || channel == Channel::Alpha {
+        0.0
+    } else {
+        filter.bias * eight
+    };
+    sum + level + bias
+}
