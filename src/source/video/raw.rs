@@ -207,6 +207,15 @@ impl AvFormat {
         })
     }
 
+    /// log2 of the subsampling of planes 1 and 2, down; asked for each row, so without the other facts.
+    fn log2_chroma_height(self) -> u32 {
+        // SAFETY: descriptors are static; a null one is refused.
+        self.to_raw()
+            .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
+            .filter(|d| d.flags & u64::from(ffi::AV_PIX_FMT_FLAG_RGB as u32) == 0)
+            .map_or(0, |d| u32::from(d.log2_chroma_h))
+    }
+
     /// FFmpeg's name, or the number if it has none.
     pub(crate) fn name(self) -> String {
         self.facts()
@@ -816,7 +825,8 @@ impl Picture {
     pub(crate) fn set_field_order(&mut self, order: FieldOrder) {
         // SAFETY: the frame is valid.
         unsafe {
-            (*self.frame).interlaced_frame = c_int::from(order != FieldOrder::Progressive);
+            let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
+            (*self.frame).interlaced_frame = c_int::from(interlaced);
             (*self.frame).top_field_first = c_int::from(order == FieldOrder::TopFirst);
         }
     }
@@ -892,11 +902,7 @@ impl Picture {
         let stride = *raw.linesize.get(plane)? as isize;
         let data = raw.data[plane];
         let rows = match plane {
-            1 | 2 => {
-                let facts = self.format().facts()?;
-                let chroma = if facts.rgb { 0 } else { facts.log2_y };
-                self.height().div_ceil(1 << chroma)
-            }
+            1 | 2 => self.height().div_ceil(1 << self.format().log2_chroma_height()),
             _ => self.height(),
         };
         if data.is_null() || y >= rows || len > stride.unsigned_abs() {
