@@ -207,6 +207,15 @@ impl AvFormat {
         })
     }
 
+    /// log2 of the subsampling of planes 1 and 2, down; asked for each row, so without the other facts.
+    fn log2_chroma_height(self) -> u32 {
+        // SAFETY: descriptors are static; a null one is refused.
+        self.to_raw()
+            .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
+            .filter(|d| d.flags & u64::from(ffi::AV_PIX_FMT_FLAG_RGB as u32) == 0)
+            .map_or(0, |d| u32::from(d.log2_chroma_h))
+    }
+
     /// FFmpeg's name, or the number if it has none.
     pub(crate) fn name(self) -> String {
         self.facts()
@@ -255,6 +264,9 @@ pub(crate) struct StreamFacts {
     /// Frames according to the container, 0 if it does not say.
     pub(crate) frames: i64,
     pub(crate) duration: Option<i64>,
+    pub(crate) start: Option<i64>,
+    /// Frames a second as counted, (0, 0) if unknown.
+    pub(crate) mean_rate: (i32, i32),
     pub(crate) width: i32,
     pub(crate) height: i32,
 }
@@ -283,8 +295,9 @@ impl Demuxer {
         let name = location(path).map_err(OpenFailure::Open)?;
         let mut context = ptr::null_mut();
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code =
-            unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut()) };
+        let code = unsafe {
+            ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
+        };
         AvError::check(code).map_err(OpenFailure::Open)?;
         let demuxer = Demuxer { context };
         // SAFETY: the context is open.
@@ -339,6 +352,8 @@ impl Demuxer {
             time_base: rational(stream.time_base),
             frames: stream.nb_frames,
             duration: timestamp(stream.duration),
+            start: timestamp(stream.start_time),
+            mean_rate: (stream.avg_frame_rate.num, stream.avg_frame_rate.den),
             width: parameters.width,
             height: parameters.height,
         })
@@ -353,11 +368,11 @@ impl Demuxer {
     /// Seconds that the container says it lasts; `None` if it does not say or only the bit rate tells.
     pub(crate) fn duration(&self) -> Option<f64> {
         let context = self.context();
-        let guessed =
-            context.duration_estimation_method == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
+        let guessed = context.duration_estimation_method
+            == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
         timestamp(context.duration)
             .filter(|&d| d > 0 && !guessed)
-            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE as i32))
+            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
     /// True if there are chapters.
@@ -585,7 +600,8 @@ impl Decoder {
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
             if strict {
                 (*context).err_recognition |=
-                    (ffi::AV_EF_EXPLODE | ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
+                    (ffi::AV_EF_EXPLODE | ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER)
+                        as c_int;
             }
             AvError::check(ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
             Ok(Some(decoder))
@@ -702,12 +718,6 @@ impl Picture {
         unsafe { ffi::av_frame_unref(self.frame) };
     }
 
-    /// Makes the pixels writable, copying them if somebody else still reads them.
-    pub(crate) fn make_writable(&mut self) -> Result<(), AvError> {
-        // SAFETY: the frame is valid and has buffers.
-        AvError::check(unsafe { ffi::av_frame_make_writable(self.frame) }).map(|_| ())
-    }
-
     /// The pixel format.
     pub(crate) fn format(&self) -> AvFormat {
         AvFormat(self.raw().format)
@@ -747,9 +757,7 @@ impl Picture {
                 ptr::addr_of!((*self.frame).color_primaries).cast::<u32>().read(),
                 ptr::addr_of!((*self.frame).color_trc).cast::<u32>().read(),
                 ptr::addr_of!((*self.frame).colorspace).cast::<u32>().read(),
-                ptr::addr_of!((*self.frame).chroma_location)
-                    .cast::<u32>()
-                    .read(),
+                ptr::addr_of!((*self.frame).chroma_location).cast::<u32>().read(),
             )
         };
         let tag = |v: u32| u8::try_from(v).unwrap_or(2);
@@ -772,11 +780,7 @@ impl Picture {
             let v = u32::from(v);
             if v < end { v } else { otherwise }
         };
-        let primaries = known(
-            colour.primaries,
-            ffi::AVColorPrimaries::AVCOL_PRI_NB as u32,
-            2,
-        );
+        let primaries = known(colour.primaries, ffi::AVColorPrimaries::AVCOL_PRI_NB as u32, 2);
         let transfer = known(
             colour.transfer,
             ffi::AVColorTransferCharacteristic::AVCOL_TRC_NB as u32,
@@ -821,7 +825,8 @@ impl Picture {
     pub(crate) fn set_field_order(&mut self, order: FieldOrder) {
         // SAFETY: the frame is valid.
         unsafe {
-            (*self.frame).interlaced_frame = c_int::from(order != FieldOrder::Progressive);
+            let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
+            (*self.frame).interlaced_frame = c_int::from(interlaced);
             (*self.frame).top_field_first = c_int::from(order == FieldOrder::TopFirst);
         }
     }
@@ -888,7 +893,7 @@ impl Picture {
     /// Row `y` of plane `plane` to write into.
     pub(crate) fn row_mut(&mut self, plane: usize, y: usize, len: usize) -> Option<&mut [u8]> {
         let start = self.row_start(plane, y, len)?;
-        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate` or made writable.
+        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else reads it.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
@@ -897,11 +902,7 @@ impl Picture {
         let stride = *raw.linesize.get(plane)? as isize;
         let data = raw.data[plane];
         let rows = match plane {
-            1 | 2 => {
-                let facts = self.format().facts()?;
-                let chroma = if facts.rgb { 0 } else { facts.log2_y };
-                self.height().div_ceil(1 << chroma)
-            }
+            1 | 2 => self.height().div_ceil(1 << self.format().log2_chroma_height()),
             _ => self.height(),
         };
         if data.is_null() || y >= rows || len > stride.unsigned_abs() {
@@ -1011,7 +1012,9 @@ impl Scaler {
         ];
         let (from_facts, to_facts) = (from.format.facts(), to.format.facts());
         let subsampled = |facts: &Option<FormatFacts>| {
-            facts.as_ref().map_or((0, 0), |f| if f.rgb { (0, 0) } else { (f.log2_x, f.log2_y) })
+            facts
+                .as_ref()
+                .map_or((0, 0), |f| if f.rgb { (0, 0) } else { (f.log2_x, f.log2_y) })
         };
         if subsampled(&from_facts) != subsampled(&to_facts) {
             if let Some((x, y)) = chroma_position(from.chroma_location, subsampled(&from_facts)) {
@@ -1026,11 +1029,7 @@ impl Scaler {
             for (name, value) in options {
                 AvError::check(ffi::av_opt_set_int(context.cast(), name.as_ptr(), value, 0))?;
             }
-            AvError::check(ffi::sws_init_context(
-                context,
-                ptr::null_mut(),
-                ptr::null_mut(),
-            ))?;
+            AvError::check(ffi::sws_init_context(context, ptr::null_mut(), ptr::null_mut()))?;
             let table = |matrix: u8| {
                 // swscale numbers its tables like H.273; RGB (0) and unknown ones mean BT.601 to it.
                 ffi::sws_getCoefficients(match matrix {
