@@ -33,7 +33,6 @@ const READS_AT_ONCE: &[&str] = &[
     "libvpx",
     "libvpx-vp9",
     "libaom-av1",
-    "libopenh264",
 ];
 
 /// How a video file is to be written.
@@ -185,7 +184,7 @@ impl VideoSink {
         };
         let base = choice::encoder_time_base(
             &encoder_name,
-            self.output.muxer.takes_variable_rate(),
+            &self.output.muxer.name(),
             self.info.time_base,
             self.info.frame_rate,
         );

@@ -255,6 +255,9 @@ pub(crate) struct StreamFacts {
     /// Frames according to the container, 0 if it does not say.
     pub(crate) frames: i64,
     pub(crate) duration: Option<i64>,
+    pub(crate) start: Option<i64>,
+    /// Frames a second as counted, (0, 0) if unknown.
+    pub(crate) mean_rate: (i32, i32),
     pub(crate) width: i32,
     pub(crate) height: i32,
 }
@@ -340,6 +343,8 @@ impl Demuxer {
             time_base: rational(stream.time_base),
             frames: stream.nb_frames,
             duration: timestamp(stream.duration),
+            start: timestamp(stream.start_time),
+            mean_rate: (stream.avg_frame_rate.num, stream.avg_frame_rate.den),
             width: parameters.width,
             height: parameters.height,
         })
@@ -704,12 +709,6 @@ impl Picture {
         unsafe { ffi::av_frame_unref(self.frame) };
     }
 
-    /// Makes the pixels writable, copying them if somebody else still reads them.
-    pub(crate) fn make_writable(&mut self) -> Result<(), AvError> {
-        // SAFETY: the frame is valid and has buffers.
-        AvError::check(unsafe { ffi::av_frame_make_writable(self.frame) }).map(|_| ())
-    }
-
     /// The pixel format.
     pub(crate) fn format(&self) -> AvFormat {
         AvFormat(self.raw().format)
@@ -884,7 +883,7 @@ impl Picture {
     /// Row `y` of plane `plane` to write into.
     pub(crate) fn row_mut(&mut self, plane: usize, y: usize, len: usize) -> Option<&mut [u8]> {
         let start = self.row_start(plane, y, len)?;
-        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate` or made writable.
+        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else reads it.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
