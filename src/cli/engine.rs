@@ -3,6 +3,7 @@
 use super::Failure;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
@@ -39,6 +40,19 @@ pub(crate) enum MemoryName {
     ConstantShared,
     /// Weights in constant memory, pixels in a texture.
     Texture,
+}
+
+impl MemoryName {
+    fn variant(self) -> MemoryVariant {
+        match self {
+            MemoryName::Auto => MemoryVariant::Auto,
+            MemoryName::Global => MemoryVariant::Global,
+            MemoryName::Constant => MemoryVariant::Constant,
+            MemoryName::Shared => MemoryVariant::Shared,
+            MemoryName::ConstantShared => MemoryVariant::ConstantShared,
+            MemoryName::Texture => MemoryVariant::Texture,
+        }
+    }
 }
 
 /// How the work is done one step after another, to see what overlapping buys.
@@ -138,22 +152,46 @@ impl EngineArguments {
         }
     }
 
-    /// Starts the engine.
+    /// Starts the engine: for `auto` the card if it can be used, else the CPU.
     pub(crate) fn start(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
-        Ok(match self.engine {
-            EngineName::Reference => Box::new(Reference::new(chain)),
-            EngineName::Auto | EngineName::Cpu => {
-                if let Some(option) = self.cuda_option() {
-                    tracing::warn!("{option} has no effect on the cpu engine, which was chosen");
+        match self.engine {
+            EngineName::Reference => Ok(Box::new(Reference::new(chain))),
+            EngineName::Cpu => self.cpu(chain),
+            EngineName::Cuda => self.cuda(chain),
+            EngineName::Auto => match cuda::probe() {
+                Ok(_) => self.cuda(chain),
+                Err(reason) => {
+                    tracing::info!("no CUDA: {reason}");
+                    if let Some(option) = self.cuda_option() {
+                        tracing::warn!(
+                            "{option} has no effect on the cpu engine, which was chosen: {reason}"
+                        );
+                    }
+                    self.cpu(chain)
                 }
-                Box::new(Cpu::new(chain, self.threads())?)
-            }
-            EngineName::Cuda => {
-                return Err(EngineError::Unavailable(
-                    "this framepipe was built without its CUDA engine; use --engine cpu".to_owned(),
-                ));
-            }
-        })
+            },
+        }
+    }
+
+    fn cpu(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(Box::new(Cpu::new(chain, self.threads())?))
+    }
+
+    fn cuda(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        let defaults = CudaOptions::default();
+        let options = CudaOptions {
+            device: self.device.unwrap_or(defaults.device),
+            memory: self.memory.map_or(defaults.memory, MemoryName::variant),
+            block: self.block.map(|b| (b.width, b.height)),
+            slots: self.slots.map_or(defaults.slots, usize::from),
+            overlap: match self.no_overlap {
+                None => Overlap::Ring,
+                Some(Serial::Pageable) => Overlap::SerialPageable,
+                Some(Serial::Pinned) => Overlap::SerialPinned,
+            },
+            write_combined: defaults.write_combined,
+        };
+        Ok(Box::new(Cuda::new(chain, options)?))
     }
 
     fn threads(&self) -> usize {

@@ -1,6 +1,7 @@
 //! What convolves: the plain reference, the threaded CPU engine, CUDA.
 
 pub mod cpu;
+pub mod cuda;
 pub mod reference;
 pub mod verify;
 
