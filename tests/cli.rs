@@ -491,6 +491,71 @@ fn a_directory_becomes_a_video_and_a_video_becomes_images() {
 }
 
 #[test]
+fn images_of_different_sizes_go_to_a_directory_but_not_into_a_video() {
+    let folder = Folder::new();
+    let stills = folder.name("stills/");
+    fs::create_dir(&stills).unwrap();
+    for (name, size) in [("a", "64x48"), ("b", "33x17")] {
+        let source = format!("testsrc=size={size}");
+        let target = format!("{stills}{name}.png");
+        ffmpeg(&["-f", "lavfi", "-i", &source, "-frames:v", "1", &target]);
+    }
+    let out = folder.name("out/");
+    filter(0, &[&stills, &out]);
+    assert_eq!(probe(&format!("{out}b.png"), "stream=width,height"), "33,17");
+    for name in ["out.mkv", "out.y4m"] {
+        let said = filter(1, &[&stills, &folder.name(name)]);
+        assert!(said.contains("b.png") && said.contains("33x17"), "{said}");
+    }
+    assert_eq!(folder.names(), ["out", "stills"]);
+}
+
+#[test]
+fn a_truncated_video_is_never_taken_for_a_whole_one() {
+    let folder = Folder::new();
+    let cut = folder.name("cut.mkv");
+    let whole = fs::read(sample("clip-10bit.mkv")).unwrap();
+    fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    let said = filter(0, &[&cut, "null:"]);
+    assert!(said.contains("warning: "), "{said}");
+    filter(1, &[&cut, "null:", "--strict"]);
+}
+
+/// Kilobytes of memory that the process holds.
+#[cfg(target_os = "linux")]
+fn resident(child: &Child) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_the_number_of_frames() {
+    let child = framepipe(&[
+        "filter",
+        "synthetic:640x480",
+        "null:",
+        "--filter",
+        "box:size=3",
+        "--engine",
+        "cpu",
+    ])
+    .spawn()
+    .unwrap();
+    sleep(Duration::from_secs(2));
+    let early = resident(&child);
+    sleep(Duration::from_secs(4));
+    let late = resident(&child);
+    interrupt(&child);
+    let output = wait(child);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    // A frame is 450 kB, and many hundred went through in between.
+    assert!(late < early + 4_000, "{early} kB, then {late} kB: {said}");
+}
+
+#[test]
 fn workers_and_threads_change_nothing_in_the_pictures() {
     let folder = Folder::new();
     let read = |name: &str| -> Vec<Vec<u8>> {
