@@ -66,6 +66,8 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::engine::DeviceTimes;
     use crate::report::StageClock;
