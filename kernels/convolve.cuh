@@ -3,7 +3,7 @@
 // Compile-time parameters (given by src/engine/cuda/variant.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only path
-//   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample; MAX_VALUE: the largest sample
+//   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
 //   BORDER            0 replicate, 1 constant, 2 reflect, 3 mirror, 4 wrap
@@ -59,7 +59,7 @@ struct Plane {
 struct Planes {
     Plane at[4];
     i32 shift;
-    i32 unused;
+    i32 max_value;  // the largest sample
 };
 
 // Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant.
@@ -250,7 +250,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
 }
 
 // Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are copied or filled.
-__device__ __forceinline__ void store_sample(const Plane &plane, i32 shift, i32 sample, i32 c, i32 y, Sum sum)
+__device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c, i32 y, Sum sum)
 {
     Sample *out = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
     const Channel &channel = plane.channel[CHANNELS == 1 ? 0 : c];
@@ -260,9 +260,10 @@ __device__ __forceinline__ void store_sample(const Plane &plane, i32 shift, i32 
         return;
     }
     const Sum high = (Sum)channel.high;
-    Sum value = (sum + (Sum)channel.low) >> shift;
+    const Sum most = planes.max_value - high;
+    Sum value = (sum + (Sum)channel.low) >> planes.shift;
     // Clamping before the bias is added cannot overflow; the host keeps `high` within 2^30 for 32-bit sums.
     value = value < -high ? -high : value;
-    value = value > MAX_VALUE - high ? MAX_VALUE - high : value;
+    value = value > most ? most : value;
     *out = (Sample)((value + high) << SAMPLE_SHIFT);
 }

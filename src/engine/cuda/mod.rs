@@ -214,7 +214,8 @@ impl Cuda {
         let aligned = Layout::new(format, width, height, ALIGNMENT)?;
         let as_it_is = |layout: &Layout| {
             let sample = format.bytes_per_sample();
-            let whole_samples = |p: &Plane| p.offset % sample == 0 && p.stride % sample == 0;
+            let whole_samples =
+                |p: &Plane| p.offset.is_multiple_of(sample) && p.stride.is_multiple_of(sample);
             self.options.memory != MemoryVariant::Texture
                 && layout.planes().iter().all(whole_samples)
                 && layout.size() <= layout.picture_bytes() / 4 * 5 + 4096
