@@ -3,6 +3,7 @@
 pub mod cpu;
 pub mod cuda;
 pub mod reference;
+pub mod verify;
 
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
