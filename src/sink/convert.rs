@@ -108,11 +108,17 @@ impl Conversion {
         let (width, height) = (frame.layout().width(), frame.layout().height());
         let kind = (from, frame.metadata.colour, width, height);
         let mut converter = self.converter(kind, to)?;
-        let buffer = self.pool.try_take().unwrap_or_else(|| Buffer::unpooled(Box::new(Vec::new())));
+        let buffer = self
+            .pool
+            .try_take()
+            .unwrap_or_else(|| Buffer::unpooled(Box::new(Vec::new())));
         let converted = converter
             .convert_into(&frame, buffer, self.alignment)
             .map_err(|error| self.refused(&error))?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((kind, converter));
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((kind, converter));
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked up first, because making the text for each frame would be waste once it is there.
         if done.len() < 16 {
@@ -148,7 +154,9 @@ impl Conversion {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_empty() {
             let list: Vec<&str> = done.iter().map(String::as_str).collect();
-            written.description.push_str(&format!(", converted from {}", list.join(" and ")));
+            written
+                .description
+                .push_str(&format!(", converted from {}", list.join(" and ")));
         }
         written
     }

@@ -10,7 +10,9 @@ mod raw;
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::frame::{Colour, Frame, Layout, Range, SideData};
-use crate::source::video::raw::{AvError, AvFormat, Demuxer, Packet, Picture, Received, Scaler, ScalerEnd, rescale};
+use crate::source::video::raw::{
+    AvError, AvFormat, Demuxer, Packet, Picture, Received, Scaler, ScalerEnd, rescale,
+};
 use crate::source::{Origin, Rational, StreamInfo, convert};
 use beside::Beside;
 use choice::{FormatChoice, Hdr, Wishes};
@@ -143,16 +145,14 @@ impl VideoSink {
                 },
             }
         })?;
-        let kind = choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
+        let kind =
+            choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
         Ok(VideoSink {
             name,
             kind,
             origin: info.origin.clone().filter(|_| options.copy_streams),
             info: info.clone(),
-            output: Output {
-                running: None,
-                muxer,
-            },
+            output: Output { running: None, muxer },
             part,
             warnings: Vec::new(),
             options,
@@ -224,8 +224,8 @@ impl VideoSink {
             size: (width, height),
             hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
         };
-        let (told, left) =
-            choice::configure(&mut encoder, &encoder_name, &wishes).map_err(|problem| self.unsupported(problem))?;
+        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
+            .map_err(|problem| self.unsupported(problem))?;
         for (key, value) in left {
             let container = self.output.muxer.name();
             self.output.muxer.set(&key, &value).map_err(|e| {
@@ -266,8 +266,13 @@ impl VideoSink {
         let scaler = if choice.converts {
             let own = AvFormat::from_name(layout.format().name())
                 .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
-            let made = make_scaler(&layout, own, colour, &choice)
-                .map_err(|e| self.unsupported(format!("swscale cannot convert {} to {}: {e}", layout.format(), choice.format.name())))?;
+            let made = make_scaler(&layout, own, colour, &choice).map_err(|e| {
+                self.unsupported(format!(
+                    "swscale cannot convert {} to {}: {e}",
+                    layout.format(),
+                    choice.format.name()
+                ))
+            })?;
             Some(made)
         } else {
             None
@@ -376,7 +381,12 @@ impl VideoSink {
 
 impl Running {
     /// Encodes one frame and writes what comes out.
-    fn write(&mut self, muxer: &mut Muxer, frame: Frame, time_base: Rational) -> Result<(), (&'static str, AvError)> {
+    fn write(
+        &mut self,
+        muxer: &mut Muxer,
+        frame: Frame,
+        time_base: Rational,
+    ) -> Result<(), (&'static str, AvError)> {
         let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
         let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
         let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
@@ -390,7 +400,9 @@ impl Running {
         self.frames += 1;
         self.durations.insert(pts, step);
         self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
-        let mut picture = self.picture(frame).map_err(|e| ("a frame cannot be brought to the encoder", e))?;
+        let mut picture = self
+            .picture(frame)
+            .map_err(|e| ("a frame cannot be brought to the encoder", e))?;
         let sample_aspect = picture.1;
         picture.0.set_timing(pts, sample_aspect);
         self.encode(muxer, Some(&picture.0))
@@ -403,8 +415,11 @@ impl Running {
             Some((scaler, before)) => {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
-                let mut after =
-                    Picture::allocate(self.choice.format, frame.layout().width(), frame.layout().height())?;
+                let mut after = Picture::allocate(
+                    self.choice.format,
+                    frame.layout().width(),
+                    frame.layout().height(),
+                )?;
                 scaler.run(before, &mut after)?;
                 after
             }
@@ -427,7 +442,11 @@ impl Running {
     }
 
     /// Feeds the encoder a picture or the end, and writes every packet that it has ready.
-    fn encode(&mut self, muxer: &mut Muxer, picture: Option<&Picture>) -> Result<(), (&'static str, AvError)> {
+    fn encode(
+        &mut self,
+        muxer: &mut Muxer,
+        picture: Option<&Picture>,
+    ) -> Result<(), (&'static str, AvError)> {
         const ENCODER: &str = "the encoder failed";
         const MUXER: &str = "a packet cannot be written";
         loop {
@@ -530,7 +549,11 @@ impl Sink for VideoSink {
                 n => format!(", {n} streams copied"),
             };
         }
-        let converted = running.choice.note.as_ref().map_or_else(String::new, |n| format!(", {n}"));
+        let converted = running
+            .choice
+            .note
+            .as_ref()
+            .map_or_else(String::new, |n| format!(", {n}"));
         let description = format!(
             "{}, {}{}, {} in {}{converted}{copied}",
             self.name,
@@ -554,7 +577,11 @@ impl Sink for VideoSink {
 fn merged(frame: Colour, stream: Colour) -> Colour {
     let tag = |own: u8, other: u8| if own == 2 { other } else { own };
     Colour {
-        range: if frame.range == Range::Unspecified { stream.range } else { frame.range },
+        range: if frame.range == Range::Unspecified {
+            stream.range
+        } else {
+            frame.range
+        },
         primaries: tag(frame.primaries, stream.primaries),
         transfer: tag(frame.transfer, stream.transfer),
         matrix: tag(frame.matrix, stream.matrix),
@@ -603,7 +630,10 @@ fn side_data_word(kind: u32) -> Option<&'static str> {
     use ffmpeg_next::ffi::AVPacketSideDataType as Kind;
     [
         (Kind::AV_PKT_DATA_DISPLAYMATRIX, "rotation (display matrix)"),
-        (Kind::AV_PKT_DATA_MASTERING_DISPLAY_METADATA, "mastering display metadata"),
+        (
+            Kind::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
+            "mastering display metadata",
+        ),
         (Kind::AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "content light level"),
         (Kind::AV_PKT_DATA_STEREO3D, "stereo 3D mark"),
         (Kind::AV_PKT_DATA_SPHERICAL, "spherical video mark"),

@@ -54,7 +54,11 @@ pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: 
         }
         // Said aloud, since the two families differ in what "unspecified" means.
         (ColourModel::Yuv, ColourModel::Gray) | (ColourModel::Gray, ColourModel::Yuv) => {
-            after.range = if colour.is_limited(from) { Range::Limited } else { Range::Full };
+            after.range = if colour.is_limited(from) {
+                Range::Limited
+            } else {
+                Range::Full
+            };
             if to.model() == ColourModel::Gray {
                 after.chroma_location = 0;
             }
@@ -154,11 +158,12 @@ impl Converter {
             });
         }
         let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
-        self.run(frame, &mut converted).map_err(|e| ConvertError::Scaler {
-            from: self.from.to_string(),
-            to: self.to.to_string(),
-            reason: e.to_string(),
-        })?;
+        self.run(frame, &mut converted)
+            .map_err(|e| ConvertError::Scaler {
+                from: self.from.to_string(),
+                to: self.to.to_string(),
+                reason: e.to_string(),
+            })?;
         converted.sequence = frame.sequence;
         converted.born = frame.born;
         converted.metadata = frame.metadata.clone();
@@ -233,7 +238,11 @@ mod tests {
             rgb.row(0, 2)
         );
         let after = convert(&rgb, rgb.metadata.colour, "yuv444p");
-        assert!(after.row(0, 1).iter().all(|&v| v.abs_diff(218) <= 1), "{:?}", after.row(0, 1));
+        assert!(
+            after.row(0, 1).iter().all(|&v| v.abs_diff(218) <= 1),
+            "{:?}",
+            after.row(0, 1)
+        );
         assert_eq!(after.metadata.colour.range, Range::Limited);
         assert_eq!(after.metadata.colour.matrix, 6);
     }
@@ -248,7 +257,12 @@ mod tests {
             };
             convert(&green, colour, "yuv444p").sample(0, 3, 2, 0)
         };
-        assert!(luma(1).abs_diff(173) <= 1 && luma(6).abs_diff(145) <= 1, "{} {}", luma(1), luma(6));
+        assert!(
+            luma(1).abs_diff(173) <= 1 && luma(6).abs_diff(145) <= 1,
+            "{} {}",
+            luma(1),
+            luma(6)
+        );
     }
 
     #[test]

@@ -12,7 +12,9 @@ pub(crate) use formats::{divides, is_full_range_name, loss};
 use super::{Origin, Rational, Source, SourceError, StreamInfo, Supply, convert};
 use crate::frame::{Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
 use formats::nearest_native;
-use raw::{AvError, AvFormat, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd};
+use raw::{
+    AvError, AvFormat, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd,
+};
 use std::path::{Path, PathBuf};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
@@ -112,7 +114,11 @@ impl VideoSource {
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
         let decoder = Decoder::open(&demuxer, stream, threads, options.strict)
             .map_err(|e| invalid(format!("the {codec} decoder cannot be opened: {e}")))?
-            .ok_or_else(|| invalid(format!("this FFmpeg has no decoder for {codec}, the codec of stream {stream}")))?;
+            .ok_or_else(|| {
+                invalid(format!(
+                    "this FFmpeg has no decoder for {codec}, the codec of stream {stream}"
+                ))
+            })?;
         let memory = |e: AvError| SourceError::Io {
             path: name.clone(),
             cause: e.to_io(),
@@ -128,7 +134,9 @@ impl VideoSource {
                 height: 0,
                 uniform: true,
                 frame_rate: demuxer.frame_rate(stream),
-                time_base: facts.as_ref().map_or(Rational { num: 1, den: 1 }, |f| f.time_base),
+                time_base: facts
+                    .as_ref()
+                    .map_or(Rational { num: 1, den: 1 }, |f| f.time_base),
                 frames: None,
                 colour: Colour::default(),
                 sample_aspect: (0, 1),
@@ -208,8 +216,9 @@ impl VideoSource {
                     into: Picture::allocate(target, width, height)?,
                 })
             };
-            let made =
-                make().map_err(|e| self.invalid(format!("{} cannot be converted to {native}: {e}", coded.name())))?;
+            let made = make().map_err(|e| {
+                self.invalid(format!("{} cannot be converted to {native}: {e}", coded.name()))
+            })?;
             self.scaler = Some(made);
             let care = if exact { "" } else { ", which loses precision" };
             conversion = format!(", converted from {} to {native}{care}", coded.name());
@@ -269,7 +278,11 @@ impl VideoSource {
         let base = self.info.time_base;
         let at = self.packet.pts().or_else(|| self.packet.dts());
         match at {
-            Some(at) => format!("at {:.3} s (after {} frames)", at as f64 * base.to_f64(), self.frames),
+            Some(at) => format!(
+                "at {:.3} s (after {} frames)",
+                at as f64 * base.to_f64(),
+                self.frames
+            ),
             None => format!("after {} frames", self.frames),
         }
     }
@@ -294,7 +307,8 @@ impl VideoSource {
                 Ok(Received::Item) => {
                     if self.picture.is_corrupt() {
                         if self.strict {
-                            let at = self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
+                            let at =
+                                self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
                             return Err(self.invalid(format!(
                                 "frame {} at {at:.3} s is damaged; without --strict the damage is concealed and counted",
                                 self.frames
@@ -404,7 +418,10 @@ impl VideoSource {
             // This container lists every packet.
             let listed = self.demuxer.stream(self.stream).map_or(0, |f| f.frames);
             if listed > 0 && self.damage.read < listed as u64 {
-                cut = Some(format!("only {} of its {listed} packets are there", self.damage.read));
+                cut = Some(format!(
+                    "only {} of its {listed} packets are there",
+                    self.damage.read
+                ));
             }
         }
         let Some(cut) = cut else { return Ok(()) };
@@ -455,10 +472,11 @@ impl VideoSource {
             )));
         }
         let born = std::time::Instant::now();
-        let layout = Layout::new(self.info.format, width, height, 64).map_err(|cause| SourceError::Layout {
-            path: self.name.clone(),
-            cause,
-        })?;
+        let layout =
+            Layout::new(self.info.format, width, height, 64).map_err(|cause| SourceError::Layout {
+                path: self.name.clone(),
+                cause,
+            })?;
         let mut frame = Frame::new(layout, supply.take()?)?;
         let copied = match &mut self.scaler {
             None => self.picture.copy_to(&mut frame),
@@ -554,7 +572,11 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
     if let Some(wanted) = wanted {
         return match streams.iter().find(|(i, _)| *i == wanted) {
             Some((_, s)) if s.medium == Medium::Video => Ok(wanted),
-            Some((_, s)) => Err(format!("stream {wanted} is {}, not video; {}", s.medium.word(), list())),
+            Some((_, s)) => Err(format!(
+                "stream {wanted} is {}, not video; {}",
+                s.medium.word(),
+                list()
+            )),
             None => Err(format!("there is no stream {wanted}; {}", list())),
         };
     }
@@ -567,9 +589,10 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
         });
     match best {
         Some((index, _)) => Ok(*index),
-        None if streams.iter().any(|(_, s)| s.is_cover) => {
-            Err("it holds no video, only sound with a cover picture (--stream N would filter that picture)".to_owned())
-        }
+        None if streams.iter().any(|(_, s)| s.is_cover) => Err(
+            "it holds no video, only sound with a cover picture (--stream N would filter that picture)"
+                .to_owned(),
+        ),
         None => Err(format!("it holds no video; {}", list())),
     }
 }

@@ -18,6 +18,7 @@ mod times;
 mod variant;
 
 pub use device::{DeviceInfo, Devices, devices, nvrtc_version, probe};
+pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
 
@@ -98,7 +99,7 @@ pub struct Cuda {
     times: Times,
     /// Frames submitted.
     count: u64,
-    /// The number of the frame at which a fault is injected (see docs/faults.md).
+    /// The number of the frame at which a fault is injected.
     fault: Option<u64>,
     streams: Streams,
     device: Arc<Device>,

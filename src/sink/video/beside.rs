@@ -262,7 +262,9 @@ impl Beside {
 /// What becomes of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    Copy { keep_tag: bool },
+    Copy {
+        keep_tag: bool,
+    },
     /// The muxer makes it from other facts.
     Remade,
     Dropped,

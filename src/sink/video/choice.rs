@@ -19,7 +19,11 @@ fn candidates(container: &str, format: PixelFormat) -> &'static [&'static str] {
     const HEVC: &[&str] = &["libx265", "libx264", "hevc_nvenc", "libopenh264", "mpeg4"];
     match container {
         "mp4" | "mov" | "matroska" | "ipod" | "3gp" | "mpegts" | "flv" | "f4v" | "ismv" | "nut" => {
-            if format.depth() > 8 && container != "flv" { HEVC } else { H264 }
+            if format.depth() > 8 && container != "flv" {
+                HEVC
+            } else {
+                H264
+            }
         }
         "webm" => &["libvpx-vp9", "libvpx", "libaom-av1", "libsvtav1"],
         "avi" => &["mpeg4", "mjpeg"],
@@ -54,7 +58,10 @@ pub(super) fn choose_encoder(
         .find(|&kind| muxer.holds(kind) != Some(false))
         .or_else(|| muxer.default_encoder())
         .ok_or_else(|| {
-            format!("{container} is no container for video, or this FFmpeg has no encoder for it; {}", offer(muxer))
+            format!(
+                "{container} is no container for video, or this FFmpeg has no encoder for it; {}",
+                offer(muxer)
+            )
         })
 }
 
@@ -71,7 +78,11 @@ fn offer(muxer: &Muxer) -> String {
     }
     let more = names.len().saturating_sub(NAMES_LISTED);
     names.truncate(NAMES_LISTED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!("for {} it has {}{more}", muxer.name(), names.join(", "))
 }
 
@@ -89,9 +100,17 @@ pub(super) struct FormatChoice {
 
 /// True if the encoder refuses frames whose size does not fill whole chroma samples.
 fn needs_whole_chroma(encoder: &str) -> bool {
-    ["libx264", "libx265", "libopenh264", "libsvtav1", "h264_", "hevc_", "av1_"]
-        .iter()
-        .any(|start| encoder.starts_with(start))
+    [
+        "libx264",
+        "libx265",
+        "libopenh264",
+        "libsvtav1",
+        "h264_",
+        "hevc_",
+        "av1_",
+    ]
+    .iter()
+    .any(|start| encoder.starts_with(start))
 }
 
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user wants.
@@ -116,7 +135,10 @@ pub(super) fn choose_format(
             .or_else(|| AvFormat::from_name(&format!("{name}le")))
             .ok_or_else(|| unknown(name))?;
         if !taken.is_empty() && !taken.contains(&chosen) {
-            return Err(format!("the encoder {encoder} does not take {name}; it takes {}", list(&taken)));
+            return Err(format!(
+                "the encoder {encoder} does not take {name}; it takes {}",
+                list(&taken)
+            ));
         }
         if !chosen.facts().is_some_and(|facts| whole(&facts)) {
             return Err(format!(
@@ -157,7 +179,11 @@ pub(super) fn choose_format(
     let was_limited = format.model() == ColourModel::Yuv && colour.is_limited(format);
     let colour = colour_for(format, colour, chosen, &facts, height);
     let is_full = is_full_range_name(chosen);
-    let plain = if is_full { facts.name.replacen("yuvj", "yuv", 1) } else { facts.name.clone() };
+    let plain = if is_full {
+        facts.name.replacen("yuvj", "yuv", 1)
+    } else {
+        facts.name.clone()
+    };
     let converts = plain != own_facts.name || (is_full && was_limited);
     let note = converts.then(|| {
         let lost = loss(&own_facts, &facts);
@@ -168,7 +194,11 @@ pub(super) fn choose_format(
         } else {
             "which the encoder takes"
         };
-        let care = if lost.is_lossless() { "" } else { ", not without loss" };
+        let care = if lost.is_lossless() {
+            ""
+        } else {
+            ", not without loss"
+        };
         format!("converted from {format} to {} ({why}{care})", chosen.name())
     });
     Ok(FormatChoice {
@@ -225,17 +255,30 @@ pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
         "librav1e" => (Quality::Option("qp"), Some(80.0)),
         "libwebp" | "libwebp_anim" => (Quality::Option("quality"), Some(90.0)),
         "libtheora" => (Quality::Quantiser, Some(8.0)),
-        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p" | "flv"
-        | "wmv1" | "wmv2" | "mjpeg" => (Quality::Quantiser, Some(2.0)),
+        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
+        | "flv" | "wmv1" | "wmv2" | "mjpeg" => (Quality::Quantiser, Some(2.0)),
         "prores_ks" | "prores" | "prores_aw" | "snow" => (Quality::Quantiser, None),
         name if name.ends_with("_nvenc") => (Quality::Option("cq"), Some(20.0)),
-        name if name.ends_with("_qsv") || name.ends_with("_vaapi") => (Quality::Option("global_quality"), None),
+        name if name.ends_with("_qsv") || name.ends_with("_vaapi") => {
+            (Quality::Option("global_quality"), None)
+        }
         _ => (Quality::None, None),
     }
 }
 
 /// Options that choose quality in their own way, so that the default stays away.
-const QUALITY_KEYS: &[&str] = &["b", "crf", "qp", "cq", "q", "qscale", "global_quality", "quality", "lossless", "rc"];
+const QUALITY_KEYS: &[&str] = &[
+    "b",
+    "crf",
+    "qp",
+    "cq",
+    "q",
+    "qscale",
+    "global_quality",
+    "quality",
+    "lossless",
+    "rc",
+];
 
 /// What the user asked of the encoder.
 pub(super) struct Wishes<'a> {
@@ -265,11 +308,15 @@ pub(super) fn configure(
         encoder.set(key, value).map_err(|e| refused(key, value, &e))
     };
     if let Some(preset) = wishes.preset {
-        let key = [(c"preset", "preset"), (c"cpu-used", "cpu-used"), (c"speed", "speed")]
-            .into_iter()
-            .find(|(key, _)| encoder.has(key))
-            .map(|(_, key)| key)
-            .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
+        let key = [
+            (c"preset", "preset"),
+            (c"cpu-used", "cpu-used"),
+            (c"speed", "speed"),
+        ]
+        .into_iter()
+        .find(|(key, _)| encoder.has(key))
+        .map(|(_, key)| key)
+        .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
         set(encoder, key, preset)?;
         told = format!(", {key} {preset}");
     } else if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("cpu-used") {
@@ -297,7 +344,9 @@ pub(super) fn configure(
         }
         (Quality::Quantiser, Some(value)) => {
             if !(0.0..=1000.0).contains(&value) {
-                return Err(format!("a quality of {value} is out of range for the encoder {name}"));
+                return Err(format!(
+                    "a quality of {value} is out of range for the encoder {name}"
+                ));
             }
             encoder.set_quantiser(value);
             told = format!(", quantiser {}{told}", plain(value));
@@ -334,7 +383,10 @@ pub(super) fn configure(
 }
 
 fn bit_rate(wishes: &Wishes<'_>, bits_per_pixel: f64) -> String {
-    let rate = wishes.frame_rate.map_or(25.0, Rational::to_f64).clamp(1.0, 1000.0);
+    let rate = wishes
+        .frame_rate
+        .map_or(25.0, Rational::to_f64)
+        .clamp(1.0, 1000.0);
     let pixels = wishes.size.0 as f64 * wishes.size.1 as f64;
     format!("{:.0}", (pixels * rate * bits_per_pixel).clamp(1e5, 2e9))
 }
@@ -353,12 +405,29 @@ fn hdr_options(name: &str, wishes: &Wishes<'_>) -> Vec<(String, String)> {
                 // Else it takes the time base for the frame rate.
                 parts.push(format!("fps={}/{}", rate.num, rate.den));
             }
-            parts.extend(wishes.hdr.mastering.as_ref().map(|m| format!("master-display={m}")));
-            parts.extend(wishes.hdr.light.map(|(most, mean)| format!("max-cll={most},{mean}")));
+            parts.extend(
+                wishes
+                    .hdr
+                    .mastering
+                    .as_ref()
+                    .map(|m| format!("master-display={m}")),
+            );
+            parts.extend(
+                wishes
+                    .hdr
+                    .light
+                    .map(|(most, mean)| format!("max-cll={most},{mean}")),
+            );
             vec![("x265-params".to_owned(), parts.join(":"))]
         }
         "libx264" => {
-            parts.extend(wishes.hdr.mastering.as_ref().map(|m| format!("mastering-display={m}")));
+            parts.extend(
+                wishes
+                    .hdr
+                    .mastering
+                    .as_ref()
+                    .map(|m| format!("mastering-display={m}")),
+            );
             parts.extend(wishes.hdr.light.map(|(most, mean)| format!("cll={most},{mean}")));
             if parts.is_empty() {
                 return Vec::new();
@@ -455,8 +524,10 @@ pub(super) fn encoder_time_base(
 ) -> Rational {
     let steps = matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2");
     // Their streams count time in 16 bits.
-    let narrow = matches!(encoder, "mpeg4" | "libxvid" | "msmpeg4" | "msmpeg4v2" | "h263" | "h263p" | "flv")
-        && own.den > 65_535;
+    let narrow = matches!(
+        encoder,
+        "mpeg4" | "libxvid" | "msmpeg4" | "msmpeg4v2" | "h263" | "h263p" | "flv"
+    ) && own.den > 65_535;
     match frame_rate {
         Some(rate) if rate.num > 0 && rate.den > 0 && (steps || !variable_rate || narrow) => Rational {
             num: rate.den,

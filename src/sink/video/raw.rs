@@ -132,10 +132,7 @@ impl Encoder {
         }
         let encoder = Encoder { context, kind };
         let size = |v: usize| c_int::try_from(v).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)));
-        let format = setup
-            .format
-            .to_raw()
-            .ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
+        let format = setup.format.to_raw().ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         let known = |v: u8, end: u32, otherwise: u32| {
             let v = u32::from(v);
             if v < end { v } else { otherwise }
@@ -245,7 +242,8 @@ impl Encoder {
     /// Opens the encoder; settings are final from then on.
     pub(crate) fn open(&mut self) -> Result<(), AvError> {
         // SAFETY: the context was made for this codec.
-        AvError::check(unsafe { ffi::avcodec_open2(self.context, self.kind.codec, ptr::null_mut()) }).map(|_| ())
+        AvError::check(unsafe { ffi::avcodec_open2(self.context, self.kind.codec, ptr::null_mut()) })
+            .map(|_| ())
     }
 
     /// Feeds a picture, or the end.
@@ -297,13 +295,18 @@ impl Muxer {
             .map(|n| c_string(n.as_bytes()))
             .transpose()
             .map_err(MuxerFailure::Open)?;
-        let shown = c_string(target.file_name().unwrap_or(OsStr::new("")).as_bytes()).map_err(MuxerFailure::Open)?;
+        let shown =
+            c_string(target.file_name().unwrap_or(OsStr::new("")).as_bytes()).map_err(MuxerFailure::Open)?;
         let url = c_string(&[b"file:", part.as_os_str().as_bytes()].concat()).map_err(MuxerFailure::Open)?;
         // SAFETY: all strings are zero-terminated; the muxer owns the context from its allocation on.
         unsafe {
             let format = ffi::av_guess_format(
                 name.as_ref().map_or(ptr::null(), |n| n.as_ptr()),
-                if name.is_some() { ptr::null() } else { shown.as_ptr() },
+                if name.is_some() {
+                    ptr::null()
+                } else {
+                    shown.as_ptr()
+                },
                 ptr::null(),
             );
             if format.is_null() {
@@ -313,7 +316,12 @@ impl Muxer {
                 return Err(MuxerFailure::NoFile(text((*format).name)));
             }
             let mut context = ptr::null_mut();
-            let code = ffi::avformat_alloc_output_context2(&mut context, format.cast_mut(), ptr::null(), url.as_ptr());
+            let code = ffi::avformat_alloc_output_context2(
+                &mut context,
+                format.cast_mut(),
+                ptr::null(),
+                url.as_ptr(),
+            );
             AvError::check(code).map_err(MuxerFailure::Open)?;
             let muxer = Muxer {
                 context,
@@ -484,9 +492,7 @@ impl Muxer {
         let Some(&kind) = STREAM_SIDE_DATA.iter().find(|&&k| k as u32 == block.kind) else {
             return Ok(());
         };
-        let stream = self
-            .stream_ptr(index)
-            .ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
+        let stream = self.stream_ptr(index).ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         // SAFETY: the new block has room for the bytes that are copied.
         unsafe {
             let new = ffi::av_stream_new_side_data(stream, kind, block.data.len());

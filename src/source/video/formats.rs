@@ -90,9 +90,19 @@ pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
         return Some((native, true));
     }
     PixelFormat::all()
-        .filter_map(|native| Some((native, loss(&facts, &AvFormat::from_name(native.name())?.facts()?))))
+        .filter_map(|native| {
+            Some((
+                native,
+                loss(&facts, &AvFormat::from_name(native.name())?.facts()?),
+            ))
+        })
         .min_by_key(|&(_, loss)| loss)
-        .map(|(native, loss)| (native, loss.is_lossless() && !facts.bayer && !facts.name.starts_with("xyz")))
+        .map(|(native, loss)| {
+            (
+                native,
+                loss.is_lossless() && !facts.bayer && !facts.name.starts_with("xyz"),
+            )
+        })
 }
 
 /// True for FFmpeg's old formats whose name says full range.
@@ -102,7 +112,11 @@ pub(crate) fn is_full_range_name(format: AvFormat) -> bool {
 
 /// True if a picture of this size fills whole chroma samples, as some encoders demand.
 pub(crate) fn divides(facts: &FormatFacts, width: usize, height: usize) -> bool {
-    let (x, y) = if facts.rgb { (0, 0) } else { (facts.log2_x, facts.log2_y) };
+    let (x, y) = if facts.rgb {
+        (0, 0)
+    } else {
+        (facts.log2_x, facts.log2_y)
+    };
     width.is_multiple_of(1 << x) && height.is_multiple_of(1 << y)
 }
 

@@ -283,8 +283,9 @@ impl Demuxer {
         let name = location(path).map_err(OpenFailure::Open)?;
         let mut context = ptr::null_mut();
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code =
-            unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut()) };
+        let code = unsafe {
+            ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
+        };
         AvError::check(code).map_err(OpenFailure::Open)?;
         let demuxer = Demuxer { context };
         // SAFETY: the context is open.
@@ -353,8 +354,8 @@ impl Demuxer {
     /// Seconds that the container says it lasts; `None` if it does not say or only the bit rate tells.
     pub(crate) fn duration(&self) -> Option<f64> {
         let context = self.context();
-        let guessed =
-            context.duration_estimation_method == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
+        let guessed = context.duration_estimation_method
+            == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
         timestamp(context.duration)
             .filter(|&d| d > 0 && !guessed)
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE as i32))
@@ -585,7 +586,8 @@ impl Decoder {
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
             if strict {
                 (*context).err_recognition |=
-                    (ffi::AV_EF_EXPLODE | ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
+                    (ffi::AV_EF_EXPLODE | ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER)
+                        as c_int;
             }
             AvError::check(ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
             Ok(Some(decoder))
@@ -747,9 +749,7 @@ impl Picture {
                 ptr::addr_of!((*self.frame).color_primaries).cast::<u32>().read(),
                 ptr::addr_of!((*self.frame).color_trc).cast::<u32>().read(),
                 ptr::addr_of!((*self.frame).colorspace).cast::<u32>().read(),
-                ptr::addr_of!((*self.frame).chroma_location)
-                    .cast::<u32>()
-                    .read(),
+                ptr::addr_of!((*self.frame).chroma_location).cast::<u32>().read(),
             )
         };
         let tag = |v: u32| u8::try_from(v).unwrap_or(2);
@@ -772,11 +772,7 @@ impl Picture {
             let v = u32::from(v);
             if v < end { v } else { otherwise }
         };
-        let primaries = known(
-            colour.primaries,
-            ffi::AVColorPrimaries::AVCOL_PRI_NB as u32,
-            2,
-        );
+        let primaries = known(colour.primaries, ffi::AVColorPrimaries::AVCOL_PRI_NB as u32, 2);
         let transfer = known(
             colour.transfer,
             ffi::AVColorTransferCharacteristic::AVCOL_TRC_NB as u32,
@@ -1011,7 +1007,9 @@ impl Scaler {
         ];
         let (from_facts, to_facts) = (from.format.facts(), to.format.facts());
         let subsampled = |facts: &Option<FormatFacts>| {
-            facts.as_ref().map_or((0, 0), |f| if f.rgb { (0, 0) } else { (f.log2_x, f.log2_y) })
+            facts
+                .as_ref()
+                .map_or((0, 0), |f| if f.rgb { (0, 0) } else { (f.log2_x, f.log2_y) })
         };
         if subsampled(&from_facts) != subsampled(&to_facts) {
             if let Some((x, y)) = chroma_position(from.chroma_location, subsampled(&from_facts)) {
@@ -1026,11 +1024,7 @@ impl Scaler {
             for (name, value) in options {
                 AvError::check(ffi::av_opt_set_int(context.cast(), name.as_ptr(), value, 0))?;
             }
-            AvError::check(ffi::sws_init_context(
-                context,
-                ptr::null_mut(),
-                ptr::null_mut(),
-            ))?;
+            AvError::check(ffi::sws_init_context(context, ptr::null_mut(), ptr::null_mut()))?;
             let table = |matrix: u8| {
                 // swscale numbers its tables like H.273; RGB (0) and unknown ones mean BT.601 to it.
                 ffi::sws_getCoefficients(match matrix {
