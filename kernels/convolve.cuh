@@ -199,16 +199,22 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and the mask's shape, no
         // part of it can be forgotten. Values beyond the frame are made here, so that the sums below know nothing of borders.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
+        const i32 corner_sample = left - RX * CHANNELS;
+        const i64 corner_row = first - RY;
+        const bool within = corner_sample >= 0 && corner_sample + TILE_W <= samples && corner_row >= 0 &&
+                            corner_row + TILE_H <= plane.height;
         for (i32 k = threadIdx.y * BLOCK_W + threadIdx.x; k < TILE_W * TILE_H; k += THREADS) {
             const i32 tx = k % TILE_W, ty = k / TILE_W;
             const i32 at = left + tx;
-            tile[k] = (Stored)read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)first + ty - RY, at % CHANNELS);
+            // The same for all threads of a block: most blocks lie within the frame and need not ask at each value where it comes from.
+            tile[k] = (Stored)(within ? read_pixels<Stored>(plane, corner_sample + tx, (i32)corner_row + ty)
+                                      : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty, at % CHANNELS));
         }
         // Nobody reads the tile before all of it is there...
         __syncthreads();
-        const Stored *corner = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
+        const Stored *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
         if (is_convolved(c)) {
-            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return corner[j * TILE_W + i * CHANNELS]; });
+            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
         }
         // ...and nobody overwrites it before all have read it.
         __syncthreads();

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tiff::encoder::TiffEncoder;
 use tiff::encoder::colortype::{Gray8, Gray16, RGB8, RGB16, RGBA8, RGBA16};
-use tiff::tags::Tag;
+use tiff::encoder::{TiffEncoder, TiffValue};
+use tiff::tags::{Tag, Type};
 
 /// A kind of image file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -643,7 +643,7 @@ impl Picture<'_> {
         encoder.write_image(&self.pixels, self.width, self.height, self.stored.color_type())
     }
 
-    /// Written by hand with the crate below the image crate's own encoder, which has no orientation.
+    /// With the crate below the image crate's own encoder, which has no orientation.
     fn tiff(&self, out: &mut (impl Write + io::Seek)) -> Result<(), tiff::TiffError> {
         let mut encoder = TiffEncoder::new(out)?;
         let samples = || -> Vec<u16> {
@@ -656,7 +656,9 @@ impl Picture<'_> {
             ($color:ty, $data:expr) => {{
                 let mut image = encoder.new_image::<$color>(self.width, self.height)?;
                 if let Some(profile) = &self.icc {
-                    image.encoder().write_tag(Tag::IccProfile, &profile[..])?;
+                    image
+                        .encoder()
+                        .write_tag(Tag::IccProfile, Profile(profile))?;
                 }
                 if let Some(orientation) = self.orientation {
                     image
@@ -705,6 +707,22 @@ impl Picture<'_> {
             out.write_all(&swapped)?;
         }
         Ok(())
+    }
+}
+
+/// A colour profile as a TIFF tag of the type that its specification asks for.
+struct Profile<'a>(&'a [u8]);
+
+impl TiffValue for Profile<'_> {
+    const BYTE_LEN: u8 = 1;
+    const FIELD_TYPE: Type = Type::UNDEFINED;
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.0)
     }
 }
 

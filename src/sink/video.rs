@@ -9,7 +9,7 @@ mod raw;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::frame::{Colour, Frame, Layout, Range, SideData};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, SideData};
 use crate::source::video::raw::{
     AvError, AvFormat, Demuxer, Packet, Picture, Received, Scaler, ScalerEnd, rescale,
 };
@@ -33,7 +33,6 @@ const READS_AT_ONCE: &[&str] = &[
     "libvpx",
     "libvpx-vp9",
     "libaom-av1",
-    "libopenh264",
 ];
 
 /// How a video file is to be written.
@@ -185,7 +184,7 @@ impl VideoSink {
         };
         let base = choice::encoder_time_base(
             &encoder_name,
-            self.output.muxer.takes_variable_rate(),
+            &self.output.muxer.name(),
             self.info.time_base,
             self.info.frame_rate,
         );
@@ -197,7 +196,10 @@ impl VideoSink {
             frame_rate: self.info.frame_rate,
             sample_aspect,
             colour: choice.colour,
-            field_order: frame.metadata.field_order,
+            field_order: match self.info.field_order {
+                FieldOrder::Mixed => FieldOrder::Mixed,
+                _ => frame.metadata.field_order,
+            },
             threads: self.options.threads.unwrap_or(0),
             global_header: self.output.muxer.wants_global_header(),
         };

@@ -3,6 +3,7 @@
 use super::listing::{image_format, list};
 use super::{IndexedSource, Rational, SourceError, StreamInfo};
 use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range};
+use image::codecs::tiff::TiffDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
@@ -101,6 +102,7 @@ fn read_image(path: &Path, buffer: Buffer) -> Result<Frame, SourceError> {
     // Unreadable annotations are no reason to refuse the picture.
     let icc_profile = decoder.icc_profile().ok().flatten().filter(|p| !p.is_empty());
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    decoder.set_limits(unlimited()).map_err(|e| failed(path, e))?;
     decoder
         .read_image(frame.bytes_mut())
         .map_err(|e| failed(path, e))?;
@@ -115,6 +117,13 @@ fn read_image(path: &Path, buffer: Buffer) -> Result<Frame, SourceError> {
     Ok(frame)
 }
 
+/// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their file's length.
+fn unlimited() -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = None;
+    limits
+}
+
 fn colour() -> Colour {
     Colour {
         range: Range::Full,
@@ -123,7 +132,7 @@ fn colour() -> Colour {
 }
 
 /// Opens a file by its content, or by its extension if the content does not tell.
-fn decoder(path: &Path) -> Result<impl ImageDecoder + use<>, SourceError> {
+fn decoder(path: &Path) -> Result<Box<dyn ImageDecoder>, SourceError> {
     let io = |cause| SourceError::Io {
         path: path.display().to_string(),
         cause,
@@ -155,12 +164,16 @@ fn decoder(path: &Path) -> Result<impl ImageDecoder + use<>, SourceError> {
     if format == ImageFormat::Jpeg {
         complete_jpeg(path)?;
     }
-    let mut reader = ImageReader::with_format(BufReader::new(file), format);
-    // The library's limit of 512 MiB would refuse honest pictures; lies are found by the file's own length below.
-    let mut limits = Limits::default();
-    limits.max_alloc = None;
-    reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(|e| failed(path, e))?;
+    let input = BufReader::new(file);
+    // A TIFF decoder applies the limit that is set for pixels to the tags too, and would hide a small picture's profile; so it gets
+    // its limits after the tags were read.
+    let decoder: Box<dyn ImageDecoder> = if format == ImageFormat::Tiff {
+        Box::new(TiffDecoder::new(input).map_err(|e| failed(path, e))?)
+    } else {
+        let mut reader = ImageReader::with_format(input, format);
+        reader.limits(unlimited());
+        Box::new(reader.into_decoder().map_err(|e| failed(path, e))?)
+    };
     let claimed = decoder.total_bytes();
     // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP, JPEG and TIFF files far more.
     let ratio = match format {

@@ -23,6 +23,9 @@ const MAX_READ_ERRORS: u32 = 10_000;
 /// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
 const MAX_DECODER_THREADS: usize = 16;
 
+/// What to do about a file that is none.
+const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
+
 /// How a video is to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VideoSourceOptions {
@@ -94,10 +97,9 @@ impl VideoSource {
             problem,
         };
         let demuxer = Demuxer::open(path).map_err(|failure| match failure {
-            OpenFailure::Open(e) if e.is_invalid_data() => invalid(
-                "FFmpeg finds no audio or video in it; give a video file, an image, a directory of images, or '-' for a pipe"
-                    .to_owned(),
-            ),
+            OpenFailure::Open(e) if e.is_invalid_data() => {
+                invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"))
+            }
             OpenFailure::Open(e) => SourceError::Io {
                 path: name.clone(),
                 cause: e.to_io(),
@@ -106,6 +108,10 @@ impl VideoSource {
                 "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
             )),
         })?;
+        if demuxer.format_name() == "tty" {
+            // FFmpeg would draw any text's letters as a film.
+            return Err(invalid(format!("it is a text file, and {NO_VIDEO}")));
+        }
         let stream = choose_stream(&demuxer, options.stream).map_err(invalid)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains them at the end.
@@ -254,16 +260,24 @@ impl VideoSource {
         if facts.frames > 0 {
             return u64::try_from(facts.frames).ok();
         }
-        let rate = self.info.frame_rate?.to_f64();
+        let rate = match facts.mean_rate {
+            (num, den) if num > 0 && den > 0 => f64::from(num) / f64::from(den),
+            _ => self.info.frame_rate?.to_f64(),
+        };
+        // Matroska's clock runs from zero, not from the first frame.
+        let start = facts
+            .start
+            .map_or(0.0, |at| at as f64 * facts.time_base.to_f64())
+            .max(0.0);
         let seconds = match self.demuxer.stream_tag(self.stream, c"DURATION") {
-            Some(text) => parse_clock(&text)?,
+            Some(text) => parse_clock(&text)? - start,
             None => facts
                 .duration
                 .map(|d| d as f64 * facts.time_base.to_f64())
                 .or_else(|| self.demuxer.duration())?,
         };
         let frames = (seconds * rate).round();
-        (frames >= 1.0 && frames < 1e15).then_some(frames as u64)
+        (1.0..1e15).contains(&frames).then_some(frames as u64)
     }
 
     fn invalid(&self, problem: String) -> SourceError {

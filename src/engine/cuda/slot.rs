@@ -26,7 +26,7 @@ impl Marks {
         Ok(Marks {
             upload: pair()?,
             kernel: pair()?,
-            download: pair()?,
+            download: (Event::new(device)?, Event::awaited(device)?),
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::raw::Muxer;
 use crate::source::video::raw::{AvError, Demuxer, Medium, Packet, rescale};
 use crate::source::{Origin, Rational};
+use std::collections::VecDeque;
 use std::ffi::CStr;
 
 /// Texts about the whole file that describe the old container and that the new one writes for itself.
@@ -30,6 +31,9 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside it.
 const INTERRUPTED_AFTER: f64 = 1.0;
 
+/// Seconds past the video's end after which streams of a file are not mixed any more.
+const SETTLED_AFTER: f64 = 10.0;
+
 /// One stream that is copied.
 struct Copied {
     from: usize,
@@ -47,8 +51,9 @@ pub(super) struct Beside {
     /// A packet that was read but whose time has not come, with that time in seconds.
     waiting: Option<(Packet, f64)>,
     ended: bool,
-    /// Set once the file shows that the video goes on after the last filtered frame.
+    /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
+    /// What could not be carried over, a sentence each.
     pub(super) warnings: Vec<String>,
 }
 
@@ -182,6 +187,8 @@ impl Beside {
 
     /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short there.
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
+        // Packets past the end wait until it is clear which of the two it is.
+        let mut unclear = VecDeque::new();
         while !self.ended && !self.copied.is_empty() {
             let (mut packet, time) = match self.waiting.take() {
                 Some(waiting) => waiting,
@@ -190,9 +197,23 @@ impl Beside {
                     None => break,
                 },
             };
+            if time < end {
+                self.write(muxer, &mut packet)?;
+                continue;
+            }
             match self.limit {
-                Some(limit) if time >= limit => {}
-                _ => self.write(muxer, &mut packet)?,
+                Some(_) => unclear.clear(),
+                None => unclear.push_back(packet),
+            }
+            if time > end + SETTLED_AFTER {
+                for mut packet in unclear.drain(..) {
+                    self.write(muxer, &mut packet)?;
+                }
+            }
+        }
+        if self.limit.is_none() {
+            for mut packet in unclear {
+                self.write(muxer, &mut packet)?;
             }
         }
         Ok(())
@@ -226,7 +247,7 @@ impl Beside {
                     if shown > end + INTERRUPTED_AFTER {
                         self.limit = Some(end);
                     }
-                    if shown > end + 10.0 {
+                    if shown > end + SETTLED_AFTER {
                         self.ended = true;
                         return Ok(None);
                     }

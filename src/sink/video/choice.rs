@@ -518,18 +518,22 @@ fn mastering_words(block: &[u8]) -> Option<String> {
 /// The time base that the encoder counts in: the source's own, unless encoder or container know only even steps.
 pub(super) fn encoder_time_base(
     encoder: &str,
-    variable_rate: bool,
+    container: &str,
     own: Rational,
     frame_rate: Option<Rational>,
 ) -> Rational {
-    let steps = matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2");
+    let steps = matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2")
+        || matches!(
+            container,
+            "avi" | "mxf" | "mxf_d10" | "mxf_opatom" | "gxf" | "swf" | "dv" | "rm"
+        );
     // Their streams count time in 16 bits.
     let narrow = matches!(
         encoder,
         "mpeg4" | "libxvid" | "msmpeg4" | "msmpeg4v2" | "h263" | "h263p" | "flv"
     ) && own.den > 65_535;
     match frame_rate {
-        Some(rate) if rate.num > 0 && rate.den > 0 && (steps || !variable_rate || narrow) => Rational {
+        Some(rate) if rate.num > 0 && rate.den > 0 && (steps || narrow) => Rational {
             num: rate.den,
             den: rate.num,
         },
@@ -614,16 +618,16 @@ mod tests {
             num: 30_000,
             den: 1001,
         });
-        assert_eq!(encoder_time_base("libx264", true, own, rate), own);
+        assert_eq!(encoder_time_base("libx264", "mp4", own, rate), own);
         let step = Rational {
             num: 1001,
             den: 30_000,
         };
-        assert_eq!(encoder_time_base("mpeg2video", true, own, rate), step);
-        assert_eq!(encoder_time_base("mpeg4", true, own, rate), step);
-        assert_eq!(encoder_time_base("libx264", false, own, rate), step);
+        assert_eq!(encoder_time_base("mpeg2video", "mpegts", own, rate), step);
+        assert_eq!(encoder_time_base("mpeg4", "mp4", own, rate), step);
+        assert_eq!(encoder_time_base("libx264", "avi", own, rate), step);
         assert_eq!(
-            encoder_time_base("mpeg4", true, own, None),
+            encoder_time_base("mpeg4", "mp4", own, None),
             Rational { num: 1, den: 60_000 }
         );
     }

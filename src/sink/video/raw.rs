@@ -327,6 +327,8 @@ impl Muxer {
                 context,
                 begun: false,
             };
+            // FLAC in MP4 and the like: streams are copied wherever they can be.
+            (*context).strict_std_compliance = ffi::FF_COMPLIANCE_EXPERIMENTAL as c_int;
             let code = ffi::avio_open(&mut (*context).pb, url.as_ptr(), ffi::AVIO_FLAG_WRITE as c_int);
             AvError::check(code).map_err(MuxerFailure::Open)?;
             Ok(muxer)
@@ -346,11 +348,6 @@ impl Muxer {
     /// True if codecs must give their headers apart.
     pub(crate) fn wants_global_header(&self) -> bool {
         self.format().flags & ffi::AVFMT_GLOBALHEADER as c_int != 0
-    }
-
-    /// True if frames need no even distance in time.
-    pub(crate) fn takes_variable_rate(&self) -> bool {
-        self.format().flags & ffi::AVFMT_VARIABLE_FPS as c_int != 0
     }
 
     /// The video encoder that FFmpeg itself would choose for this container.

@@ -207,6 +207,15 @@ impl AvFormat {
         })
     }
 
+    /// log2 of the subsampling of planes 1 and 2, down; asked for each row, so without the other facts.
+    fn log2_chroma_height(self) -> u32 {
+        // SAFETY: descriptors are static; a null one is refused.
+        self.to_raw()
+            .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
+            .filter(|d| d.flags & u64::from(ffi::AV_PIX_FMT_FLAG_RGB as u32) == 0)
+            .map_or(0, |d| u32::from(d.log2_chroma_h))
+    }
+
     /// FFmpeg's name, or the number if it has none.
     pub(crate) fn name(self) -> String {
         self.facts()
@@ -255,6 +264,9 @@ pub(crate) struct StreamFacts {
     /// Frames according to the container, 0 if it does not say.
     pub(crate) frames: i64,
     pub(crate) duration: Option<i64>,
+    pub(crate) start: Option<i64>,
+    /// Frames a second as counted, (0, 0) if unknown.
+    pub(crate) mean_rate: (i32, i32),
     pub(crate) width: i32,
     pub(crate) height: i32,
 }
@@ -340,6 +352,8 @@ impl Demuxer {
             time_base: rational(stream.time_base),
             frames: stream.nb_frames,
             duration: timestamp(stream.duration),
+            start: timestamp(stream.start_time),
+            mean_rate: (stream.avg_frame_rate.num, stream.avg_frame_rate.den),
             width: parameters.width,
             height: parameters.height,
         })
@@ -358,7 +372,7 @@ impl Demuxer {
             == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
         timestamp(context.duration)
             .filter(|&d| d > 0 && !guessed)
-            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE as i32))
+            .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
     /// True if there are chapters.
@@ -704,12 +718,6 @@ impl Picture {
         unsafe { ffi::av_frame_unref(self.frame) };
     }
 
-    /// Makes the pixels writable, copying them if somebody else still reads them.
-    pub(crate) fn make_writable(&mut self) -> Result<(), AvError> {
-        // SAFETY: the frame is valid and has buffers.
-        AvError::check(unsafe { ffi::av_frame_make_writable(self.frame) }).map(|_| ())
-    }
-
     /// The pixel format.
     pub(crate) fn format(&self) -> AvFormat {
         AvFormat(self.raw().format)
@@ -817,7 +825,8 @@ impl Picture {
     pub(crate) fn set_field_order(&mut self, order: FieldOrder) {
         // SAFETY: the frame is valid.
         unsafe {
-            (*self.frame).interlaced_frame = c_int::from(order != FieldOrder::Progressive);
+            let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
+            (*self.frame).interlaced_frame = c_int::from(interlaced);
             (*self.frame).top_field_first = c_int::from(order == FieldOrder::TopFirst);
         }
     }
@@ -884,7 +893,7 @@ impl Picture {
     /// Row `y` of plane `plane` to write into.
     pub(crate) fn row_mut(&mut self, plane: usize, y: usize, len: usize) -> Option<&mut [u8]> {
         let start = self.row_start(plane, y, len)?;
-        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate` or made writable.
+        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else reads it.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
@@ -893,11 +902,7 @@ impl Picture {
         let stride = *raw.linesize.get(plane)? as isize;
         let data = raw.data[plane];
         let rows = match plane {
-            1 | 2 => {
-                let facts = self.format().facts()?;
-                let chroma = if facts.rgb { 0 } else { facts.log2_y };
-                self.height().div_ceil(1 << chroma)
-            }
+            1 | 2 => self.height().div_ceil(1 << self.format().log2_chroma_height()),
             _ => self.height(),
         };
         if data.is_null() || y >= rows || len > stride.unsigned_abs() {
