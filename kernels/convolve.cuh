@@ -3,7 +3,7 @@
 // Compile-time parameters (given by src/engine/cuda/variant.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only path
-//   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample; MAX_VALUE: the largest sample
+//   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
 //   BORDER            0 replicate, 1 constant, 2 reflect, 3 mirror, 4 wrap
@@ -59,7 +59,7 @@ struct Plane {
 struct Planes {
     Plane at[4];
     i32 shift;
-    i32 unused;
+    i32 max_value;  // the largest sample
 };
 
 // Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant.
@@ -199,16 +199,22 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and the mask's shape, no
         // part of it can be forgotten. Values beyond the frame are made here, so that the sums below know nothing of borders.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
+        const i32 corner_sample = left - RX * CHANNELS;
+        const i64 corner_row = first - RY;
+        const bool within = corner_sample >= 0 && corner_sample + TILE_W <= samples && corner_row >= 0 &&
+                            corner_row + TILE_H <= plane.height;
         for (i32 k = threadIdx.y * BLOCK_W + threadIdx.x; k < TILE_W * TILE_H; k += THREADS) {
             const i32 tx = k % TILE_W, ty = k / TILE_W;
             const i32 at = left + tx;
-            tile[k] = (Stored)read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)first + ty - RY, at % CHANNELS);
+            // The same for all threads of a block: most blocks lie within the frame and need not ask at each value where it comes from.
+            tile[k] = (Stored)(within ? read_pixels<Stored>(plane, corner_sample + tx, (i32)corner_row + ty)
+                                      : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty, at % CHANNELS));
         }
         // Nobody reads the tile before all of it is there...
         __syncthreads();
-        const Stored *corner = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
+        const Stored *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
         if (is_convolved(c)) {
-            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return corner[j * TILE_W + i * CHANNELS]; });
+            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
         }
         // ...and nobody overwrites it before all have read it.
         __syncthreads();
@@ -250,7 +256,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
 }
 
 // Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are copied or filled.
-__device__ __forceinline__ void store_sample(const Plane &plane, i32 shift, i32 sample, i32 c, i32 y, Sum sum)
+__device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c, i32 y, Sum sum)
 {
     Sample *out = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
     const Channel &channel = plane.channel[CHANNELS == 1 ? 0 : c];
@@ -260,9 +266,10 @@ __device__ __forceinline__ void store_sample(const Plane &plane, i32 shift, i32 
         return;
     }
     const Sum high = (Sum)channel.high;
-    Sum value = (sum + (Sum)channel.low) >> shift;
+    const Sum most = planes.max_value - high;
+    Sum value = (sum + (Sum)channel.low) >> planes.shift;
     // Clamping before the bias is added cannot overflow; the host keeps `high` within 2^30 for 32-bit sums.
     value = value < -high ? -high : value;
-    value = value > MAX_VALUE - high ? MAX_VALUE - high : value;
+    value = value > most ? most : value;
     *out = (Sample)((value + high) << SAMPLE_SHIFT);
 }

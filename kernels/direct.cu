@@ -21,8 +21,7 @@ struct MaskWeights {
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) direct(const Planes planes, const i32 *weights)
 {
     const Plane &plane = planes.at[blockIdx.z];
-    const i32 shift = planes.shift;
     correlate<Sample, MASK_W, MASK_H>(plane, MaskWeights{weights}, [&](i32 sample, i32 c, i32 y, Sum sum) {
-        store_sample(plane, shift, sample, c, y, sum);
+        store_sample(planes, plane, sample, c, y, sum);
     });
 }

@@ -50,8 +50,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) row_pass(const Pl
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) column_pass(const Planes planes, const i32 *weights)
 {
     const Plane &plane = planes.at[blockIdx.z];
-    const i32 shift = planes.shift;
     correlate<Intermediate, 1, MASK_H>(plane, ColumnWeights{weights}, [&](i32 sample, i32 c, i32 y, Sum sum) {
-        store_sample(plane, shift, sample, c, y, sum);
+        store_sample(planes, plane, sample, c, y, sum);
     });
 }

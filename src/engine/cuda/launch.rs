@@ -43,7 +43,7 @@ pub(super) struct Plane {
 pub(super) struct Planes {
     pub(super) at: [Plane; 4],
     pub(super) shift: i32,
-    pub(super) unused: i32,
+    pub(super) max_value: i32,
 }
 
 /// `struct Component` of alpha.cu.

@@ -160,3 +160,28 @@ impl Allocator for Pinned {
         )?))
     }
 }
+
+/// Memory of a card that is held back, to see what happens when it is short.
+pub struct Reservation {
+    _blocks: Vec<DeviceMemory>,
+}
+
+impl Reservation {
+    /// Takes memory of card `device` until about `free` bytes are left.
+    pub fn leaving(device: usize, free: u64) -> Result<Reservation, EngineError> {
+        const SMALLEST: u64 = 2 << 20;
+        let device = Device::open(device)?;
+        let mut blocks = Vec::new();
+        let mut part = device.memory()?.0.saturating_sub(free);
+        while part >= SMALLEST {
+            match DeviceMemory::try_new(&device, part as usize)? {
+                Some(block) => {
+                    blocks.push(block);
+                    part = device.memory()?.0.saturating_sub(free);
+                }
+                None => part /= 2,
+            }
+        }
+        Ok(Reservation { _blocks: blocks })
+    }
+}

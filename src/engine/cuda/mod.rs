@@ -18,6 +18,7 @@ mod times;
 mod variant;
 
 pub use device::{DeviceInfo, Devices, devices, nvrtc_version, probe};
+pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
 
@@ -98,7 +99,7 @@ pub struct Cuda {
     times: Times,
     /// Frames submitted.
     count: u64,
-    /// The number of the frame at which a fault is injected (see docs/faults.md).
+    /// The number of the frame at which a fault is injected.
     fault: Option<u64>,
     streams: Streams,
     device: Arc<Device>,
@@ -214,7 +215,8 @@ impl Cuda {
         let aligned = Layout::new(format, width, height, ALIGNMENT)?;
         let as_it_is = |layout: &Layout| {
             let sample = format.bytes_per_sample();
-            let whole_samples = |p: &Plane| p.offset % sample == 0 && p.stride % sample == 0;
+            let whole_samples =
+                |p: &Plane| p.offset.is_multiple_of(sample) && p.stride.is_multiple_of(sample);
             self.options.memory != MemoryVariant::Texture
                 && layout.planes().iter().all(whole_samples)
                 && layout.size() <= layout.picture_bytes() / 4 * 5 + 4096

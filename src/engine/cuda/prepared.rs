@@ -280,6 +280,7 @@ impl Work<'_> {
     ) -> Result<(), EngineError> {
         let mut planes = Planes {
             shift: shift as i32,
+            max_value: self.format.max_value() as i32,
             ..Planes::default()
         };
         let (mut samples, mut rows) = (0, 0);

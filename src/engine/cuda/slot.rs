@@ -26,7 +26,7 @@ impl Marks {
         Ok(Marks {
             upload: pair()?,
             kernel: pair()?,
-            download: pair()?,
+            download: (Event::new(device)?, Event::awaited(device)?),
         })
     }
 }
@@ -73,10 +73,11 @@ impl Slot {
 
     /// Gives the input's memory back as soon as its upload is done.
     pub(super) fn release_input(&mut self) -> Result<(), EngineError> {
-        if let Some(flight) = &mut self.flight {
-            if flight.input.is_some() && self.marks.upload.1.is_done()? {
-                flight.input = None;
-            }
+        if let Some(flight) = &mut self.flight
+            && flight.input.is_some()
+            && self.marks.upload.1.is_done()?
+        {
+            flight.input = None;
         }
         Ok(())
     }

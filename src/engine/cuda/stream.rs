@@ -90,10 +90,20 @@ pub(super) struct Event {
 unsafe impl Send for Event {}
 
 impl Event {
+    /// An event that the host only polls and reads the time of.
     pub(super) fn new(device: &Arc<Device>) -> Result<Event, EngineError> {
+        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
+    }
+
+    /// An event that the host can sleep for. It costs an interrupt each time that it happens.
+    pub(super) fn awaited(device: &Arc<Device>) -> Result<Event, EngineError> {
+        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC)
+    }
+
+    fn with(device: &Arc<Device>, flags: sys::CUevent_flags_enum) -> Result<Event, EngineError> {
         device.bind()?;
         let mut handle = std::ptr::null_mut();
-        let flags = sys::CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC as u32;
+        let flags = flags as u32;
         // SAFETY: the context is current and the pointer is to a live variable.
         check("making an event on the CUDA device", unsafe {
             sys::cuEventCreate(&raw mut handle, flags)

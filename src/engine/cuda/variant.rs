@@ -245,7 +245,6 @@ pub(super) fn tune(
         ("CONSTANT_WEIGHTS", i64::from(memory.has_constant_weights())),
         ("SAMPLE_BYTES", sample as i64),
         ("SAMPLE_SHIFT", i64::from(format.shift())),
-        ("MAX_VALUE", i64::from(format.max_value())),
         ("WIDE", i64::from(wide)),
         ("CHANNELS", planes.channels as i64),
         ("CONVOLVED", i64::from(planes.convolved)),
@@ -437,8 +436,12 @@ mod tests {
         let many = refusal((64, 32), MemoryVariant::Global);
         assert!(many.contains("2048") && many.contains("1024"), "{many}");
         assert!(refusal((0, 8), MemoryVariant::Global).contains("at least 1"));
-        let tile = refusal((32, 32), MemoryVariant::Shared);
-        assert!(tile.contains("shared memory") && tile.contains("65536"), "{tile}");
+        let small = DeviceInfo {
+            shared_per_block_optin: 48 * 1024,
+            ..limits()
+        };
+        let tile = recipes(&plan, MemoryVariant::Shared, Some((32, 32)), &small).unwrap_err();
+        assert!(tile.to_string().contains("allows 49152"), "{tile}");
         assert!(recipes(&plan, MemoryVariant::Global, Some((32, 32)), &limits()).is_ok());
     }
 
