@@ -4,6 +4,7 @@ use super::Failure;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
+use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::Chain;
@@ -22,6 +23,8 @@ pub(crate) enum EngineName {
     Cpu,
     /// An NVIDIA card.
     Cuda,
+    /// No filter: what decoding and encoding take by themselves.
+    None,
 }
 
 /// Where a CUDA kernel keeps weights and pixels.
@@ -142,9 +145,14 @@ impl EngineArguments {
             )))
         };
         match (self.engine, self.cuda_option()) {
-            (EngineName::Reference | EngineName::Cpu, Some(option)) => refuse(option, "cuda"),
+            (EngineName::Reference | EngineName::Cpu | EngineName::None, Some(option)) => {
+                refuse(option, "cuda")
+            }
             _ if self.threads.is_some()
-                && matches!(self.engine, EngineName::Reference | EngineName::Cuda) =>
+                && matches!(
+                    self.engine,
+                    EngineName::Reference | EngineName::Cuda | EngineName::None
+                ) =>
             {
                 refuse("--threads", "cpu")
             }
@@ -156,6 +164,7 @@ impl EngineArguments {
     pub(crate) fn start(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
         match self.engine {
             EngineName::Reference => Ok(Box::new(Reference::new(chain))),
+            EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => self.cuda(chain),
             EngineName::Auto => match cuda::probe() {

@@ -2,6 +2,7 @@
 
 pub mod cpu;
 pub mod cuda;
+pub mod none;
 pub mod reference;
 pub mod verify;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 ///
 /// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects the oldest.
 pub trait Engine: Send {
-    /// "reference", "cpu" or "cuda".
+    /// "none", "reference", "cpu" or "cuda".
     fn name(&self) -> &'static str;
 
     /// One line for the summary: what it runs on, and how.

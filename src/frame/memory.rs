@@ -210,6 +210,12 @@ impl FramePool {
         })
     }
 
+    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into a run: page-locked memory takes milliseconds each.
+    pub fn prepare(&self, len: usize) -> Result<(), AllocationError> {
+        let mut buffers: Vec<Buffer> = std::iter::from_fn(|| self.try_take()).collect();
+        buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
+    }
+
     /// Buffers in all, free or in use.
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -241,9 +247,11 @@ mod tests {
         assert_eq!(again.bytes().len(), 100);
         again.fit(300).unwrap();
         assert_eq!(pool.allocated_bytes(), 300);
+        drop((again, b));
+        pool.prepare(400).unwrap();
+        assert_eq!(pool.allocated_bytes(), 800);
         drop(keep);
         assert_eq!(pool.take(&stop).err(), Some(Stopped));
-        drop(b);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a run failed, and which of several failures is told.
 
 use crate::engine::EngineError;
+use crate::frame::AllocationError;
 use crate::report::Stage;
 use crate::sink::SinkError;
 use crate::source::SourceError;
@@ -24,6 +25,9 @@ pub enum PipelineError {
     /// The output could not be written.
     #[error(transparent)]
     Sink(SinkError),
+    /// No memory for the frame buffers.
+    #[error(transparent)]
+    Memory(#[from] AllocationError),
     /// The input holds no frame at all.
     #[error("the input has no frames ({input})")]
     NoFrames {

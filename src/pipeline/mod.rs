@@ -27,7 +27,7 @@ pub use progress::Progress;
 pub use stop::Stop;
 
 use crate::engine::Engine;
-use crate::frame::{Frame, FramePool};
+use crate::frame::{Frame, FramePool, Layout};
 use crate::report::{Ending, Latencies, Measurements, PoolMemory, Stage, StageClock};
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, Supply};
@@ -117,6 +117,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         input: FramePool::new(budget.input_buffers, job.engine.input_allocator()),
         output: FramePool::new(budget.output_buffers, job.engine.output_allocator()),
     };
+    pools.prepare(&job)?;
     let halves = std::thread::scope(|scope| {
         let started = start(scope, job, &pools, stop, progress);
         if started.is_err() {
@@ -173,6 +174,23 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
 struct Pools {
     input: FramePool,
     output: FramePool,
+}
+
+impl Pools {
+    /// Allocates before the run begins where all frames will be of one size.
+    fn prepare(&self, job: &Job) -> Result<(), PipelineError> {
+        let info = job.source.info();
+        if !info.uniform {
+            return Ok(());
+        }
+        let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
+        // A source of impossible geometry says so better itself.
+        if let (Ok(input), Ok(output)) = (size(64), size(job.sink.row_alignment())) {
+            self.input.prepare(input)?;
+            self.output.prepare(output)?;
+        }
+        Ok(())
+    }
 }
 
 /// What a decode thread hands over: its clock, and the source's warnings or why it ended early.
