@@ -249,24 +249,27 @@ impl Cuda {
         }
     }
 
-    /// An idle slot whose pictures hold `len` bytes. Slots that the card has no memory for are given up.
+    /// An idle slot whose pictures hold `len` bytes. All idle slots grow at once, so that later frames of the size allocate nothing, and those
+    /// that the card has no memory for are given up.
     fn take_slot(&mut self, len: usize, layout: &Layout) -> Result<Slot, EngineError> {
         loop {
-            let Some(mut slot) = self.idle.pop_front() else {
-                if self.in_flight.is_empty() {
-                    return Err(self.memory_short(2 * len, layout));
+            let before = self.slots();
+            for mut slot in std::mem::take(&mut self.idle) {
+                if slot.fit(&self.device, len)? {
+                    self.idle.push_back(slot);
                 }
-                self.finish_oldest()?;
-                continue;
-            };
-            if slot.fit(&self.device, len)? {
+            }
+            let now = self.slots();
+            if now < before {
+                tracing::warn!("the card's memory is short, so the ring has {now} slots instead of {before}");
+            }
+            if let Some(slot) = self.idle.pop_front() {
                 return Ok(slot);
             }
-            drop(slot);
-            tracing::warn!(
-                slots = self.slots(),
-                "the card's memory is short, so the ring has fewer slots"
-            );
+            if self.in_flight.is_empty() {
+                return Err(self.memory_short(2 * len, layout));
+            }
+            self.finish_oldest()?;
         }
     }
 
