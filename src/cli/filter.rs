@@ -142,6 +142,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
 
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
     let opened = arguments.input.open(rate, arguments.strict)?;
+    if let (None, Some(assumed)) = (arguments.fps, rate) {
+        say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
+    }
     let info = opened.source.info().clone();
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;

@@ -88,6 +88,8 @@ pub(super) fn summarise(histogram: &Histogram<u64>, out_of_range: u64) -> Option
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

@@ -46,9 +46,7 @@ impl Limit {
             String::new()
         };
         let sentence = if busy_share < CLEAR {
-            format!(
-                "no stage limits alone: {stage} is the busiest with {percent:.0}% of the time{threads}; the stages wait for each other or share the cores"
-            )
+            format!("no stage limits alone; {stage} is the busiest, {percent:.0}% of the time{threads}")
         } else {
             match (stage, device) {
                 (Stage::Engine, Some(d)) => format!(
@@ -68,6 +66,8 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::engine::DeviceTimes;
     use crate::report::StageClock;

@@ -213,6 +213,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use hdrhistogram::Histogram;
     use serde_json::Value;

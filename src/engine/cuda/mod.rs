@@ -1,8 +1,9 @@
 //! The CUDA engine: a ring of slots, three streams, and the kernels in `kernels/`.
 //!
 //! A frame goes up on one stream, is convolved on a second and comes down on a third, so that slot k uploads while k-1 convolves and k-2
-//! downloads. Within a frame, events order the three; between frames, each stream's own order does. A slot is used again only after the
-//! host has seen its download end.
+//! downloads. Within a frame, events order the three; between frames, each stream's own order does. The host enqueues a little further than
+//! there are slots, so that the card never waits for the host to notice an end: a frame's upload waits, on the card, for the kernels of the slot's
+//! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
 mod device;
@@ -30,7 +31,7 @@ use memory::Pinned;
 use picture::{Arrangement, Picture};
 use prepared::{Prepared, Request, Scratch};
 use program::Cache;
-use slot::{Flight, Slot};
+use slot::{Cargo, Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stream::Stream;
@@ -82,6 +83,9 @@ impl Default for CudaOptions {
 /// The longest row, in samples, that kernels count in 32 bits with a mask's halo on either side.
 const MAX_ROW: usize = 1 << 30;
 
+/// Frames that are enqueued beyond the ring's slots, so that the time in which the host sees an end and enqueues anew is hidden too.
+const AHEAD: usize = 2;
+
 /// Prepared plans that are kept, for runs whose frames differ in format or colour facts.
 const KEPT_PLANS: usize = 8;
 
@@ -93,8 +97,11 @@ pub struct Cuda {
     cache: Cache,
     prepared: Vec<(PlanKey, Arc<Prepared>)>,
     scratch: ScratchMemory,
-    idle: VecDeque<Slot>,
-    in_flight: VecDeque<Slot>,
+    /// The one used longest ago first.
+    slots: VecDeque<Slot>,
+    idle: Vec<Flight>,
+    /// The oldest first.
+    in_flight: VecDeque<Flight>,
     ready: VecDeque<Frame>,
     times: Times,
     /// Frames submitted.
@@ -152,13 +159,19 @@ impl Cuda {
             Overlap::Ring => options.slots,
             Overlap::SerialPinned | Overlap::SerialPageable => 1,
         };
-        let idle = (0..slots).map(|id| Slot::new(&device, id));
+        let ahead = if options.overlap == Overlap::Ring {
+            AHEAD
+        } else {
+            0
+        };
+        let idle = (0..slots + ahead).map(|_| Flight::new(&device));
         Ok(Cuda {
             chain,
             options,
             cache: Cache::of_user(),
             prepared: Vec::new(),
             scratch: ScratchMemory::default(),
+            slots: (0..slots).map(Slot::new).collect(),
             idle: idle.collect::<Result<_, _>>()?,
             in_flight: VecDeque::new(),
             ready: VecDeque::new(),
@@ -172,10 +185,6 @@ impl Cuda {
             },
             device,
         })
-    }
-
-    fn slots(&self) -> usize {
-        self.idle.len() + self.in_flight.len()
     }
 
     /// The plan for frames of this kind, its kernels loaded.
@@ -249,27 +258,29 @@ impl Cuda {
         }
     }
 
-    /// An idle slot whose pictures hold `len` bytes. All idle slots grow at once, so that later frames of the size allocate nothing, and those
-    /// that the card has no memory for are given up.
-    fn take_slot(&mut self, len: usize, layout: &Layout) -> Result<Slot, EngineError> {
+    /// The next slot, its pictures large enough. Slots that the card has no memory for are given up.
+    fn take_slot(&mut self, need: usize, geometry: &Geometry, textures: bool) -> Result<Slot, EngineError> {
         loop {
-            let before = self.slots();
-            for mut slot in std::mem::take(&mut self.idle) {
-                if slot.fit(&self.device, len)? {
-                    self.idle.push_back(slot);
+            let Some(mut slot) = self.slots.pop_front() else {
+                return Err(self.memory_short(2 * need, &geometry.host_input));
+            };
+            let layouts = Some((geometry.device_input, geometry.device_output));
+            if slot.layouts != layouts || textures {
+                // What is about to be re-made, memory or textures, may still be in use.
+                while self.in_flight.iter().any(|flight| flight.slot == slot.id) {
+                    self.finish_oldest()?;
                 }
+                if !slot.fit(&self.device, need)? {
+                    drop(slot);
+                    tracing::warn!(
+                        slots = self.slots.len(),
+                        "the card's memory is short, so the ring has fewer slots"
+                    );
+                    continue;
+                }
+                slot.layouts = layouts;
             }
-            let now = self.slots();
-            if now < before {
-                tracing::warn!("the card's memory is short, so the ring has {now} slots instead of {before}");
-            }
-            if let Some(slot) = self.idle.pop_front() {
-                return Ok(slot);
-            }
-            if self.in_flight.is_empty() {
-                return Err(self.memory_short(2 * len, layout));
-            }
-            self.finish_oldest()?;
+            return Ok(slot);
         }
     }
 
@@ -334,6 +345,7 @@ impl Cuda {
         &mut self,
         slot: &mut Slot,
         flight: &mut Flight,
+        cargo: &mut Cargo,
         geometry: &Geometry,
         prepared: &Prepared,
         memory: MemoryVariant,
@@ -347,17 +359,16 @@ impl Cuda {
         let input = slot.pictures[0].places(&self.device, &first, texel)?;
         let mut places = [input, slot.pictures[1].places(&self.device, &later, texel)?];
         let overlap = self.options.overlap;
-        let from = match &flight.input {
-            Some(input) if overlap == Overlap::Ring && !input.is_pinned() => {
-                slot.stage_input(&self.device, input.bytes())?
-            }
-            Some(input) => input.bytes().as_ptr(),
-            None => return Ok(()),
-        };
-        let to = if flight.staged {
-            slot.stage_output(&self.device, geometry.host_output.size())?
+        let input = cargo.input.as_ref().map_or(&[][..], |input| input.bytes());
+        let from = if overlap == Overlap::Ring && cargo.input.as_ref().is_some_and(|i| !i.is_pinned()) {
+            flight.stage_input(&self.device, input)?
         } else {
-            flight.output.bytes_mut().as_mut_ptr()
+            input.as_ptr()
+        };
+        let to = if cargo.staged {
+            flight.stage_output(&self.device, geometry.host_output.size())?
+        } else {
+            cargo.output.bytes_mut().as_mut_ptr()
         };
         // Without overlap everything goes through one stream, and the host waits after each part.
         let (up, compute, down) = match overlap {
@@ -375,7 +386,16 @@ impl Cuda {
         let serial = overlap != Overlap::Ring;
         let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
         self.times.before_upload(&self.device, up)?;
-        let marks = &slot.marks;
+        let marks = &flight.marks;
+        let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
+        if let Some(before) = before {
+            let free = if before.result_in_first {
+                &before.marks.download.1
+            } else {
+                &before.marks.kernel.1
+            };
+            up.wait_for(free)?;
+        }
         marks.upload.0.record(up)?;
         // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the picture has room for either layout.
         unsafe {
@@ -390,6 +410,9 @@ impl Cuda {
         marks.upload.1.record(up)?;
         pause(up)?;
         compute.wait_for(&marks.upload.1)?;
+        if let Some(before) = before {
+            compute.wait_for(&before.marks.download.1)?;
+        }
         marks.kernel.0.record(compute)?;
         for index in 0..prepared.step_count() {
             let (source, result) = (places[index % 2], places[(index + 1) % 2]);
@@ -414,25 +437,24 @@ impl Cuda {
 
     /// Waits for the oldest frame in flight and moves it to those that are ready.
     fn finish_oldest(&mut self) -> Result<(), EngineError> {
-        let Some(mut slot) = self.in_flight.pop_front() else {
+        let Some(mut flight) = self.in_flight.pop_front() else {
             return Ok(());
         };
-        if let Err(error) = slot.marks.download.1.wait() {
+        if let Err(error) = flight.marks.download.1.wait() {
             // The copies may not have ended, and the frame's memory must not go back to its pool before they have.
             self.wait_for_everything();
-            self.idle.push_back(slot);
+            self.idle.push(flight);
             return Err(error);
         }
-        if let Some(mut flight) = slot.flight.take() {
-            flight.input = None;
-            if flight.staged {
-                slot.unstage(&mut flight.output);
+        if let Some(mut cargo) = flight.cargo.take() {
+            if cargo.staged {
+                flight.unstage(&mut cargo.output);
             }
             self.times
-                .add(flight.output.sequence, slot.id, &slot.marks, flight.amount)?;
-            self.ready.push_back(flight.output);
+                .add(cargo.output.sequence, flight.slot, &flight.marks, cargo.amount)?;
+            self.ready.push_back(cargo.output);
         }
-        self.idle.push_back(slot);
+        self.idle.push(flight);
         Ok(())
     }
 
@@ -472,7 +494,7 @@ impl Engine for Cuda {
     fn description(&self) -> String {
         let info = &self.device.info;
         let how = match self.options.overlap {
-            Overlap::Ring => format!("{} slots", self.slots()),
+            Overlap::Ring => format!("{} slots", self.slots.len()),
             Overlap::SerialPinned => "no overlap, pinned memory".to_owned(),
             Overlap::SerialPageable => "no overlap, pageable memory".to_owned(),
         };
@@ -484,7 +506,7 @@ impl Engine for Cuda {
     }
 
     fn depth(&self) -> usize {
-        self.slots()
+        self.idle.len() + self.in_flight.len()
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -497,8 +519,8 @@ impl Engine for Cuda {
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         self.device.bind()?;
-        for slot in &mut self.in_flight {
-            slot.release_input()?;
+        for flight in &mut self.in_flight {
+            flight.release_input()?;
         }
         let number = self.count;
         self.count += 1;
@@ -519,9 +541,7 @@ impl Engine for Cuda {
         result.sequence = input.sequence;
         result.born = input.born;
         result.metadata = input.metadata.clone();
-        let need = geometry.device_input.size().max(geometry.device_output.size());
-        let mut slot = self.take_slot(need, input.layout())?;
-        let mut flight = Flight {
+        let mut cargo = Cargo {
             amount: Amount {
                 bytes_up: bytes_moved(&geometry.host_input, &geometry.device_input),
                 bytes_down: bytes_moved(&geometry.host_output, &geometry.device_output),
@@ -531,14 +551,28 @@ impl Engine for Cuda {
             input: Some(input),
             output: result,
         };
-        if let Err(error) = self.enqueue(&mut slot, &mut flight, &geometry, &prepared, memory) {
+        let need = geometry.device_input.size().max(geometry.device_output.size());
+        let mut slot = self.take_slot(need, &geometry, memory == MemoryVariant::Texture)?;
+        let mut flight = loop {
+            match self.idle.pop() {
+                Some(flight) => break flight,
+                None => self.finish_oldest()?,
+            }
+        };
+        flight.slot = slot.id;
+        flight.result_in_first = prepared.step_count().is_multiple_of(2);
+        let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
+        if enqueued.is_err() {
             // A part may be under way, and it must not outlive the frames' memory.
             self.wait_for_everything();
-            self.idle.push_front(slot);
+        }
+        self.slots.push_back(slot);
+        if let Err(error) = enqueued {
+            self.idle.push(flight);
             return Err(error);
         }
-        slot.flight = Some(flight);
-        self.in_flight.push_back(slot);
+        flight.cargo = Some(cargo);
+        self.in_flight.push_back(flight);
         Ok(())
     }
 
@@ -547,14 +581,14 @@ impl Engine for Cuda {
         if self.ready.is_empty() {
             self.finish_oldest()?;
         }
-        for slot in &mut self.in_flight {
-            slot.release_input()?;
+        for flight in &mut self.in_flight {
+            flight.release_input()?;
         }
         Ok(self.ready.pop_front())
     }
 
     fn device_times(&mut self) -> Option<DeviceTimes> {
-        Some(self.times.summary(self.slots()))
+        Some(self.times.summary(self.slots.len()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One frame's set of buffers on its way through the card.
+//! The ring's slots on the card, and the frames that fly through them.
 #![allow(unsafe_code)]
 
 use super::device::{Device, check};
@@ -31,37 +31,46 @@ impl Marks {
     }
 }
 
-/// A frame on its way.
-pub(super) struct Flight {
+/// A frame's memory while the card works on it.
+pub(super) struct Cargo {
     /// Kept until its upload is done.
     pub(super) input: Option<Frame>,
     pub(super) output: Frame,
-    /// True if the output's memory is not page-locked, so that the result lies in the slot's staging memory.
+    /// True if the output's memory is not page-locked, so that the result lies in the flight's staging memory.
     pub(super) staged: bool,
     pub(super) amount: Amount,
 }
 
-/// Buffers and events for one frame.
+/// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that the next frame is enqueued before the
+/// host has seen the last one's end; the card itself then keeps a slot's old frame and its new one apart.
+pub(super) struct Flight {
+    pub(super) marks: Marks,
+    /// The slot that it uses.
+    pub(super) slot: usize,
+    /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
+    pub(super) result_in_first: bool,
+    pub(super) cargo: Option<Cargo>,
+    staging: [Option<PinnedMemory>; 2],
+}
+
+/// The card's memory for one frame.
 pub(super) struct Slot {
     pub(super) id: usize,
     pub(super) pictures: [Picture; 2],
-    pub(super) marks: Marks,
-    staging: [Option<PinnedMemory>; 2],
-    pub(super) flight: Option<Flight>,
+    /// Where the planes of the last frame lay, as it came and as it went.
+    pub(super) layouts: Option<(Layout, Layout)>,
 }
 
 impl Slot {
-    pub(super) fn new(device: &Arc<Device>, id: usize) -> Result<Slot, EngineError> {
-        Ok(Slot {
+    pub(super) fn new(id: usize) -> Slot {
+        Slot {
             id,
             pictures: Default::default(),
-            marks: Marks::new(device)?,
-            staging: [None, None],
-            flight: None,
-        })
+            layouts: None,
+        }
     }
 
-    /// Grows both pictures to `len` bytes; false if the card's memory is short.
+    /// Grows both pictures to `len` bytes; false if the card's memory is short. Nothing may be using them.
     pub(super) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
         for picture in &mut self.pictures {
             if !picture.fit(device, len)? {
@@ -70,19 +79,31 @@ impl Slot {
         }
         Ok(true)
     }
+}
+
+impl Flight {
+    pub(super) fn new(device: &Arc<Device>) -> Result<Flight, EngineError> {
+        Ok(Flight {
+            marks: Marks::new(device)?,
+            slot: 0,
+            result_in_first: false,
+            cargo: None,
+            staging: [None, None],
+        })
+    }
 
     /// Gives the input's memory back as soon as its upload is done.
     pub(super) fn release_input(&mut self) -> Result<(), EngineError> {
-        if let Some(flight) = &mut self.flight
-            && flight.input.is_some()
+        if let Some(cargo) = &mut self.cargo
+            && cargo.input.is_some()
             && self.marks.upload.1.is_done()?
         {
-            flight.input = None;
+            cargo.input = None;
         }
         Ok(())
     }
 
-    /// Copies the input to page-locked memory of the slot's own, from which it can be uploaded beside other work.
+    /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other work.
     pub(super) fn stage_input(
         &mut self,
         device: &Arc<Device>,

@@ -571,8 +571,8 @@ pub(crate) struct Decoder {
 unsafe impl Send for Decoder {}
 
 impl Decoder {
-    /// Opens the decoder for stream `index`. `threads` of 0 lets FFmpeg take one a core. A `strict` decoder gives damaged data up
-    /// instead of patching it.
+    /// Opens the decoder for stream `index`. `threads` of 0 lets FFmpeg take one a core. A `strict` decoder looks
+    /// for damage more closely.
     pub(crate) fn open(
         demuxer: &Demuxer,
         index: usize,
@@ -599,9 +599,10 @@ impl Decoder {
             (*context).thread_count = threads as c_int;
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
             if strict {
+                // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own. Pictures that were
+                // patched are marked, and the source fails at the mark.
                 (*context).err_recognition |=
-                    (ffi::AV_EF_EXPLODE | ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER)
-                        as c_int;
+                    (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
             }
             AvError::check(ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
             Ok(Some(decoder))
