@@ -138,6 +138,9 @@ template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane
 #endif
 }
 
+// Multiply-adds up to which a thread's work is unrolled completely. Beyond it NVRTC takes seconds.
+constexpr i32 UNROLLED = 512;
+
 constexpr bool every_channel = CONVOLVED == (1 << CHANNELS) - 1;
 
 __device__ __forceinline__ bool is_convolved(i32 c)
@@ -145,25 +148,50 @@ __device__ __forceinline__ bool is_convolved(i32 c)
     return every_channel || (CONVOLVED >> c & 1);
 }
 
+// One row of values under the mask, for each output whose mask covers it. `ALL` says that every output's does.
+template <i32 W, i32 H, bool ALL, class Weights, class Fetch>
+__device__ __forceinline__ void accumulate_row(Sum (&sums)[OUTPUTS], i32 j, const Weights &weights, const Fetch &fetch)
+{
+    constexpr i32 UNROLL = W <= 32 ? W : 16;
+#pragma unroll UNROLL
+    for (i32 i = 0; i < W; ++i) {
+        const i32 value = fetch(i, j);
+#pragma unroll
+        for (i32 o = 0; o < OUTPUTS; ++o) {
+            if (ALL || (j >= o && j - o < H)) {
+                sums[o] += (Sum)weights[(j - o) * W + i] * value;
+            }
+        }
+    }
+}
+
 // Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that the mask's first row covers for
 // this thread's first output.
 template <i32 W, i32 H, class Weights, class Fetch>
 __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &weights, const Fetch &fetch)
 {
-    // Unrolled fully while the code stays small; a longer mask is a loop over its rows.
-    constexpr i32 UNROLL_COLUMNS = W <= 32 ? W : 8;
-    constexpr i32 UNROLL_ROWS = W * H * OUTPUTS <= 512 ? H + OUTPUTS - 1 : 1;
-#pragma unroll UNROLL_ROWS
-    for (i32 j = 0; j < H + OUTPUTS - 1; ++j) {
-#pragma unroll UNROLL_COLUMNS
-        for (i32 i = 0; i < W; ++i) {
-            const i32 value = fetch(i, j);
+    constexpr i32 ROWS = H + OUTPUTS - 1;
+    if constexpr (W * H * OUTPUTS <= UNROLLED) {
+        // All indices are known to the compiler: the weights become operands, and the conditions vanish.
 #pragma unroll
-            for (i32 o = 0; o < OUTPUTS; ++o) {
-                if (OUTPUTS == 1 || (j >= o && j - o < H)) {
-                    sums[o] += (Sum)weights[(j - o) * W + i] * value;
-                }
-            }
+        for (i32 j = 0; j < ROWS; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        }
+    } else {
+        // A loop over the rows of the mask, with the rows that only some outputs' masks cover apart.
+        constexpr i32 BEGIN = OUTPUTS - 1 < H ? OUTPUTS - 1 : ROWS;
+        constexpr i32 END = OUTPUTS - 1 < H ? H : ROWS;
+#pragma unroll 1
+        for (i32 j = 0; j < BEGIN; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        }
+#pragma unroll 1
+        for (i32 j = BEGIN; j < END; ++j) {
+            accumulate_row<W, H, true>(sums, j, weights, fetch);
+        }
+#pragma unroll 1
+        for (i32 j = END; j < ROWS; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
         }
     }
 }

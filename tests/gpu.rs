@@ -9,10 +9,12 @@ use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Channel, Frame, FramePool, Layout, PixelFormat};
 use std::collections::VecDeque;
 use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once};
 
 /// Tests of this file that need a card.
-const TESTS: usize = 14;
+const TESTS: usize = 17;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -499,6 +501,69 @@ fn a_weights_change_of_one_engine_does_not_reach_another() {
         let expected: Vec<u8> = (0..77).flat_map(|y| expected.row(0, y).to_vec()).collect();
         assert!(results[index].iter().all(|r| *r == expected));
     }
+}
+
+/// The program: beside the test in a bundle, where cargo built it otherwise.
+fn framepipe() -> Command {
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_framepipe"));
+    let program = std::env::var_os("FRAMEPIPE_PROGRAM").map_or(built, PathBuf::from);
+    let mut command = Command::new(program);
+    command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
+    command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn an_error_in_mid_stream_ends_the_run_with_its_reason() {
+    let Some(_card) = card() else { return };
+    let done = framepipe().env("FRAMEPIPE_FAULT", "cuda:123").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("frame 123") && said.contains("FRAMEPIPE_FAULT"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_processes_share_a_card() {
+    let Some(_card) = card() else { return };
+    let running: Vec<_> = (0..2).map(|_| framepipe().spawn().unwrap()).collect();
+    for process in running {
+        let done = process.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+#[test]
+fn compiled_kernels_are_kept_and_damaged_ones_made_again() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        let done = framepipe().env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let entries = || {
+        let entries = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    run();
+    let first = entries();
+    assert!(!first.is_empty());
+    let whole = std::fs::read(&first[0]).unwrap();
+    std::fs::write(&first[0], &whole[..whole.len() / 2]).unwrap();
+    run();
+    assert_eq!(entries(), first);
+    assert!(
+        std::fs::read(&first[0]).unwrap() == whole,
+        "the damaged entry was not made again"
+    );
 }
 
 #[test]
