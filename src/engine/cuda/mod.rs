@@ -6,6 +6,7 @@
 //! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
+mod ceiling;
 mod device;
 mod launch;
 mod memory;
@@ -18,6 +19,7 @@ mod texture;
 mod times;
 mod variant;
 
+pub use ceiling::{Duplex, duplex};
 pub use device::{DeviceInfo, Devices, devices, nvrtc_version, probe};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
