@@ -92,13 +92,19 @@ fn run(source: AnySource, engine: Box<dyn Engine>) -> Fallible<Steady> {
     if let Some(device) = outcome.measurements.device {
         let kept: Vec<_> = device.frames.iter().filter(|f| f.sequence >= WARM_UP).collect();
         if let (Some(first), Some(last)) = (kept.first(), kept.last()) {
-            let mut sums = [0.0; 3];
+            let (mut sums, mut busy, mut until) = ([0.0; 3], [0.0; 3], [0.0; 3]);
             for frame in &kept {
-                for (sum, (begin, end)) in sums.iter_mut().zip([frame.upload, frame.kernel, frame.download]) {
-                    *sum += end - begin;
+                for (part, (begin, end)) in [frame.upload, frame.kernel, frame.download]
+                    .into_iter()
+                    .enumerate()
+                {
+                    sums[part] += end - begin;
+                    // What runs beside another of its kind counts once.
+                    busy[part] += (end - begin.max(until[part])).max(0.0);
+                    until[part] = end.max(until[part]);
                 }
             }
-            let slowest = sums.iter().copied().fold(0.0, f64::max);
+            let slowest = busy.iter().copied().fold(0.0, f64::max);
             steady.efficiency = slowest / (last.download.1 - first.upload.0);
             steady.parts = sums.map(|s| s / kept.len() as f64);
         }

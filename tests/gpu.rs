@@ -78,15 +78,22 @@ fn hold_against_reference(cases: &[Case], algorithm: Algorithm, options: CudaOpt
     assert_eq!(found.differences, 0, "{options:?} {algorithm}: {found:?}");
 }
 
+/// Every variant with each of these algorithms, side by side: most of the time is compilation, which takes one core each.
+fn hold_all_variants(cases: &[Case], algorithms: &[Algorithm]) {
+    std::thread::scope(|scope| {
+        for memory in MemoryVariant::ALL {
+            for &algorithm in algorithms {
+                scope.spawn(move || hold_against_reference(cases, algorithm, options(memory)));
+            }
+        }
+    });
+}
+
 #[test]
 fn every_variant_gives_the_references_bits() {
     let Some(_card) = card() else { return };
     let cases = cases(150);
-    for memory in MemoryVariant::ALL {
-        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-            hold_against_reference(&cases, algorithm, options(memory));
-        }
-    }
+    hold_all_variants(&cases, &[Algorithm::Direct, Algorithm::Separable]);
 }
 
 #[test]
@@ -114,11 +121,7 @@ fn every_border_of_every_variant_at_sizes_around_the_mask() {
             }
         }
     }
-    for memory in MemoryVariant::ALL {
-        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-            hold_against_reference(&list, algorithm, options(memory));
-        }
-    }
+    hold_all_variants(&list, &[Algorithm::Direct, Algorithm::Separable]);
 }
 
 #[test]
@@ -149,10 +152,7 @@ fn choices_of_planes_copy_and_fill_the_others() {
             })
         })
         .collect();
-    for memory in MemoryVariant::ALL {
-        hold_against_reference(&list, Algorithm::Auto, options(memory));
-        hold_against_reference(&list, Algorithm::Direct, options(memory));
-    }
+    hold_all_variants(&list, &[Algorithm::Auto, Algorithm::Direct]);
 }
 
 #[test]
@@ -183,15 +183,18 @@ fn frames_of_more_rows_than_a_grid_has() {
 fn any_block_that_launches_gives_the_same_bits() {
     let Some(_card) = card() else { return };
     let list = cases(14);
-    for memory in MemoryVariant::ALL {
-        for block in [(1, 1), (7, 3), (32, 32), (256, 1), (1, 64)] {
-            let options = CudaOptions {
-                block: Some(block),
-                ..options(memory)
-            };
-            hold_against_reference(&list, Algorithm::Auto, options);
+    let list = &list;
+    std::thread::scope(|scope| {
+        for memory in MemoryVariant::ALL {
+            for block in [(1, 1), (7, 3), (32, 32), (256, 1), (1, 64)] {
+                let options = CudaOptions {
+                    block: Some(block),
+                    ..options(memory)
+                };
+                scope.spawn(move || hold_against_reference(list, Algorithm::Auto, options));
+            }
         }
-    }
+    });
 }
 
 #[test]
@@ -205,9 +208,7 @@ fn chains_stay_on_the_device() {
             list.push(case(chain, format, (101, 57), length as u64));
         }
     }
-    for memory in MemoryVariant::ALL {
-        hold_against_reference(&list, Algorithm::Auto, options(memory));
-    }
+    hold_all_variants(&list, &[Algorithm::Auto]);
 }
 
 #[test]

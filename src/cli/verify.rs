@@ -36,13 +36,28 @@ enum Checked {
 /// Frames for each variant with `--quick`.
 const QUICK_FRAMES: usize = 12;
 
-type Start = Box<dyn FnMut(Chain) -> Result<Box<dyn Engine>, EngineError>>;
-
 /// An engine in one of its variants.
+#[derive(Clone)]
 struct Candidate {
     engine: &'static str,
     variant: String,
     start: Start,
+}
+
+/// How a candidate is made.
+#[derive(Clone, Copy)]
+enum Start {
+    Cpu { threads: usize },
+    Cuda(CudaOptions),
+}
+
+impl Start {
+    fn engine(self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(match self {
+            Start::Cpu { threads } => Box::new(Cpu::new(chain, threads)?),
+            Start::Cuda(options) => Box::new(Cuda::new(chain, options)?),
+        })
+    }
 }
 
 impl VerifyArguments {
@@ -75,7 +90,7 @@ fn cpu_candidates() -> impl Iterator<Item = Candidate> {
     threads.into_iter().map(|threads| Candidate {
         engine: "cpu",
         variant: format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
-        start: Box::new(move |chain| Ok(Box::new(Cpu::new(chain, threads)?))),
+        start: Start::Cpu { threads },
     })
 }
 
@@ -83,13 +98,10 @@ fn cuda_candidates(device: usize) -> impl Iterator<Item = Candidate> {
     MemoryVariant::ALL.into_iter().map(move |memory| Candidate {
         engine: "cuda",
         variant: memory.name().to_owned(),
-        start: Box::new(move |chain| {
-            let options = CudaOptions {
-                device,
-                memory,
-                ..CudaOptions::default()
-            };
-            Ok(Box::new(Cuda::new(chain, options)?))
+        start: Start::Cuda(CudaOptions {
+            device,
+            memory,
+            ..CudaOptions::default()
         }),
     })
 }
@@ -108,23 +120,44 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
         "engine", "variant", "algorithm", "frames", "samples", "differences"
     )?;
-    for mut candidate in arguments.candidates()? {
-        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-            let found = compare(&cases, algorithm, &mut candidate.start)?;
-            writeln!(
-                out,
-                "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
-                candidate.engine,
-                candidate.variant,
-                algorithm.to_string(),
-                found.frames,
-                found.samples,
-                found.differences
-            )?;
-            out.flush()?;
-            differences += found.differences;
-        }
+    // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
+    let candidates = arguments.candidates()?;
+    let found = std::thread::scope(|scope| {
+        let started: Vec<_> = candidates
+            .into_iter()
+            .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)))
+            .map(|(candidate, algorithm)| {
+                let cases = &cases;
+                let start = candidate.start;
+                (
+                    candidate,
+                    algorithm,
+                    scope.spawn(move || compare(cases, algorithm, &mut |chain| start.engine(chain))),
+                )
+            })
+            .collect();
+        let joined = started
+            .into_iter()
+            .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
+        joined.collect::<Vec<_>>()
+    });
+    for (candidate, algorithm, found) in found {
+        let found = found.map_err(|_| {
+            Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
+        })??;
+        writeln!(
+            out,
+            "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
+            candidate.engine,
+            candidate.variant,
+            algorithm.to_string(),
+            found.frames,
+            found.samples,
+            found.differences
+        )?;
+        differences += found.differences;
     }
+    out.flush()?;
     if differences > 0 {
         return Err(Failure::Failed(format!(
             "{differences} samples differ from the reference; this is a defect of framepipe or of this machine"

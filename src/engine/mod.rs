@@ -76,7 +76,7 @@ pub struct DeviceTimes {
     pub frames: Vec<FrameTimes>,
     /// Frames in all.
     pub count: u64,
-    /// Seconds of all uploads, kernels and downloads, each summed over all frames.
+    /// Seconds in which at least one upload was under way, at least one frame's kernels, at least one download.
     pub totals: [f64; 3],
     /// Seconds from the begin of the first upload to the end of the last download.
     pub wall: f64,

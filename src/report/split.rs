@@ -41,7 +41,7 @@ pub struct DeviceReport {
 /// One of the three parts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PartReport {
-    /// Seconds, summed over all frames.
+    /// Seconds in which at least one frame's was under way.
     pub seconds: f64,
     /// Seconds a frame; `None` if no frame was measured.
     pub latency: Option<LatencySummary>,

@@ -33,6 +33,8 @@ pub(super) struct Times {
     next: Option<Event>,
     first: Option<f64>,
     last: f64,
+    /// When the last upload, kernel and download ended: what runs beside another of its kind counts once.
+    busy_until: [f64; 3],
     sums: DeviceTimes,
     histograms: Option<[Histogram<u64>; 3]>,
 }
@@ -49,6 +51,7 @@ impl Times {
             next: None,
             first: None,
             last: 0.0,
+            busy_until: [0.0; 3],
             sums: DeviceTimes {
                 device: device.info.name.clone(),
                 ..DeviceTimes::default()
@@ -98,7 +101,9 @@ impl Times {
         self.last = self.last.max(download.1);
         let sums = &mut self.sums;
         for (index, (begin, end)) in [upload, kernel, download].into_iter().enumerate() {
-            sums.totals[index] += end - begin;
+            let busy_until = &mut self.busy_until[index];
+            sums.totals[index] += (end - begin.max(*busy_until)).max(0.0);
+            *busy_until = busy_until.max(end);
             if let Some(histograms) = &mut self.histograms {
                 let nanoseconds = ((end - begin) * 1e9) as u64;
                 histograms[index].saturating_record(nanoseconds.max(1));
