@@ -5,7 +5,7 @@
 mod oracle;
 
 use framepipe::engine::Engine;
-use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, Planes, factors};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Pageable, PixelFormat, Range};
@@ -47,6 +47,20 @@ fn run(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Frame {
 
 fn reference(chain: &Chain, frame: &Frame) -> Frame {
     run(&mut Reference::new(chain.clone()), frame, 1)
+}
+
+/// Fails unless the engine, on each instruction set that this machine has, gives the reference's bits.
+fn compare(chain: &Chain, frame: &Frame, threads: usize, alignment: usize) {
+    let expected = reference(chain, frame);
+    for set in InstructionSet::available() {
+        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
+        let got = run(&mut engine, frame, alignment);
+        if let Some(place) = first_difference(&expected, &got) {
+            let (format, layout) = (frame.format(), frame.layout());
+            let size = (layout.width(), layout.height());
+            panic!("{set} {format} {size:?} {chain:?}: {place}");
+        }
+    }
 }
 
 fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {
@@ -92,10 +106,7 @@ fn the_threaded_engine_gives_the_references_bits() {
                 let size = SIZES[random.below(8) as usize];
                 let chain = one(spec, border, algorithm);
                 let frame = noise(format, size.0, size.1, &mut random);
-                let expected = reference(&chain, &frame);
-                let got = run(&mut Cpu::new(chain, 3).unwrap(), &frame, 32);
-                let place = first_difference(&expected, &got);
-                assert_eq!(place, None, "{format} {spec} {algorithm} {border} {size:?}");
+                compare(&chain, &frame, 3, 32);
                 compared += 1;
             }
         }
@@ -116,13 +127,7 @@ fn every_border_and_size_agrees_too() {
                 ] {
                     let chain = one(spec, border, Algorithm::Auto);
                     let frame = noise(format(name), size.0, size.1, &mut random);
-                    let expected = reference(&chain, &frame);
-                    let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 1);
-                    assert_eq!(
-                        first_difference(&expected, &got),
-                        None,
-                        "{name} {spec} {border} {size:?}"
-                    );
+                    compare(&chain, &frame, 2, 1);
                 }
             }
         }
@@ -147,9 +152,7 @@ fn chains_and_choices_of_planes_agree_too() {
                 algorithm: Algorithm::Auto,
             };
             let frame = noise(format, 37, 29, &mut random);
-            let expected = reference(&chain, &frame);
-            let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 64);
-            assert_eq!(first_difference(&expected, &got), None, "{format} {planes}");
+            compare(&chain, &frame, 2, 64);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::rows::{Place, load, store};
 use super::strip::each_row;
+use super::team::Team;
 use super::{Picture, Strip, strips};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
-use rayon::prelude::*;
 
 /// Plane and place of the alpha component.
 fn alpha_place(format: PixelFormat) -> Option<(usize, Place)> {
@@ -66,6 +66,7 @@ pub(super) fn unpremultiply(
     before: Picture<'_>,
     layout: &Layout,
     output: &mut [u8],
+    team: &Team,
 ) {
     let format = layout.format();
     let Some((alpha_plane, alpha_place)) = alpha_place(format) else {
@@ -83,39 +84,36 @@ pub(super) fn unpremultiply(
             line,
         );
     }
-    let threads = rayon::current_num_threads();
-    strips(layout, output, threads)
-        .into_par_iter()
-        .for_each(|mut strip| {
-            let mut kept = vec![0; plane.width];
-            let mut original = vec![0; plane.width];
-            let mut colour = vec![0; plane.width];
-            let channels = &step.planes[strip.plane];
-            each_row(layout, &mut strip, |at, row| {
-                load(alpha_place, before.row(alpha_plane, at.row), &mut kept);
-                let convolved = &convolved[at.row * plane.width..][..plane.width];
-                let of_result = if alpha.filter_alpha { convolved } else { &kept };
-                let weight = if alpha.normalise { convolved } else { of_result };
-                for (channel, what) in channels.iter().enumerate() {
-                    let ChannelStep::Convolve(c) = what else { continue };
-                    let place = Place {
-                        channels: channels.len(),
-                        channel,
-                        format,
-                    };
-                    if c.is_alpha {
-                        store(place, of_result, row);
-                        continue;
-                    }
-                    load(place, before.row(at.plane, at.row), &mut original);
-                    load(place, row, &mut colour);
-                    for ((value, &original), &a) in colour.iter_mut().zip(&original).zip(weight) {
-                        *value = straight(alpha, i64::from(c.level), max, *value, original, a);
-                    }
-                    store(place, &colour, row);
+    team.each(strips(step, layout, output, team.size()), |_, mut strip| {
+        let mut kept = vec![0; plane.width];
+        let mut original = vec![0; plane.width];
+        let mut colour = vec![0; plane.width];
+        let channels = &step.planes[strip.plane];
+        each_row(layout, &mut strip, |at, row| {
+            load(alpha_place, before.row(alpha_plane, at.row), &mut kept);
+            let convolved = &convolved[at.row * plane.width..][..plane.width];
+            let of_result = if alpha.filter_alpha { convolved } else { &kept };
+            let weight = if alpha.normalise { convolved } else { of_result };
+            for (channel, what) in channels.iter().enumerate() {
+                let ChannelStep::Convolve(c) = what else { continue };
+                let place = Place {
+                    channels: channels.len(),
+                    channel,
+                    format,
+                };
+                if c.is_alpha {
+                    store(place, of_result, row);
+                    continue;
                 }
-            });
+                load(place, before.row(at.plane, at.row), &mut original);
+                load(place, row, &mut colour);
+                for ((value, &original), &a) in colour.iter_mut().zip(&original).zip(weight) {
+                    *value = straight(alpha, i64::from(c.level), max, *value, original, a);
+                }
+                store(place, &colour, row);
+            }
         });
+    });
 }
 
 fn straight(alpha: &AlphaUse, level: i64, max: i64, value: i32, original: i32, a: i32) -> i32 {

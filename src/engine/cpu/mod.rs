@@ -1,23 +1,32 @@
 //! All cores: the rows of a frame shared out over threads.
 //!
-//! `rows` holds the inner loops, free of threads and of formats; a loop for an instruction set belongs beside it.
+//! `rows` holds the portable inner loops and `avx2` those for AVX2, which `pairs` feeds; all are free of threads.
 
 mod alpha;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod rows;
+mod simd;
 mod strip;
+mod team;
+
+pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
 use crate::filter::{Chain, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use team::{Scratch, Team};
 
 /// The threaded engine.
 pub struct Cpu {
     chain: Chain,
-    threads: rayon::ThreadPool,
-    plan: Option<(PixelFormat, Colour, Arc<Plan>)>,
+    team: Team,
+    set: InstructionSet,
+    plan: Option<(PixelFormat, Colour, Arc<Prepared>)>,
     /// Pictures between the steps of a chain, kept from frame to frame.
     between: [Vec<u8>; 2],
     premultiplied: Vec<u8>,
@@ -48,16 +57,27 @@ struct Strip<'a> {
 }
 
 impl Cpu {
-    /// An engine that applies `chain` with `threads` threads (0: one a core).
+    /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of this machine.
     pub fn new(chain: Chain, threads: usize) -> Result<Cpu, EngineError> {
-        let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("convolve-{i}"))
-            .build()
-            .map_err(|e| EngineError::Unavailable(format!("cannot start the engine's threads: {e}")))?;
+        Cpu::with_instruction_set(chain, threads, InstructionSet::detect())
+    }
+
+    /// [`Cpu::new`] with the instructions of `set`; an error if this machine lacks them.
+    pub fn with_instruction_set(
+        chain: Chain,
+        threads: usize,
+        set: InstructionSet,
+    ) -> Result<Cpu, EngineError> {
+        if !set.is_available() {
+            return Err(EngineError::Unavailable(format!(
+                "this machine cannot run the instruction set {set}; the best that it has is {}",
+                InstructionSet::detect()
+            )));
+        }
         Ok(Cpu {
             chain,
-            threads,
+            team: Team::new(threads)?,
+            set,
             plan: None,
             between: [Vec::new(), Vec::new()],
             premultiplied: Vec::new(),
@@ -65,49 +85,115 @@ impl Cpu {
         })
     }
 
-    fn plan(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<Plan>, EngineError> {
+    fn plan(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<Prepared>, EngineError> {
         match &self.plan {
             Some((f, c, plan)) if *f == format && *c == colour => Ok(Arc::clone(plan)),
             _ => {
-                let plan = Arc::new(Plan::new(&self.chain, format, &colour)?);
+                let plan = Arc::new(Prepared::new(Plan::new(&self.chain, format, &colour)?, self.set));
                 self.plan = Some((format, colour, Arc::clone(&plan)));
                 Ok(plan)
             }
         }
     }
 
-    fn apply(&mut self, step: &Step, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
-        let threads = self.threads.current_num_threads();
+    fn apply(
+        &mut self,
+        (step, ways): (&Step, &[Way]),
+        input: Picture<'_>,
+        layout: &Layout,
+        output: &mut [u8],
+    ) {
+        let team = &self.team;
         let convolve = |input: Picture<'_>, output: &mut [u8]| {
-            strips(layout, output, threads)
-                .into_par_iter()
-                .for_each(|mut strip| strip::convolve(step, input, layout, &mut strip));
+            team.each(strips(step, layout, output, team.size()), |scratch, mut strip| {
+                ways[strip.plane].convolve(step, input, layout, &mut strip, scratch);
+            });
+        };
+        let Some(alpha) = &step.alpha else {
+            convolve(input, output);
+            return;
         };
         let premultiplied = &mut self.premultiplied;
-        self.threads.install(|| match &step.alpha {
-            None => convolve(input, output),
-            Some(alpha) => {
-                premultiplied.resize(layout.size(), 0);
-                strips(layout, premultiplied, threads)
-                    .into_par_iter()
-                    .for_each(|mut strip| alpha::premultiply(step, input, layout, &mut strip));
-                convolve(
-                    Picture {
-                        layout,
-                        bytes: premultiplied,
-                    },
-                    output,
-                );
-                alpha::unpremultiply(step, alpha, input, layout, output);
-            }
-        });
+        premultiplied.resize(layout.size(), 0);
+        team.each(
+            strips(step, layout, premultiplied, team.size()),
+            |_, mut strip| {
+                alpha::premultiply(step, input, layout, &mut strip);
+            },
+        );
+        let weighted = Picture {
+            layout,
+            bytes: premultiplied,
+        };
+        convolve(weighted, output);
+        alpha::unpremultiply(step, alpha, input, layout, output, team);
     }
 }
 
-/// Cuts the planes of a picture into strips of rows, about four a thread, so that a slow thread holds nobody up for long.
-fn strips<'a>(layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<Strip<'a>> {
-    /// Fewer rows than this make the rows that neighbouring strips both read too dear.
-    const LEAST_ROWS: usize = 32;
+/// How one plane's part of a step is carried out.
+enum Way {
+    /// Plain loops.
+    Portable,
+    /// Pairs of samples, two rows at a time.
+    #[cfg(target_arch = "x86_64")]
+    Pairs(Box<pairs::Pairs>),
+}
+
+impl Way {
+    fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
+        #[cfg(target_arch = "x86_64")]
+        if set == InstructionSet::Avx2
+            && let Some(avx2) = avx2::Avx2::detect()
+            && let Some(pairs) = pairs::Pairs::new(avx2, step, plane, format)
+        {
+            return Way::Pairs(Box::new(pairs));
+        }
+        let _ = (step, plane, format, set);
+        Way::Portable
+    }
+
+    fn convolve(
+        &self,
+        step: &Step,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        match self {
+            Way::Portable => strip::convolve(step, input, layout, strip),
+            #[cfg(target_arch = "x86_64")]
+            Way::Pairs(pairs) => pairs.convolve(input, layout, strip, &mut scratch.pairs),
+        }
+    }
+}
+
+/// A plan, and how each plane of each step is carried out.
+struct Prepared {
+    plan: Plan,
+    ways: Vec<Vec<Way>>,
+}
+
+impl Prepared {
+    fn new(plan: Plan, set: InstructionSet) -> Prepared {
+        let of_step = |step: &Step| {
+            let planes = 0..step.planes.len();
+            planes
+                .map(|plane| Way::new(step, plane, plan.format, set))
+                .collect()
+        };
+        let ways = plan.steps.iter().map(of_step).collect();
+        Prepared { plan, ways }
+    }
+}
+
+/// Cuts the planes of a picture into strips of rows: one if there is one thread, else about four a thread, so that a slow thread holds nobody
+/// up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
+fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<Strip<'a>> {
+    let (parts, least_rows) = match threads {
+        1 => (1, usize::MAX),
+        n => (4 * n, (4 * step.kernel.size().1).max(32)),
+    };
     let mut strips = Vec::new();
     let mut at = 0;
     for (index, plane) in layout.planes().iter().enumerate() {
@@ -116,7 +202,13 @@ fn strips<'a>(layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<S
         let (mut own, rest) = rest.split_at_mut(len);
         at = plane.offset + len;
         bytes = rest;
-        let rows = plane.height.div_ceil(4 * threads).max(LEAST_ROWS);
+        // Even, since rows are made two at a time.
+        let rows = plane
+            .height
+            .div_ceil(parts)
+            .max(least_rows)
+            .min(plane.height)
+            .next_multiple_of(2);
         let mut first_row = 0;
         while first_row < plane.height {
             let rows = rows.min(plane.height - first_row);
@@ -141,7 +233,10 @@ impl Engine for Cpu {
     }
 
     fn description(&self) -> String {
-        format!("cpu: {} threads", self.threads.current_num_threads())
+        match self.team.size() {
+            1 => format!("cpu: 1 thread, {}", self.set),
+            n => format!("cpu: {n} threads, {}", self.set),
+        }
     }
 
     fn input_allocator(&self) -> Arc<dyn Allocator> {
@@ -160,7 +255,9 @@ impl Engine for Cpu {
         let inner = Layout::new(format, width, height, 64)?;
         let mut between = std::mem::take(&mut self.between);
         let [from, to] = &mut between;
-        for (index, step) in plan.steps.iter().enumerate() {
+        let steps = &plan.plan.steps;
+        for (index, step) in steps.iter().enumerate() {
+            let step = (step, &plan.ways[index][..]);
             let picture = match index {
                 0 => Picture {
                     layout: input.layout(),
@@ -171,7 +268,7 @@ impl Engine for Cpu {
                     bytes: from,
                 },
             };
-            if index + 1 == plan.steps.len() {
+            if index + 1 == steps.len() {
                 self.apply(step, picture, &layout, result.bytes_mut());
             } else {
                 to.resize(inner.size(), 0);

@@ -1,0 +1,201 @@
+//! Times the CPU engine on whole frames.
+//!
+//! Each line on standard input is a job of `key=value` words separated by tabs; each job is answered by one line of JSON on standard output,
+//! so that a script can take turns between this program and others in one run:
+//!
+//!     filter=gaussian:size=7    format=gray  size=1920x1080  threads=1  algorithm=auto  simd=avx2  border=mirror  frames=20
+//!     input=FILE  output=FILE   a raw picture to filter instead of noise, and where to put the result
+//!
+//! Without jobs (a terminal, or an empty input) it prints a table of common masks. Times are milliseconds a frame: the median and the least.
+
+#![allow(clippy::unwrap_used)]
+
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
+use framepipe::filter::{Algorithm, Chain, Planes};
+use framepipe::frame::{Allocator, Buffer, Frame, Layout, Pageable, PixelFormat};
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{BufRead, IsTerminal, Write};
+use std::time::Instant;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+struct Job {
+    chain: Chain,
+    format: PixelFormat,
+    size: (usize, usize),
+    threads: usize,
+    set: InstructionSet,
+    frames: usize,
+    input: Option<String>,
+    output: Option<String>,
+}
+
+impl Job {
+    fn parse(line: &str) -> Outcome<Job> {
+        let words = line.split('\t').filter(|w| !w.is_empty());
+        let keys: HashMap<&str, &str> = words
+            .map(|w| w.split_once('=').ok_or(format!("'{w}' is no key=value")))
+            .collect::<Result<_, _>>()?;
+        let get = |key: &str, default: &'static str| keys.get(key).copied().unwrap_or(default).to_owned();
+        let size = get("size", "1920x1080");
+        let (width, height) = size.split_once('x').ok_or("size is no WxH")?;
+        let set = match get("simd", "auto").as_str() {
+            "auto" => InstructionSet::detect(),
+            word => word.parse()?,
+        };
+        Ok(Job {
+            chain: Chain {
+                filters: vec![get("filter", "box:size=3").parse()?],
+                border: get("border", "mirror").parse()?,
+                planes: Planes::All,
+                algorithm: get("algorithm", "auto").parse()?,
+            },
+            format: get("format", "gray").parse()?,
+            size: (width.parse()?, height.parse()?),
+            threads: get("threads", "1").parse()?,
+            set,
+            frames: get("frames", "20").parse()?,
+            input: keys.get("input").map(|&p| p.to_owned()),
+            output: keys.get("output").map(|&p| p.to_owned()),
+        })
+    }
+
+    fn picture(&self) -> Outcome<Vec<u8>> {
+        if let Some(path) = &self.input {
+            return Ok(std::fs::read(path)?);
+        }
+        let layout = Layout::new(self.format, self.size.0, self.size.1, 1)?;
+        let mut state = 1_u32;
+        let mut noise = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as u16
+        };
+        let bytes = if self.format.bytes_per_sample() == 1 {
+            (0..layout.size()).map(|_| noise() as u8).collect()
+        } else {
+            let max = self.format.max_value() as u16;
+            let words = (0..layout.size() / 2).map(|_| (noise() & max) << self.format.shift());
+            words.flat_map(u16::to_le_bytes).collect()
+        };
+        Ok(bytes)
+    }
+
+    /// The input in memory as a pipeline holds it: rows aligned to 64 bytes.
+    fn frame(&self, picture: &[u8]) -> Outcome<Frame> {
+        let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
+        let tight = Layout::new(self.format, self.size.0, self.size.1, 1)?;
+        if picture.len() != tight.size() {
+            return Err(format!("the picture has {} bytes, not {}", picture.len(), tight.size()).into());
+        }
+        let mut frame = Frame::new(layout, Buffer::unpooled(Pageable.allocate(layout.size())?))?;
+        for (index, plane) in tight.planes().iter().enumerate() {
+            for y in 0..plane.height {
+                let start = plane.offset + y * plane.stride;
+                let row = &picture[start..start + tight.row_bytes(index)];
+                frame.row_mut(index, y).copy_from_slice(row);
+            }
+        }
+        Ok(frame)
+    }
+
+    /// Milliseconds of each frame, sorted.
+    fn run(&self) -> Outcome<Vec<f64>> {
+        let picture = self.picture()?;
+        let mut engine = Cpu::with_instruction_set(self.chain.clone(), self.threads, self.set)?;
+        let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
+        let mut output = Buffer::unpooled(Pageable.allocate(layout.size())?);
+        let mut times = Vec::with_capacity(self.frames);
+        let mut last = Vec::new();
+        // Two frames more than are counted, so that memory is there and warm.
+        for k in 0..self.frames + 2 {
+            let input = self.frame(&picture)?;
+            let begin = Instant::now();
+            engine.submit(input, output, 64)?;
+            let result = engine.collect()?.ok_or("the engine gave nothing back")?;
+            let time = begin.elapsed().as_secs_f64() * 1e3;
+            if k >= 2 {
+                times.push(time);
+            }
+            if k + 1 == self.frames + 2 && self.output.is_some() {
+                for (index, plane) in result.layout().planes().iter().enumerate() {
+                    (0..plane.height).for_each(|y| last.extend_from_slice(result.row(index, y)));
+                }
+            }
+            output = result.into_parts().1;
+        }
+        if let Some(path) = &self.output {
+            std::fs::write(path, last)?;
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times)
+    }
+}
+
+fn answer(line: &str) -> serde_json::Value {
+    match Job::parse(line).and_then(|job| job.run()) {
+        Ok(times) => serde_json::json!({ "median": times[times.len() / 2], "least": times[0] }),
+        Err(error) => serde_json::json!({ "error": error.to_string() }),
+    }
+}
+
+fn table() -> Outcome<()> {
+    println!(
+        "{:<40} {:>9} {:>9} {:>9}",
+        "ms a frame, 1920x1080", "portable", "best", "2 threads"
+    );
+    for format in ["gray", "rgb24", "gray10le", "gray16le"] {
+        for filter in [
+            "mask:rows=1 2 3;-4 5 6;7 8 -9:divisor=sum",
+            "gaussian:size=3",
+            "gaussian:size=5",
+            "gaussian:size=7",
+            "gaussian:size=15",
+            "gaussian:size=25",
+            "box:size=15",
+        ] {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                let time = |threads: usize, simd: &str, frames: usize| -> Outcome<f64> {
+                    let line = format!(
+                        "filter={filter}\tformat={format}\talgorithm={algorithm}\tthreads={threads}\tsimd={simd}\tframes={frames}"
+                    );
+                    let times = Job::parse(&line)?.run()?;
+                    Ok(times[times.len() / 2])
+                };
+                // A mask that is not separable has no such row.
+                let Ok(best) = time(1, "auto", 20) else {
+                    continue;
+                };
+                println!(
+                    "{:<40} {:>9.2} {:>9.2} {:>9.2}",
+                    format!("{format} {} {algorithm}", &filter[..filter.len().min(18)]),
+                    time(1, "portable", 2)?,
+                    best,
+                    time(2, "auto", 20)?
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Outcome<()> {
+    let stdin = std::io::stdin();
+    let mut jobs = 0;
+    // `cargo bench` hands over its own flags; nothing here takes any.
+    if !stdin.is_terminal() {
+        for line in stdin.lock().lines() {
+            let line = line?;
+            if !line.trim().is_empty() {
+                println!("{}", answer(&line));
+                std::io::stdout().flush()?;
+                jobs += 1;
+            }
+        }
+    }
+    if jobs == 0 {
+        table()?;
+    }
+    Ok(())
+}

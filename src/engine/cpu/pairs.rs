@@ -1,0 +1,710 @@
+//! Strips of rows by way of pairs of samples (see `avx2`): two output rows at a time, from lines that hold two rows each.
+//!
+//! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
+//! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
+//! and are brought together by interleaving the row with itself, one pixel on, where it has several; its results go straight into lines
+//! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
+//! pixels are then `channels` samples apart.
+
+use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, TILE, Tap, Taps};
+use super::{Picture, Strip};
+use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
+use crate::frame::{Layout, PixelFormat};
+
+/// How samples become pieces that signed 16-bit multiplications take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// Bytes as they are.
+    Bytes,
+    /// Words as they are.
+    Words,
+    /// Words less 32768; the sums' beginning makes up for it.
+    Offset,
+    /// The two bytes of a word, as two pieces.
+    Halves,
+}
+
+impl Reader {
+    fn pieces(self) -> usize {
+        if self == Reader::Halves { 2 } else { 1 }
+    }
+
+    /// The reader for which sums that stay below `bound` in magnitude, rounding included, are exact.
+    fn for_bound(format: PixelFormat, bound: i64) -> Reader {
+        match format.depth() {
+            8 => Reader::Bytes,
+            16 if bound < 1 << 31 => Reader::Offset,
+            _ if bound < 1 << 31 => Reader::Words,
+            _ => Reader::Halves,
+        }
+    }
+
+    /// What is to be added to a sum over weights that add up to `total`.
+    fn correction(self, total: i64) -> i64 {
+        if self == Reader::Offset { total << 15 } else { 0 }
+    }
+}
+
+/// A tap before it is known where in memory its line lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    line: usize,
+    tap: Tap,
+}
+
+/// From this many equal weights on, sums that are kept pay.
+const LEAST_BOX: usize = 7;
+
+enum Work {
+    Direct {
+        columns: usize,
+        single: Vec<Place>,
+        folded: Vec<Place>,
+        fold: Fold,
+    },
+    Separable {
+        row: RowPass,
+        columns: usize,
+        pieces: usize,
+        single: Vec<Place>,
+        /// True if the row's weights are equal, so that one multiplication of a sum of pixels does for all of them.
+        box_row: bool,
+        /// The column's weight, if all are equal and the sums of its rows are kept from row to row.
+        box_column: Option<i32>,
+    },
+}
+
+/// One plane's part of a step, ready for the inner loops.
+pub(super) struct Pairs {
+    avx2: Avx2,
+    format: PixelFormat,
+    border: Border,
+    channels: Vec<ChannelStep>,
+    /// The value beyond the edges of each channel, where the border holds a constant.
+    outside: Vec<u16>,
+    reader: Reader,
+    /// Rows of the mask.
+    rows: usize,
+    work: Work,
+    finish: Finish,
+}
+
+/// The memory that a thread works in.
+#[derive(Default)]
+pub(super) struct Scratch {
+    bytes: [Vec<u8>; 2],
+    words: [Vec<u16>; 2],
+    /// The two bytes of words, piece after piece.
+    halves: [Vec<u16>; 2],
+    /// Rows interleaved with themselves.
+    horizontal: [Vec<u32>; 2],
+    lines: Vec<u32>,
+    /// The sums of the rows of a box.
+    sums: Vec<i32>,
+    single: Vec<Tap>,
+    folded: Vec<Tap>,
+    /// Samples beyond the edges: where they belong, and where they come from.
+    edges: Vec<(usize, Option<usize>)>,
+    /// The lower of the last two output rows, where the picture has no such row.
+    spare: Vec<u8>,
+}
+
+/// The first `len` of a vector that only grows.
+fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    if memory.len() < len {
+        memory.resize(len, T::default());
+    }
+    &mut memory[..len]
+}
+
+/// The same, beginning on a cache line.
+fn aligned(memory: &mut Vec<u32>, len: usize) -> &mut [u32] {
+    room(memory, len + 16);
+    // Where alignment cannot be found out, speed suffers, no result.
+    let start = memory.as_ptr().align_offset(64).min(16);
+    &mut memory[start..start + len]
+}
+
+/// A length of at least `len` that is an odd number of cache lines of elements, so that lines do not fall on each other in the cache.
+fn spread(len: usize) -> usize {
+    len.div_ceil(16) / 2 * 32 + 16
+}
+
+fn pack(low: i32, high: i32) -> i32 {
+    (low & 0xFFFF) | (high << 16)
+}
+
+fn magnitude(weights: &[i32]) -> i64 {
+    weights.iter().map(|q| i64::from(q.abs())).sum()
+}
+
+fn total(weights: &[i32]) -> i64 {
+    weights.iter().map(|&q| i64::from(q)).sum()
+}
+
+/// Sums as they come to their last step.
+struct Sums {
+    pieces: usize,
+    bits: u32,
+    /// The scale: samples are `sum >> shift`.
+    shift: u32,
+    /// The largest magnitude of a value that is weighted.
+    largest: i64,
+    /// The sum of the weights' magnitudes.
+    weight: i64,
+    /// What is added to make up for an offset of the values.
+    correction: i64,
+}
+
+impl Sums {
+    /// How they become samples, if 32 bits suffice for that.
+    fn finish(&self, format: PixelFormat, channels: &[ChannelStep]) -> Option<Finish> {
+        let convolved = |c: &ChannelStep| match c {
+            ChannelStep::Convolve(c) => Some(*c),
+            _ => None,
+        };
+        let first = channels.iter().find_map(convolved)?;
+        // Channels that are not convolved are computed along with the others and then replaced.
+        let each: Vec<Convolve> = channels.iter().map(|c| convolved(c).unwrap_or(first)).collect();
+        let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
+            let all = each.iter().cycle().take(TILE + each.len());
+            all.map(|c| value(c) as i32).collect()
+        };
+        let limit = i64::from(i32::MAX);
+        let bound = self.weight * self.largest;
+        let biased = |c: &Convolve| (c.high << self.shift) + c.low;
+        let mut finish = Finish {
+            channels: channels.len(),
+            bits: self.bits,
+            shift: self.shift,
+            whole: true,
+            max: format.max_value() as u16,
+            left: format.shift(),
+            ..Finish::default()
+        };
+        if each.iter().all(|c| bound + biased(c).abs() <= limit) {
+            // 32-bit sums may wrap on the way: they end where they should.
+            finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let high_fits = |c: &Convolve| c.high.abs() + (bound >> self.shift) + 2 <= limit;
+        if !each.iter().all(high_fits) {
+            return None;
+        }
+        finish.high = pattern(&|c| c.high);
+        if each.iter().all(|c| bound + c.low <= limit) {
+            finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let below = self.bits * (self.pieces as u32 - 1);
+        let carry = limit >> self.bits;
+        let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
+        let top_fits =
+            |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
+        if self.pieces == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
+            return None;
+        }
+        finish.whole = false;
+        finish.shift = self.shift - below;
+        for p in 0..self.pieces {
+            let down = self.bits * p as u32;
+            let mask = if p + 1 < self.pieces {
+                (1 << self.bits) - 1
+            } else {
+                -1
+            };
+            finish.start[p] = pattern(&|c| (c.low >> down) & mask);
+        }
+        Some(finish)
+    }
+}
+
+/// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.
+fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32) -> Vec<Place> {
+    let q = |j: usize| if j < rows { weight(j) } else { 0 };
+    let place = |line: usize| {
+        let above = if line == 0 { 0 } else { q(2 * line - 1) };
+        let (this, next) = (q(2 * line), q(2 * line + 1));
+        Place {
+            line,
+            tap: Tap {
+                at,
+                mirror,
+                weights: [pack(this, next), pack(above, this)],
+            },
+        }
+    };
+    (0..=rows / 2)
+        .map(place)
+        .filter(|p| p.tap.weights != [0, 0])
+        .collect()
+}
+
+fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Work {
+    let (w, h) = (kernel.width, kernel.height);
+    let q = |j: usize, i: usize| kernel.weights[j * w + i];
+    let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
+    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    let fold = match reader {
+        Reader::Offset => None,
+        _ if mirrors(1) => Some(Fold::Add),
+        _ if mirrors(-1) => Some(Fold::Subtract),
+        _ => None,
+    };
+    let column = |i: usize, mirror: usize| vertical(h, i * channels, mirror * channels, |j| q(j, i));
+    let mut work = match fold {
+        None => ((0..w).flat_map(|i| column(i, i)).collect(), Vec::new(), Fold::Add),
+        Some(fold) => (
+            column(w / 2, w / 2),
+            (0..w / 2).flat_map(|i| column(i, w - 1 - i)).collect::<Vec<_>>(),
+            fold,
+        ),
+    };
+    // Line by line, as they lie in the cache.
+    work.0.sort_by_key(|p| p.line);
+    work.1.sort_by_key(|p| p.line);
+    Work::Direct {
+        columns: w,
+        single: work.0,
+        folded: work.1,
+        fold: work.2,
+    }
+}
+
+/// The reader, the passes and the last step of a separable kernel.
+fn separable(
+    kernel: &SeparableKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<(Reader, Work, Finish)> {
+    let max = i64::from(format.max_value());
+    let (r, c) = (&kernel.row, &kernel.column);
+    let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
+    let gain = |sign: i64| -> i64 {
+        let q = r.weights.iter().map(|&q| sign * i64::from(q));
+        q.filter(|&q| q > 0).sum()
+    };
+    let top = (gain(1) * max + r.rounding()) >> r.shift;
+    let bottom = (-gain(-1) * max + r.rounding()) >> r.shift;
+    let sums = |pieces: usize, bits: u32| Sums {
+        pieces,
+        bits,
+        shift: c.shift,
+        largest: top.max(-bottom),
+        weight: magnitude(&c.weights),
+        correction: 0,
+    };
+    let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
+    let ways = [(1, 16), (2, 12), (3, 8)];
+    let (pieces, bits, finish) = ways
+        .into_iter()
+        .filter(|&(pieces, _)| pieces > 1 || fits_words)
+        .find_map(|(pieces, bits)| Some((pieces, bits, sums(pieces, bits).finish(format, channels)?)))?;
+    let step = channels.len();
+    let mut row = RowPass {
+        taps: Vec::new(),
+        odd: Vec::new(),
+        start: (r.rounding() + reader.correction(total(&r.weights))) as i32,
+        shift: r.shift,
+        bits,
+    };
+    let equal = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == q[0]);
+    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since packed order mixes them up.
+    let alike = |pattern: &[i32]| pattern.iter().all(|&v| v == pattern[0]);
+    let box_row = equal(&r.weights)
+        && matches!(reader, Reader::Bytes | Reader::Words)
+        && r.weights.len() as i64 * max <= i64::from(i16::MAX)
+        && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
+    let box_column = (pieces == 1 && equal(&c.weights)).then(|| c.weights[0]);
+    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    let tapped = if box_row { 1 } else { r.weights.len() };
+    let in_place = box_row || step == 1;
+    for pair in vertical(tapped, 0, 0, |i| r.weights[i]) {
+        let [even, odd] = pair.tap.weights;
+        if in_place || even != 0 {
+            row.taps.push((2 * pair.line * step, even));
+            row.odd.push(odd);
+        }
+    }
+    let work = Work::Separable {
+        row,
+        columns: r.weights.len(),
+        pieces,
+        single: vertical(c.weights.len(), 0, 0, |j| c.weights[j]),
+        box_row,
+        box_column,
+    };
+    Some((reader, work, finish))
+}
+
+impl Pairs {
+    /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
+    pub(super) fn new(avx2: Avx2, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
+        let channels = &step.planes[plane];
+        let (reader, work, finish) = match &step.kernel {
+            Kernel::Direct(k) => {
+                let largest = i64::from(format.max_value());
+                let weight = magnitude(&k.weights);
+                let reader = Reader::for_bound(format, weight * largest + (1 << k.shift));
+                let sums = Sums {
+                    pieces: reader.pieces(),
+                    bits: 8,
+                    shift: k.shift,
+                    largest,
+                    weight,
+                    correction: reader.correction(total(&k.weights)),
+                };
+                let finish = sums.finish(format, channels)?;
+                (reader, direct(k, channels.len(), reader), finish)
+            }
+            Kernel::Separable(k) => separable(k, format, channels)?,
+        };
+        let outside = channels.iter().map(|c| match c {
+            ChannelStep::Convolve(c) => c.border,
+            _ => 0,
+        });
+        Some(Pairs {
+            avx2,
+            format,
+            border: step.border,
+            outside: outside.collect(),
+            channels: channels.clone(),
+            reader,
+            rows: step.kernel.size().1,
+            work,
+            finish,
+        })
+    }
+
+    /// Makes the strip's rows from the picture.
+    pub(super) fn convolve(
+        &self,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let samples = plane.width * plane.channels;
+        let bytes = self.format.bytes_per_sample();
+        let columns = self.columns();
+        let line = self.line(samples);
+        let slots = self.rows / 2 + 1;
+        let padded = self.padded(samples);
+        self.find_edges(plane.width, columns / 2, &mut scratch.edges);
+        aligned(&mut scratch.lines, slots * line.slot);
+        let first = strip.first_row as i64 - self.rows as i64 / 2;
+        let mut next = 0;
+        room(&mut scratch.spare, samples * bytes);
+        for pair in 0..strip.rows.div_ceil(2) {
+            while next < pair + slots {
+                let y = first + 2 * next as i64;
+                let at = next % slots * line.slot;
+                self.fill(input, strip.plane, y, (padded, at, &line), scratch);
+                next += 1;
+            }
+            let place = |p: &Place| {
+                let base = (pair + p.line) % slots * line.slot;
+                Tap {
+                    at: base + p.tap.at,
+                    mirror: base + p.tap.mirror,
+                    ..p.tap
+                }
+            };
+            let (single, folded, fold) = match &self.work {
+                Work::Direct {
+                    single, folded, fold, ..
+                } => (&single[..], &folded[..], *fold),
+                Work::Separable { single, .. } => (&single[..], &[][..], Fold::Add),
+            };
+            scratch.single.clear();
+            scratch.single.extend(single.iter().map(place));
+            scratch.folded.clear();
+            scratch.folded.extend(folded.iter().map(place));
+            let taps = Taps {
+                single: &scratch.single,
+                folded: &scratch.folded,
+                fold,
+            };
+            let lines = Lines {
+                elements: aligned(&mut scratch.lines, slots * line.slot),
+                pieces: line.pieces,
+                piece_stride: line.piece,
+                packed_order: self.reads_in_place(),
+            };
+            let row_bytes = samples * bytes;
+            let both = 2 * pair + 1 < strip.rows;
+            let start = 2 * pair * plane.stride;
+            let (upper, lower) = if both {
+                let (upper, lower) = strip.bytes[start..].split_at_mut(plane.stride);
+                (&mut upper[..row_bytes], &mut lower[..row_bytes])
+            } else {
+                (&mut strip.bytes[start..start + row_bytes], &mut [][..])
+            };
+            let packed_order = self.reads_in_place();
+            let below = if both { &mut *lower } else { &mut scratch.spare[..] };
+            let out = [&mut *upper, below];
+            if let Work::Separable {
+                box_column: Some(weight),
+                ..
+            } = self.work
+            {
+                let sums = room(&mut scratch.sums, line.piece);
+                let at = |k: usize| &lines.elements[(pair + k) % slots * line.slot..][..line.piece];
+                if pair == 0 {
+                    sums.fill(0);
+                    (0..slots - 1).for_each(|k| self.avx2.add_pairs(at(k), sums));
+                }
+                let ends = (at(0), at(slots - 1));
+                if bytes == 1 {
+                    self.avx2
+                        .slide::<1>(sums, ends, weight, &self.finish, samples, out, packed_order);
+                } else {
+                    self.avx2
+                        .slide::<2>(sums, ends, weight, &self.finish, samples, out, packed_order);
+                }
+            } else {
+                self.sum(lines, taps, samples, out);
+            }
+            let y = strip.first_row + 2 * pair;
+            self.keep(input.row(strip.plane, y), upper);
+            if both {
+                self.keep(input.row(strip.plane, y + 1), lower);
+            }
+        }
+    }
+
+    fn sum(&self, lines: Lines<'_>, taps: Taps<'_>, samples: usize, out: [&mut [u8]; 2]) {
+        if self.format.bytes_per_sample() == 1 {
+            self.avx2.convolve::<1>(lines, taps, &self.finish, samples, out);
+        } else {
+            self.avx2.convolve::<2>(lines, taps, &self.finish, samples, out);
+        }
+    }
+
+    /// True if the row pass needs no interleaving.
+    fn reads_in_place(&self) -> bool {
+        match self.work {
+            Work::Direct { .. } => false,
+            Work::Separable { box_row, .. } => box_row || self.channels.len() == 1,
+        }
+    }
+
+    fn columns(&self) -> usize {
+        match &self.work {
+            Work::Direct { columns, .. } | Work::Separable { columns, .. } => *columns,
+        }
+    }
+
+    /// The form of the lines of two rows.
+    fn line(&self, samples: usize) -> LineForm {
+        match &self.work {
+            Work::Direct { .. } => {
+                let piece = self.padded(samples);
+                let pieces = self.reader.pieces();
+                LineForm {
+                    pieces,
+                    piece,
+                    slot: pieces * piece,
+                }
+            }
+            Work::Separable { pieces, .. } => {
+                let piece = samples.next_multiple_of(TILE);
+                LineForm {
+                    pieces: *pieces,
+                    piece,
+                    slot: spread(pieces * piece),
+                }
+            }
+        }
+    }
+
+    /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
+    fn padded(&self, samples: usize) -> usize {
+        // Sums of boxes need some more at the end, for each doubling.
+        let rest = match self.work {
+            Work::Separable { box_row: true, .. } => 6 * 16,
+            _ => 0,
+        };
+        spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len() + rest)
+    }
+
+    /// Where the samples of `radius` pixels on each side of a row come from, as positions in the padded row.
+    fn find_edges(&self, width: usize, radius: usize, edges: &mut Vec<(usize, Option<usize>)>) {
+        let n = self.channels.len();
+        edges.clear();
+        for k in 1..=radius {
+            for (to, at) in [
+                (radius - k, -(k as i64)),
+                (radius + width + k - 1, (width + k - 1) as i64),
+            ] {
+                let from = self.border.index(at, width);
+                edges.extend((0..n).map(|c| (to * n + c, from.map(|f| (radius + f) * n + c))));
+            }
+        }
+    }
+
+    /// Fills the line at `at` with what rows `y` and `y + 1` are in it.
+    fn fill(
+        &self,
+        input: Picture<'_>,
+        plane: usize,
+        y: i64,
+        (padded, at, form): (usize, usize, &LineForm),
+        scratch: &mut Scratch,
+    ) {
+        let step = self.channels.len();
+        let row_pass = matches!(self.work, Work::Separable { .. });
+        // For the row pass each row is paired with itself one pixel on, for direct masks with the next row.
+        let ahead = if row_pass { step } else { 0 };
+        for k in 0..2 {
+            self.pad(input, plane, y + k as i64, padded + ahead, k, scratch);
+        }
+        let Scratch {
+            bytes,
+            words,
+            halves,
+            horizontal,
+            lines,
+            ..
+        } = scratch;
+        let interleave = |a: (usize, usize), b: (usize, usize), out: &mut [u32]| {
+            let (a_range, b_range) = (a.1..a.1 + padded, b.1..b.1 + padded);
+            match self.reader {
+                Reader::Bytes => {
+                    self.avx2
+                        .interleave_bytes(&bytes[a.0][a_range], &bytes[b.0][b_range], out);
+                }
+                Reader::Words | Reader::Offset => {
+                    let flip = if self.reader == Reader::Offset { 0x8000 } else { 0 };
+                    self.avx2
+                        .interleave_words(&words[a.0][a_range], &words[b.0][b_range], flip, out);
+                }
+                Reader::Halves => {
+                    let (low, high) = out.split_at_mut(padded);
+                    self.avx2
+                        .interleave_halves(&words[a.0][a_range], &words[b.0][b_range], low, high);
+                }
+            }
+        };
+        let pieces = self.reader.pieces();
+        let lines = aligned(lines, at + form.slot);
+        let Work::Separable { row, .. } = &self.work else {
+            interleave((0, 0), (1, 0), &mut lines[at..at + pieces * padded]);
+            return;
+        };
+        let out = &mut lines[at..at + form.pieces * form.piece];
+        if self.reads_in_place() {
+            for k in 0..2 {
+                match self.reader {
+                    Reader::Bytes => self.avx2.widen(&bytes[k][..padded], room(&mut words[k], padded)),
+                    Reader::Words => {}
+                    Reader::Offset => self.avx2.offset(&mut words[k][..padded]),
+                    Reader::Halves => self
+                        .avx2
+                        .split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
+                }
+            }
+            let mut source = if pieces == 2 { &*halves } else { &*words };
+            if matches!(self.work, Work::Separable { box_row: true, .. }) {
+                for k in 0..2 {
+                    let sums = room(&mut halves[k], padded);
+                    self.avx2
+                        .box_sums(&mut words[k][..padded], self.columns(), step, sums);
+                }
+                source = &*halves;
+            }
+            let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
+            self.avx2
+                .row_pass_in_place(rows, (pieces, padded), row, out, form.pieces);
+            return;
+        }
+        for (k, out) in horizontal.iter_mut().enumerate() {
+            interleave((k, 0), (k, step), room(out, pieces * padded));
+        }
+        let rows = horizontal.each_ref().map(|elements| Lines {
+            elements,
+            pieces,
+            piece_stride: padded,
+            packed_order: false,
+        });
+        self.avx2.row_pass(rows, row, out, form.pieces);
+    }
+
+    /// Row `y`, which may lie outside the frame, with what lies beyond its ends, into padded row `k`.
+    fn pad(&self, input: Picture<'_>, plane: usize, y: i64, len: usize, k: usize, scratch: &mut Scratch) {
+        let start = self.columns() / 2 * self.channels.len();
+        let inside = self.border.index(y, input.layout.planes()[plane].height);
+        let row = inside.map(|y| input.row(plane, y));
+        if self.reader == Reader::Bytes {
+            let out = room(&mut scratch.bytes[k], len);
+            if let Some(row) = row {
+                out[start..start + row.len()].copy_from_slice(row);
+            }
+            self.surround(row.is_some(), &scratch.edges, out, |v| v as u8);
+        } else {
+            let out = room(&mut scratch.words[k], len);
+            if let Some(row) = row {
+                let shift = self.format.shift();
+                let samples = row.as_chunks::<2>().0;
+                for (o, v) in out[start..].iter_mut().zip(samples) {
+                    *o = u16::from_le_bytes(*v) >> shift;
+                }
+            }
+            self.surround(row.is_some(), &scratch.edges, out, |v| v);
+        }
+    }
+
+    /// Fills in what lies beyond the ends of a row; all of it, if the row lies outside the frame.
+    fn surround<T: Copy>(
+        &self,
+        is_inside: bool,
+        edges: &[(usize, Option<usize>)],
+        row: &mut [T],
+        sample: impl Fn(u16) -> T,
+    ) {
+        let n = self.channels.len();
+        if !is_inside {
+            let outside = self.outside.iter().cycle();
+            row.iter_mut().zip(outside).for_each(|(o, &v)| *o = sample(v));
+            return;
+        }
+        for &(to, from) in edges {
+            row[to] = from.map_or_else(|| sample(self.outside[to % n]), |from| row[from]);
+        }
+    }
+
+    /// Puts back the channels that are not convolved.
+    fn keep(&self, input: &[u8], out: &mut [u8]) {
+        let bytes = self.format.bytes_per_sample();
+        let pixel = self.channels.len() * bytes;
+        for (c, what) in self.channels.iter().enumerate() {
+            let at = c * bytes..(c + 1) * bytes;
+            match what {
+                ChannelStep::Convolve(_) => {}
+                ChannelStep::Copy => {
+                    for (o, i) in out.chunks_exact_mut(pixel).zip(input.chunks_exact(pixel)) {
+                        o[at.clone()].copy_from_slice(&i[at.clone()]);
+                    }
+                }
+                ChannelStep::Fill(value) => {
+                    let word = (value << self.format.shift()).to_le_bytes();
+                    for o in out.chunks_exact_mut(pixel) {
+                        o[at.clone()].copy_from_slice(&word[..bytes]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Elements of a line of two rows.
+struct LineForm {
+    pieces: usize,
+    /// From a piece to the next.
+    piece: usize,
+    /// From a line to the next.
+    slot: usize,
+}

@@ -1,0 +1,87 @@
+//! The instruction sets that the inner loops are written for, and which of them this machine has.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of vector instructions. All give the same bits; they differ in speed alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InstructionSet {
+    /// Plain Rust, vectorised as far as the compiler sees fit for any machine of this kind.
+    Portable,
+    /// x86-64 with AVX2: 16 multiply-adds an instruction.
+    Avx2,
+}
+
+impl InstructionSet {
+    /// All that framepipe knows, slowest first.
+    pub const ALL: [InstructionSet; 2] = [InstructionSet::Portable, InstructionSet::Avx2];
+
+    /// True if this machine can run it.
+    pub fn is_available(self) -> bool {
+        match self {
+            InstructionSet::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => super::avx2::Avx2::detect().is_some(),
+            #[cfg(not(target_arch = "x86_64"))]
+            InstructionSet::Avx2 => false,
+        }
+    }
+
+    /// Those that this machine can run, slowest first.
+    pub fn available() -> impl Iterator<Item = InstructionSet> {
+        InstructionSet::ALL.into_iter().filter(|set| set.is_available())
+    }
+
+    /// The fastest that this machine can run.
+    pub fn detect() -> InstructionSet {
+        InstructionSet::available()
+            .last()
+            .unwrap_or(InstructionSet::Portable)
+    }
+}
+
+impl fmt::Display for InstructionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            InstructionSet::Portable => "portable",
+            InstructionSet::Avx2 => "avx2",
+        })
+    }
+}
+
+/// A word that names no instruction set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no instruction set; use portable or avx2")]
+pub struct UnknownInstructionSet(pub String);
+
+impl FromStr for InstructionSet {
+    type Err = UnknownInstructionSet;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let mut all = InstructionSet::ALL.into_iter();
+        all.find(|set| set.to_string() == word)
+            .ok_or_else(|| UnknownInstructionSet(word.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused() {
+        for set in InstructionSet::ALL {
+            assert_eq!(set.to_string().parse(), Ok(set));
+        }
+        assert_eq!(
+            "sse9".parse::<InstructionSet>(),
+            Err(UnknownInstructionSet("sse9".into()))
+        );
+    }
+
+    #[test]
+    fn the_portable_set_is_always_there_and_the_best_one_is_available() {
+        assert!(InstructionSet::Portable.is_available());
+        assert!(InstructionSet::detect().is_available());
+    }
+}
