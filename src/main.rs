@@ -1,3 +1,12 @@
-//! The command line program.
+//! The command line program: parse, run, exit code.
 
-fn main() {}
+mod cli;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = cli::Arguments::parse();
+    cli::log::start(arguments.verbosity());
+    cli::exit(arguments.run())
+}

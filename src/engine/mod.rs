@@ -1,7 +1,10 @@
 //! What convolves: the plain reference, the threaded CPU engine, CUDA.
 
 pub mod cpu;
+pub mod cuda;
+pub mod none;
 pub mod reference;
+pub mod verify;
 
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
@@ -11,7 +14,7 @@ use std::sync::Arc;
 ///
 /// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects the oldest.
 pub trait Engine: Send {
-    /// "reference", "cpu" or "cuda".
+    /// "none", "reference", "cpu" or "cuda".
     fn name(&self) -> &'static str;
 
     /// One line for the summary: what it runs on, and how.
@@ -73,7 +76,7 @@ pub struct DeviceTimes {
     pub frames: Vec<FrameTimes>,
     /// Frames in all.
     pub count: u64,
-    /// Seconds of all uploads, kernels and downloads, each summed over all frames.
+    /// Seconds in which at least one upload was under way, at least one frame's kernels, at least one download.
     pub totals: [f64; 3],
     /// Seconds from the begin of the first upload to the end of the last download.
     pub wall: f64,

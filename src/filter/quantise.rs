@@ -1,7 +1,7 @@
 //! Weights as integers: the one place where real numbers become exact ones (docs/arithmetic.md).
 
 /// The largest magnitude of an integer weight: two signed bytes, `127 * 256 + 127`.
-pub const MAX_WEIGHT: i64 = 32639;
+pub(super) const MAX_WEIGHT: i64 = 32639;
 
 /// The largest scale, as a power of two.
 const MAX_SHIFT: u32 = 30;
@@ -48,7 +48,7 @@ pub struct QuantiseError {
 
 /// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to 12 bits, so
 /// that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
-pub fn magnitude_limit(depth: u32) -> i64 {
+pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 

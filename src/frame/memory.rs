@@ -2,7 +2,8 @@
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// A block of bytes that can hold a frame. An engine implements it for memory that its device reaches quickly.
 pub trait Memory: Send + Sync {
@@ -63,12 +64,16 @@ impl Allocator for Pageable {
 /// A frame's memory. Taken from a pool, it goes back there when it is dropped.
 pub struct Buffer {
     memory: Option<Box<dyn Memory>>,
+    tag: u64,
     home: Option<Home>,
 }
 
+/// What lies in a pool while it is free: a block, if it was used before, and the tag of its content.
+type Free = (Option<Box<dyn Memory>>, u64);
+
 #[derive(Clone)]
 struct Home {
-    free: Sender<Option<Box<dyn Memory>>>,
+    free: Sender<Free>,
     allocator: Arc<dyn Allocator>,
     bytes: Arc<AtomicUsize>,
 }
@@ -78,6 +83,7 @@ impl Buffer {
     pub fn unpooled(memory: Box<dyn Memory>) -> Buffer {
         Buffer {
             memory: Some(memory),
+            tag: 0,
             home: None,
         }
     }
@@ -89,6 +95,7 @@ impl Buffer {
         if have >= len && self.memory.is_some() {
             return Ok(());
         }
+        self.tag = 0;
         match &self.home {
             Some(home) => {
                 // Free the small block first, so that the two are never held at once.
@@ -108,9 +115,21 @@ impl Buffer {
         self.memory.as_ref().map_or(&[], |m| m.bytes())
     }
 
-    /// The whole block, to write into.
+    /// The whole block, to write into. Clears the tag.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.tag = 0;
         self.memory.as_mut().map_or(&mut [], |m| m.bytes_mut())
+    }
+
+    /// What [`Buffer::set_tag`] said of the content, through the pool and back; 0 once the block was borrowed for writing or
+    /// allocated anew.
+    pub fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// Names the content, so that whoever wrote it knows it again when the pool hands the block out the next time.
+    pub fn set_tag(&mut self, tag: u64) {
+        self.tag = tag;
     }
 
     /// True if the block is page-locked.
@@ -123,7 +142,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if let Some(home) = self.home.take() {
             // The pool's channel has room for every buffer of the pool; it is closed only when the run is over.
-            let _ = home.free.try_send(self.memory.take());
+            let _ = home.free.try_send((self.memory.take(), self.tag));
         }
     }
 }
@@ -131,9 +150,10 @@ impl Drop for Buffer {
 /// A fixed number of buffers. Taking one waits until one is free, which is what bounds a run's memory.
 #[derive(Clone)]
 pub struct FramePool {
-    free: Receiver<Option<Box<dyn Memory>>>,
+    free: Receiver<Free>,
     home: Home,
     capacity: usize,
+    waited: Arc<AtomicU64>,
 }
 
 /// The run was cancelled while a stage waited for a free buffer.
@@ -146,7 +166,7 @@ impl FramePool {
     pub fn new(capacity: usize, allocator: Arc<dyn Allocator>) -> FramePool {
         let (sender, free) = bounded(capacity);
         for _ in 0..capacity {
-            let _ = sender.try_send(None);
+            let _ = sender.try_send((None, 0));
         }
         FramePool {
             free,
@@ -156,27 +176,44 @@ impl FramePool {
                 bytes: Arc::default(),
             },
             capacity,
+            waited: Arc::default(),
         }
     }
 
     /// Waits for a free buffer. `stop` is a channel whose closing ends the wait.
     pub fn take(&self, stop: &Receiver<()>) -> Result<Buffer, Stopped> {
-        crossbeam_channel::select_biased! {
+        let began = Instant::now();
+        let taken = crossbeam_channel::select_biased! {
             recv(stop) -> _ => Err(Stopped),
             recv(self.free) -> memory => match memory {
-                Ok(memory) => Ok(Buffer { memory, home: Some(self.home.clone()) }),
+                Ok((memory, tag)) => Ok(Buffer { memory, tag, home: Some(self.home.clone()) }),
                 Err(_) => Err(Stopped),
             },
-        }
+        };
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(nanos, Ordering::Relaxed);
+        taken
+    }
+
+    /// How long all calls of [`FramePool::take`] have waited so far, added up.
+    pub fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
     /// A buffer if one is free at once.
     pub fn try_take(&self) -> Option<Buffer> {
-        let memory = self.free.try_recv().ok()?;
+        let (memory, tag) = self.free.try_recv().ok()?;
         Some(Buffer {
             memory,
+            tag,
             home: Some(self.home.clone()),
         })
+    }
+
+    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into a run: page-locked memory takes milliseconds each.
+    pub fn prepare(&self, len: usize) -> Result<(), AllocationError> {
+        let mut buffers: Vec<Buffer> = std::iter::from_fn(|| self.try_take()).collect();
+        buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
     }
 
     /// Buffers in all, free or in use.
@@ -210,8 +247,28 @@ mod tests {
         assert_eq!(again.bytes().len(), 100);
         again.fit(300).unwrap();
         assert_eq!(pool.allocated_bytes(), 300);
+        drop((again, b));
+        pool.prepare(400).unwrap();
+        assert_eq!(pool.allocated_bytes(), 800);
         drop(keep);
         assert_eq!(pool.take(&stop).err(), Some(Stopped));
-        drop(b);
+    }
+
+    #[test]
+    fn a_tag_stays_with_the_content_and_no_longer() {
+        let pool = FramePool::new(1, Arc::new(Pageable));
+        let mut buffer = pool.try_take().unwrap();
+        buffer.fit(10).unwrap();
+        buffer.bytes_mut().fill(7);
+        buffer.set_tag(42);
+        drop(buffer);
+        let mut again = pool.try_take().unwrap();
+        again.fit(10).unwrap();
+        assert_eq!((again.tag(), again.bytes()[9]), (42, 7));
+        again.bytes_mut();
+        assert_eq!(again.tag(), 0);
+        again.set_tag(43);
+        again.fit(11).unwrap();
+        assert_eq!(again.tag(), 0);
     }
 }

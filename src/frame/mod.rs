@@ -24,6 +24,8 @@ pub enum FieldOrder {
     TopFirst,
     /// Interlaced, bottom field first.
     BottomFirst,
+    /// Of a stream: each frame says its own order.
+    Mixed,
 }
 
 /// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between reads it.

@@ -1,1 +1,452 @@
-//! Stages in threads.
+//! Runs a source, an engine and a sink side by side: threads, bounded queues, frame pools, and one end for all of them.
+//!
+//! ```text
+//! decode thread(s) -> queue -> engine thread -> queue -> encode thread(s)
+//!        ^------ input pool ------'   '------ output pool ------^
+//! ```
+//!
+//! The queues are short and the pools fixed ([`Budget`]), so that memory does not depend on the input's length, and a stage that is
+//! faster than its neighbour waits. The end of the input travels down as a closed queue. A stage that fails first closes a gate that
+//! all the others watch, and then its queues; so a closed queue behind an open gate is always a proper end, and a sink is never
+//! finished after a failure. A panic inside a stage is a failure like any other.
+
+mod budget;
+mod convolve;
+mod decode;
+mod encode;
+mod error;
+mod order;
+mod progress;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+pub use budget::Budget;
+pub use error::PipelineError;
+pub use progress::Progress;
+pub use stop::Stop;
+
+use crate::engine::Engine;
+use crate::frame::{Frame, FramePool, Layout};
+use crate::report::{Ending, Latencies, Measurements, PoolMemory, Stage, StageClock};
+use crate::sink::{AnySink, Written};
+use crate::source::{AnySource, Supply};
+use convolve::Convolved;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use encode::Encoded;
+use error::{Halt, first_cause};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+/// What a run works with. The sink was made from the source's facts.
+pub struct Job {
+    /// Where frames come from.
+    pub source: AnySource,
+    /// What filters them.
+    pub engine: Box<dyn Engine>,
+    /// Where they go.
+    pub sink: AnySink,
+    /// How many threads and buffers.
+    pub options: PipelineOptions,
+}
+
+/// How many threads and buffers a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineOptions {
+    /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs memory and latency.
+    pub queue: usize,
+    /// Threads that read an indexed source, at least 1; a stream has always one.
+    pub source_workers: usize,
+    /// Threads that write to an indexed sink, at least 1; a stream has always one.
+    pub sink_workers: usize,
+}
+
+impl Default for PipelineOptions {
+    /// Three frames between two stages, and as many workers as the process may use cores.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        PipelineOptions {
+            queue: 3,
+            source_workers: cores,
+            sink_workers: cores,
+        }
+    }
+}
+
+impl Job {
+    /// The buffers that the run will have.
+    pub fn budget(&self) -> Budget {
+        let source = match &self.source {
+            AnySource::Stream(source) => (1, source.held_buffers()),
+            AnySource::Indexed(_) => (self.options.source_workers.max(1), 0),
+        };
+        let sink = match &self.sink {
+            AnySink::Stream(sink) => (1, sink.held_buffers()),
+            AnySink::Indexed(_) => (self.options.sink_workers.max(1), 0),
+        };
+        Budget::new(
+            self.options.queue.max(1),
+            self.engine.depth().max(1),
+            source,
+            sink,
+        )
+    }
+}
+
+/// What a run that did not fail has done.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The sink's last word; empty if the run was interrupted before its first frame.
+    pub written: Written,
+    /// What went wrong without ending the run: the source's sentences, then the sink's.
+    pub warnings: Vec<String>,
+    /// Where the time went.
+    pub measurements: Measurements,
+}
+
+/// Runs a job to its end on threads of its own, and returns when the last of them has ended. `stop` and `progress` are for this one
+/// run. On an error nothing is left under the output's name.
+pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, PipelineError> {
+    let began = Instant::now();
+    let budget = job.budget();
+    let input = job.source.info().description.clone();
+    let pools = Pools {
+        input: FramePool::new(budget.input_buffers, job.engine.input_allocator()),
+        output: FramePool::new(budget.output_buffers, job.engine.output_allocator()),
+    };
+    pools.prepare(&job)?;
+    let halves = std::thread::scope(|scope| {
+        let started = start(scope, job, &pools, stop, progress);
+        if started.is_err() {
+            stop.fail();
+        }
+        started.map(|threads| threads.join(stop, progress))
+    })?;
+    let wall = began.elapsed();
+    let Joined {
+        halts,
+        decode,
+        engine,
+        encode,
+        device,
+        end_to_end,
+        written,
+        source_warnings,
+    } = halves;
+    if let Some(error) = first_cause(halts, stop.is_abandon_asked()) {
+        return Err(error);
+    }
+    let ending = match (stop.is_reader_gone(), stop.is_finish_asked()) {
+        (true, _) => Ending::Closed,
+        (false, true) => Ending::Interrupted,
+        (false, false) => Ending::Complete,
+    };
+    let frames = encode.frames;
+    if frames == 0 && ending == Ending::Complete {
+        return Err(PipelineError::NoFrames { input });
+    }
+    let mut warnings = source_warnings;
+    let mut written = written.unwrap_or_default();
+    warnings.append(&mut written.warnings);
+    Ok(Outcome {
+        written,
+        warnings,
+        measurements: Measurements {
+            ending,
+            frames,
+            wall,
+            stages: [decode, engine, encode],
+            end_to_end,
+            device,
+            memory: PoolMemory {
+                input_buffers: budget.input_buffers,
+                input_bytes: pools.input.allocated_bytes(),
+                output_buffers: budget.output_buffers,
+                output_bytes: pools.output.allocated_bytes(),
+            },
+        },
+    })
+}
+
+struct Pools {
+    input: FramePool,
+    output: FramePool,
+}
+
+impl Pools {
+    /// Allocates before the run begins where all frames will be of one size.
+    fn prepare(&self, job: &Job) -> Result<(), PipelineError> {
+        let info = job.source.info();
+        if !info.uniform {
+            return Ok(());
+        }
+        let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
+        // A source of impossible geometry says so better itself.
+        if let (Ok(input), Ok(output)) = (size(64), size(job.sink.row_alignment())) {
+            self.input.prepare(input)?;
+            self.output.prepare(output)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a decode thread hands over: its clock, and the source's warnings or why it ended early.
+type DecodeEnd = (StageClock, Result<Vec<String>, Halt>);
+
+/// The running stages.
+struct Threads<'scope> {
+    decode: Vec<ScopedJoinHandle<'scope, DecodeEnd>>,
+    engine: ScopedJoinHandle<'scope, Result<Convolved, Halt>>,
+    encode: Vec<ScopedJoinHandle<'scope, Result<Encoded, Halt>>>,
+    /// An indexed sink, to be finished when its workers are done.
+    unfinished: Option<std::sync::Arc<dyn crate::sink::IndexedSink>>,
+}
+
+/// What the stages handed over.
+#[derive(Default)]
+struct Joined {
+    halts: Vec<Halt>,
+    decode: StageClock,
+    engine: StageClock,
+    encode: StageClock,
+    device: Option<crate::engine::DeviceTimes>,
+    end_to_end: Latencies,
+    written: Option<Written>,
+    source_warnings: Vec<String>,
+}
+
+fn start<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    job: Job,
+    pools: &Pools,
+    stop: &'env Stop,
+    progress: &'env Progress,
+) -> Result<Threads<'scope>, PipelineError> {
+    let Job {
+        source,
+        engine,
+        sink,
+        options,
+    } = job;
+    let queue = options.queue.max(1);
+    let (decoded, to_engine) = bounded(queue);
+    let (filtered, to_sink) = bounded(queue);
+    let supply = Supply {
+        pool: pools.input.clone(),
+        stop: stop.abandoned().clone(),
+    };
+    let row_alignment = sink.row_alignment();
+
+    let mut encode = Vec::new();
+    let mut unfinished = None;
+    match sink {
+        AnySink::Stream(sink) => {
+            progress.set_workers(Stage::Encode, 1);
+            encode.push(spawn(scope, Stage::Encode, move || {
+                guarded(Stage::Encode, stop, || {
+                    encode::stream(sink, to_sink, stop, progress)
+                })
+            })?);
+        }
+        AnySink::Indexed(sink) => {
+            let workers = options.sink_workers.max(1);
+            progress.set_workers(Stage::Encode, workers);
+            for _ in 0..workers {
+                let (sink, to_sink) = (sink.clone(), to_sink.clone());
+                encode.push(spawn(scope, Stage::Encode, move || {
+                    guarded(Stage::Encode, stop, || {
+                        encode::indexed(sink.as_ref(), &to_sink, stop, progress)
+                    })
+                })?);
+            }
+            unfinished = Some(sink);
+        }
+    }
+
+    progress.set_workers(Stage::Engine, 1);
+    let pool = pools.output.clone();
+    let engine = spawn(scope, Stage::Engine, move || {
+        // The queue is closed after the gate: `filtered` outlives the guard.
+        guarded(Stage::Engine, stop, || {
+            convolve::run(
+                engine,
+                &to_engine,
+                &pool,
+                &filtered,
+                row_alignment,
+                stop,
+                progress,
+            )
+        })
+    })?;
+
+    let mut decode = Vec::new();
+    match source {
+        AnySource::Stream(source) => {
+            progress.set_workers(Stage::Decode, 1);
+            decode.push(spawn(scope, Stage::Decode, move || {
+                let mut clock = StageClock::worker();
+                let result = guarded(Stage::Decode, stop, || {
+                    decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
+                });
+                (clock, result)
+            })?);
+        }
+        AnySource::Indexed(source) => {
+            let workers = options.source_workers.max(1);
+            progress.set_workers(Stage::Decode, workers);
+            let next = std::sync::Arc::new(AtomicU64::new(0));
+            for _ in 0..workers {
+                let (source, supply) = (source.clone(), supply.clone());
+                let (next, decoded) = (next.clone(), decoded.clone());
+                decode.push(spawn(scope, Stage::Decode, move || {
+                    let mut clock = StageClock::worker();
+                    let result = guarded(Stage::Decode, stop, || {
+                        decode::indexed(
+                            source.as_ref(),
+                            &next,
+                            &supply,
+                            &decoded,
+                            stop,
+                            progress,
+                            &mut clock,
+                        )
+                        .map(|()| Vec::new())
+                    });
+                    (clock, result)
+                })?);
+            }
+        }
+    }
+    Ok(Threads {
+        decode,
+        engine,
+        encode,
+        unfinished,
+    })
+}
+
+impl Threads<'_> {
+    /// Waits for the stages from the last to the first, finishes an indexed sink, and wakes a source that still waits for input
+    /// that nobody needs any more.
+    fn join(self, stop: &Stop, progress: &Progress) -> Joined {
+        let mut joined = Joined::default();
+        for worker in self.encode {
+            if let Some(encoded) = joined.outcome(Stage::Encode, worker.join()) {
+                joined.encode.merge(&encoded.clock);
+                joined.end_to_end.merge(&encoded.end_to_end);
+                joined.written = encoded.written;
+            }
+        }
+        let mut left_early = false;
+        if let Some(convolved) = joined.outcome(Stage::Engine, self.engine.join()) {
+            joined.engine = convolved.clock;
+            joined.device = convolved.device;
+            left_early = convolved.left_early;
+        }
+        if let Some(sink) = self
+            .unfinished
+            .filter(|_| joined.halts.is_empty() && joined.encode.frames > 0)
+        {
+            let began = Instant::now();
+            let frames = joined.encode.frames;
+            let finished = guarded(Stage::Encode, stop, || {
+                encode::check_count(frames, progress)?;
+                Ok(sink.finish()?)
+            });
+            joined.encode.busy += began.elapsed();
+            joined.written = joined.outcome(Stage::Encode, Ok(finished));
+        }
+        stop.fail();
+        for worker in self.decode {
+            let (clock, result) = match worker.join() {
+                Ok((clock, result)) => (clock, Ok(result)),
+                Err(payload) => (StageClock::worker(), Err(payload)),
+            };
+            joined.decode.merge(&clock);
+            if left_early && joined.halts.is_empty() {
+                // Everything that was wanted is written; how the source took its end does not matter.
+                if let Ok(Ok(mut warnings)) = result {
+                    joined.source_warnings.append(&mut warnings);
+                }
+            } else if let Some(mut warnings) = joined.outcome(Stage::Decode, result) {
+                joined.source_warnings.append(&mut warnings);
+            }
+        }
+        joined
+    }
+}
+
+impl Joined {
+    /// Keeps the reason why a thread ended early, or gives what it handed over.
+    fn outcome<T>(&mut self, stage: Stage, joined: std::thread::Result<Result<T, Halt>>) -> Option<T> {
+        let halt = match joined {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(halt)) => halt,
+            Err(payload) => panicked(stage, payload.as_ref()),
+        };
+        self.halts.push(halt);
+        None
+    }
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    stage: Stage,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, PipelineError> {
+    Builder::new()
+        .name(stage.name().to_owned())
+        .spawn_scoped(scope, body)
+        .map_err(|cause| PipelineError::Thread { stage, cause })
+}
+
+/// Runs a stage's body; if it fails or panics, closes the gate before anything that the caller owns is dropped.
+fn guarded<T>(stage: Stage, stop: &Stop, body: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
+    let result =
+        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(stage, payload.as_ref())));
+    if result.is_err() {
+        stop.fail();
+    }
+    result
+}
+
+fn panicked(stage: Stage, payload: &(dyn Any + Send)) -> Halt {
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(|&text| text.to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it gave no reason".to_owned());
+    PipelineError::Panicked { stage, message }.into()
+}
+
+/// Passes a frame on, waiting for room. False if nobody takes frames any more though nothing failed.
+fn send(output: &Sender<Frame>, frame: Frame, stop: &Stop, wait: &mut Duration) -> Result<bool, Halt> {
+    let began = Instant::now();
+    let sent = crossbeam_channel::select_biased! {
+        recv(stop.abandoned()) -> _ => Err(Halt::Stopped),
+        send(output, frame) -> sent => Ok(sent.is_ok()),
+    };
+    *wait += began.elapsed();
+    match sent {
+        Ok(false) if stop.is_abandoned() => Err(Halt::Stopped),
+        sent => sent,
+    }
+}
+
+/// The next frame of a queue; `None` at its proper end.
+fn receive(input: &Receiver<Frame>, stop: &Stop, wait: &mut Duration) -> Result<Option<Frame>, Halt> {
+    let began = Instant::now();
+    let received = crossbeam_channel::select_biased! {
+        recv(stop.abandoned()) -> _ => Err(Halt::Stopped),
+        recv(input) -> frame => Ok(frame.ok()),
+    };
+    *wait += began.elapsed();
+    match received {
+        Ok(None) if stop.is_abandoned() => Err(Halt::Stopped),
+        received => received,
+    }
+}

@@ -1,1 +1,329 @@
-//! Clocks and reports.
+//! Where a run's time went: each stage's own clock, latencies, the device's split, and which stage limits.
+//!
+//! Nothing here is shared between threads: a stage owns its [`StageClock`] and hands it over when its thread is joined.
+//! docs/report-schema.md states every field of the JSON.
+
+mod clock;
+mod latency;
+mod limit;
+mod split;
+mod text;
+
+pub use clock::{Stage, StageClock};
+pub use latency::{Latencies, LatencySummary};
+pub use limit::Limit;
+pub use split::{DeviceReport, PartReport};
+
+use crate::engine::DeviceTimes;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The name in every report's `schema` field.
+pub const SCHEMA: &str = "framepipe-report";
+
+/// The version in every report's `version` field; it grows when a field changes its meaning or goes away.
+pub const VERSION: u32 = 1;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// The whole input was done.
+    #[default]
+    Complete,
+    /// The user stopped it; what was in flight was finished.
+    Interrupted,
+    /// Whoever read the output went away.
+    Closed,
+}
+
+/// What a run measured.
+#[derive(Debug, Clone, Default)]
+pub struct Measurements {
+    /// How it ended.
+    pub ending: Ending,
+    /// Frames written.
+    pub frames: u64,
+    /// From the start of the stages to the end of the last one.
+    pub wall: Duration,
+    /// The accounts of decode, engine and encode.
+    pub stages: [StageClock; 3],
+    /// From each frame's birth in the source to its being taken by the sink.
+    pub end_to_end: Latencies,
+    /// The device's own times, if the engine has a device.
+    pub device: Option<DeviceTimes>,
+    /// The frame pools at the end, when they are largest.
+    pub memory: PoolMemory,
+}
+
+/// What the frame pools held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct PoolMemory {
+    /// Buffers between source and engine.
+    pub input_buffers: usize,
+    /// Their bytes.
+    pub input_bytes: usize,
+    /// Buffers between engine and sink.
+    pub output_buffers: usize,
+    /// Their bytes.
+    pub output_bytes: usize,
+}
+
+impl Measurements {
+    /// One stage's account.
+    pub fn stage(&self, stage: Stage) -> &StageClock {
+        match stage {
+            Stage::Decode => &self.stages[0],
+            Stage::Engine => &self.stages[1],
+            Stage::Encode => &self.stages[2],
+        }
+    }
+}
+
+/// What a run was told to do, for the report's head.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Task {
+    /// What was read, in the source's words.
+    pub input: String,
+    /// What was written, in the sink's words.
+    pub output: String,
+    /// The filters, in order, as the user wrote them.
+    pub filters: Vec<String>,
+    /// The engine's name.
+    pub engine: String,
+    /// What the engine ran on, in its own words.
+    pub engine_description: String,
+}
+
+/// The report of one run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Always [`SCHEMA`].
+    pub schema: &'static str,
+    /// Always [`VERSION`].
+    pub version: u32,
+    /// framepipe's version.
+    pub program_version: &'static str,
+    /// What was to be done.
+    pub task: Task,
+    /// How the run ended.
+    pub ending: Ending,
+    /// Frames written.
+    pub frames: u64,
+    /// Seconds from the start of the stages to the end of the last one.
+    pub wall_seconds: f64,
+    /// Frames over wall seconds.
+    pub frames_per_second: f64,
+    /// Decode, engine, encode.
+    pub stages: Vec<StageReport>,
+    /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
+    pub end_to_end: Option<LatencySummary>,
+    /// The stage that limits; `None` without frames.
+    pub limit: Option<Limit>,
+    /// The device's split; `None` if the engine has no device.
+    pub device: Option<DeviceReport>,
+    /// The frame pools.
+    pub memory: PoolMemory,
+    /// What went wrong without ending the run.
+    pub warnings: Vec<String>,
+}
+
+/// One stage in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageReport {
+    /// Which one.
+    pub stage: Stage,
+    /// Its threads.
+    pub workers: usize,
+    /// Frames passed on.
+    pub frames: u64,
+    /// Bytes of picture passed on.
+    pub bytes: u64,
+    /// Frames a second if the stage never waited; `None` without frames.
+    pub frames_per_second_unhindered: Option<f64>,
+    /// 10^6 bytes a second over the run's wall time.
+    pub megabytes_per_second: f64,
+    /// Seconds at work, summed over the threads.
+    pub busy_seconds: f64,
+    /// Seconds without a frame to work on, summed over the threads.
+    pub input_wait_seconds: f64,
+    /// Seconds without a free buffer or without room in the next queue, summed over the threads.
+    pub output_wait_seconds: f64,
+    /// Share of the threads' time at work, 0 to 1.
+    pub busy_share: f64,
+    /// Share of the threads' time without input, 0 to 1.
+    pub input_wait_share: f64,
+    /// Share of the threads' time without room for output, 0 to 1.
+    pub output_wait_share: f64,
+    /// Seconds that a frame was in the stage's hands; `None` without frames.
+    pub latency: Option<LatencySummary>,
+}
+
+impl Report {
+    /// Puts the figures together.
+    pub fn new(task: Task, measured: &Measurements, warnings: Vec<String>) -> Report {
+        let seconds = measured.wall.as_secs_f64();
+        let rate = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+        let device = measured.device.as_ref().map(DeviceReport::new);
+        let stages = Stage::ALL
+            .map(|stage| {
+                let clock = measured.stage(stage);
+                StageReport {
+                    stage,
+                    workers: clock.workers,
+                    frames: clock.frames,
+                    bytes: clock.bytes,
+                    frames_per_second_unhindered: clock.unhindered_rate(),
+                    megabytes_per_second: rate(clock.bytes as f64 / 1e6),
+                    busy_seconds: clock.busy.as_secs_f64(),
+                    input_wait_seconds: clock.input_wait.as_secs_f64(),
+                    output_wait_seconds: clock.output_wait.as_secs_f64(),
+                    busy_share: clock.busy_share(measured.wall),
+                    input_wait_share: clock.input_wait_share(measured.wall),
+                    output_wait_share: clock.output_wait_share(measured.wall),
+                    latency: clock.latency.summary(),
+                }
+            })
+            .into();
+        Report {
+            schema: SCHEMA,
+            version: VERSION,
+            program_version: env!("CARGO_PKG_VERSION"),
+            task,
+            ending: measured.ending,
+            frames: measured.frames,
+            wall_seconds: seconds,
+            frames_per_second: rate(measured.frames as f64),
+            stages,
+            end_to_end: measured.end_to_end.summary(),
+            limit: Limit::find(measured, device.as_ref()),
+            device,
+            memory: measured.memory,
+            warnings,
+        }
+    }
+
+    /// The report as indented JSON with a final line break.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut json = serde_json::to_string_pretty(self)?;
+        json.push('\n');
+        Ok(json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use hdrhistogram::Histogram;
+    use serde_json::Value;
+
+    /// A run in which every optional field has a value.
+    pub(super) fn full() -> Report {
+        let mut clock = StageClock::worker();
+        clock.busy = Duration::from_millis(900);
+        clock.frame(1_000_000, Duration::from_millis(3));
+        let mut end_to_end = Latencies::default();
+        end_to_end.record(Duration::from_millis(12));
+        let mut histogram = Histogram::new(3).unwrap();
+        histogram.record(1_500_000).unwrap();
+        let measured = Measurements {
+            frames: 1,
+            wall: Duration::from_secs(1),
+            stages: [clock.clone(), clock.clone(), clock],
+            end_to_end,
+            device: Some(DeviceTimes {
+                device: "Test card".to_owned(),
+                slots: 3,
+                count: 1,
+                totals: [0.2, 0.5, 0.2],
+                wall: 0.6,
+                bytes_up: 1_000_000,
+                bytes_down: 1_000_000,
+                samples: 1_000_000,
+                histograms: Some([histogram.clone(), histogram.clone(), histogram]),
+                ..DeviceTimes::default()
+            }),
+            ..Measurements::default()
+        };
+        let task = Task {
+            input: "in.mp4".to_owned(),
+            output: "out.mp4".to_owned(),
+            filters: vec!["gaussian:sigma=3".to_owned()],
+            engine: "cuda".to_owned(),
+            engine_description: "cuda: Test card".to_owned(),
+        };
+        Report::new(task, &measured, vec!["one packet was concealed".to_owned()])
+    }
+
+    /// Every leaf as `a.b[].c`, each once, in order of appearance.
+    fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, inner) in fields {
+                    let path = if prefix.is_empty() {
+                        name.clone()
+                    } else {
+                        format!("{prefix}.{name}")
+                    };
+                    paths(inner, &path, found);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    paths(item, &format!("{prefix}[]"), found);
+                }
+            }
+            Value::Null => panic!("{prefix} has no value; the sample run must fill every field"),
+            _ if found.iter().any(|p| p == prefix) => {}
+            _ => found.push(prefix.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_json_has_the_documented_fields_and_no_others() {
+        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
+        let mut found = Vec::new();
+        paths(&json, "", &mut found);
+        let documentation = include_str!("../../docs/report-schema.md");
+        let mut documented: Vec<String> = documentation
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(path, _)| path.to_owned())
+            .collect();
+        // A latency is documented once and stands in several places.
+        let latency: Vec<String> = documented
+            .iter()
+            .filter_map(|p| p.strip_prefix("LATENCY.").map(str::to_owned))
+            .collect();
+        assert!(!latency.is_empty());
+        documented = documented
+            .into_iter()
+            .filter(|p| !p.starts_with("LATENCY."))
+            .flat_map(|p| {
+                if documentation.contains(&format!("| `{p}` | latency")) {
+                    latency.iter().map(|l| format!("{p}.{l}")).collect()
+                } else {
+                    vec![p]
+                }
+            })
+            .collect();
+        found.sort();
+        documented.sort();
+        assert_eq!(found, documented);
+        assert_eq!(json["schema"], SCHEMA);
+        assert_eq!(json["version"], VERSION);
+    }
+
+    #[test]
+    fn a_run_without_frames_has_a_report_too() {
+        let report = Report::new(Task::default(), &Measurements::default(), Vec::new());
+        assert_eq!(report.limit, None);
+        assert_eq!(report.end_to_end, None);
+        let json: Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+        assert!(json["stages"][0]["latency"].is_null());
+        assert!(json["device"].is_null());
+        assert!(report.to_string().contains("n/a"));
+    }
+}

@@ -1,5 +1,14 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+pub mod convert;
+pub mod images;
+pub mod null;
+mod outlet;
+pub mod part;
+pub mod raw;
+pub mod video;
+pub mod y4m;
+
 use crate::frame::{Frame, Layout};
 use crate::source::StreamInfo;
 use std::sync::Arc;
@@ -34,6 +43,12 @@ pub trait Sink: Send {
     /// The byte alignment of rows that the sink reads best: 1 for raw output, that can then be written in one piece.
     fn row_alignment(&self) -> usize {
         64
+    }
+
+    /// How many frames the sink keeps after it took them (an encoder's look-ahead, if it reads them where they lie). The
+    /// pool is made larger by that.
+    fn held_buffers(&self) -> usize {
+        0
     }
 
     /// Takes the next frame, in order.

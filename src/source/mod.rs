@@ -1,5 +1,16 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod convert;
+pub mod images;
+mod inlet;
+pub mod listing;
+pub mod pattern;
+pub mod rate;
+pub mod raw;
+pub mod synthetic;
+pub mod video;
+pub mod y4m;
+
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, SideData,
     Stopped,
@@ -95,6 +106,12 @@ pub trait Source: Send {
 
     /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
+
+    /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if they lie in
+    /// the pool's memory), beside the one that it is filling. The pool is made larger by that.
+    fn held_buffers(&self) -> usize {
+        0
+    }
 
     /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked for once, at the end.
     fn warnings(&mut self) -> Vec<String> {

@@ -7,37 +7,37 @@ use framepipe::frame::Allocator;
 use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 
 /// A small, seeded generator (xorshift64*), so that a failure can be repeated.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 }
 
-pub fn format(name: &str) -> PixelFormat {
+pub(crate) fn format(name: &str) -> PixelFormat {
     PixelFormat::from_name(name).unwrap()
 }
 
-pub fn empty_frame(format: PixelFormat, width: usize, height: usize, alignment: usize) -> Frame {
+pub(crate) fn empty_frame(format: PixelFormat, width: usize, height: usize, alignment: usize) -> Frame {
     let layout = Layout::new(format, width, height, alignment).unwrap();
     let memory = Pageable.allocate(layout.size()).unwrap();
     Frame::new(layout, Buffer::unpooled(memory)).unwrap()
 }
 
 /// Writes a sample as the format stores it.
-pub fn put(frame: &mut Frame, plane: usize, x: usize, y: usize, channel: usize, value: u32) {
+pub(crate) fn put(frame: &mut Frame, plane: usize, x: usize, y: usize, channel: usize, value: u32) {
     let channels = frame.layout().planes()[plane].channels;
     let (bytes, shift) = (frame.format().bytes_per_sample(), frame.format().shift());
     let at = (x * channels + channel) * bytes;
@@ -46,7 +46,7 @@ pub fn put(frame: &mut Frame, plane: usize, x: usize, y: usize, channel: usize, 
 }
 
 /// Calls `make(plane, x, y, channel)` for each sample of a new frame.
-pub fn frame_of(
+pub(crate) fn frame_of(
     format: PixelFormat,
     width: usize,
     height: usize,
@@ -68,7 +68,7 @@ pub fn frame_of(
 }
 
 /// White noise over the whole range, with runs of the extremes in it.
-pub fn noise(format: PixelFormat, width: usize, height: usize, random: &mut Random) -> Frame {
+pub(crate) fn noise(format: PixelFormat, width: usize, height: usize, random: &mut Random) -> Frame {
     let max = format.max_value();
     let alignment = [1, 2, 64][random.below(3) as usize];
     frame_of(format, width, height, alignment, |_, _, _, _| {
@@ -81,7 +81,7 @@ pub fn noise(format: PixelFormat, width: usize, height: usize, random: &mut Rand
 }
 
 /// A copy with another memory of another stride.
-pub fn copy(frame: &Frame, alignment: usize) -> Frame {
+pub(crate) fn copy(frame: &Frame, alignment: usize) -> Frame {
     let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
     let mut copy = frame_of(format, width, height, alignment, |p, x, y, c| {
         u32::from(frame.sample(p, x, y, c))
@@ -92,7 +92,7 @@ pub fn copy(frame: &Frame, alignment: usize) -> Frame {
 }
 
 /// Every sample of a frame, tagged with where it is, for comparisons that tell the place.
-pub fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
+pub(crate) fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
     for (index, plane) in a.layout().planes().iter().enumerate() {
         for y in 0..plane.height {
             for x in 0..plane.width {
@@ -108,7 +108,7 @@ pub fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
     None
 }
 
-pub fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
+pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
     let filter = Filter {
         label: "test".into(),
         mask,
@@ -123,7 +123,7 @@ pub fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
 }
 
 /// The real-number result of one filter for one sample, before rounding: correlation of the signal above the zero level.
-pub fn real(
+pub(crate) fn real(
     frame: &Frame,
     colour: &Colour,
     filter: &Filter,

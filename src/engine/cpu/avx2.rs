@@ -4,6 +4,8 @@
 //! Samples that are too wide for exact 32-bit sums come as several *pieces* of `bits` bits each, lowest first, all but the highest without
 //! sign; each piece is summed by itself and the sums are joined by carrying upwards.
 #![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop, clippy::needless_pass_by_value, clippy::too_many_arguments)]
 
 use core::arch::x86_64::*;
 
@@ -701,7 +703,7 @@ unsafe fn row_pass<const P: usize, const T: usize, const V: usize>(
                 let lower = take_piece(&mut t[1], pass.bits, k + 1 == T);
                 // SAFETY: x + 8 V is at most `samples`, a piece's length.
                 unsafe {
-                    _mm256_storeu_si256(out.add(k * samples + x + 8 * v).cast(), alternate(upper, lower))
+                    _mm256_storeu_si256(out.add(k * samples + x + 8 * v).cast(), alternate(upper, lower));
                 };
             }
         }

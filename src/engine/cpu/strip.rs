@@ -11,7 +11,7 @@ pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: 
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
         each_row(layout, strip, |at, row| {
-            row.copy_from_slice(input.row(at.plane, at.row))
+            row.copy_from_slice(input.row(at.plane, at.row));
         });
         return;
     }

@@ -1,0 +1,303 @@
+// What every convolution kernel shares: planes, borders, loads, the tile, the sums, the store.
+//
+// Compile-time parameters (given by src/engine/cuda/variant.rs):
+//   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
+//   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only path
+//   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
+//   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
+//   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
+//   BORDER            0 replicate, 1 constant, 2 reflect, 3 mirror, 4 wrap
+//   MASK_W, MASK_H    columns and rows of the mask
+//   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes, 1 unless PIXELS is 1
+//
+// A thread works on samples, not on pixels: neighbours in a row are CHANNELS samples apart, and a warp's loads stay adjacent
+// whatever is interleaved.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+#if SAMPLE_BYTES == 1
+typedef u8 Sample;
+#else
+typedef u16 Sample;
+#endif
+
+#if WIDE
+typedef i64 Sum;
+typedef i32 Intermediate;
+#else
+typedef i32 Sum;
+typedef i16 Intermediate;
+#endif
+
+// One interleaved component. The same structs are in launch.rs.
+struct Channel {
+    i64 low;     // added to the sum, below one level
+    i64 high;    // whole levels added after the shift
+    i32 border;  // the source's value beyond the edges, where the border holds a constant
+    i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
+};
+
+struct Plane {
+    const u8 *source;
+    u8 *result;
+    const u8 *original;  // the samples before the step, for components that are copied
+    unsigned long long texture;
+    i64 source_pitch;  // bytes
+    i64 result_pitch;
+    i64 original_pitch;
+    i32 width;  // pixels
+    i32 height;
+    Channel channel[4];
+};
+
+// Planes that one launch works on, one a grid layer.
+struct Planes {
+    Plane at[4];
+    i32 shift;
+    i32 max_value;  // the largest sample
+};
+
+// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant.
+__device__ __forceinline__ i32 border_index(i32 at, i32 n)
+{
+    if ((unsigned)at < (unsigned)n) {
+        return at;
+    }
+#if BORDER == 0
+    return at < 0 ? 0 : n - 1;
+#elif BORDER == 1
+    return -1;
+#else
+    // 64 bits, since twice the length may not fit 32.
+    const i64 period = BORDER == 2 ? 2 * (i64)n : BORDER == 3 ? 2 * (i64)n - 2 : (i64)n;
+    if (period == 0) {
+        return 0;
+    }
+    i64 m = at % period;
+    m += m < 0 ? period : 0;
+    if (BORDER == 2 && m >= n) {
+        m = period - 1 - m;
+    }
+    if (BORDER == 3 && m >= n) {
+        m = period - m;
+    }
+    return (i32)m;
+#endif
+}
+
+// How a pass's source values are stored: samples hold theirs above SAMPLE_SHIFT unused bits, the intermediate as they are.
+template <class Stored> struct Shift {
+    static constexpr i32 bits = 0;
+};
+#if SAMPLE_SHIFT
+template <> struct Shift<Sample> {
+    static constexpr i32 bits = SAMPLE_SHIFT;
+};
+#endif
+
+template <class Stored> __device__ __forceinline__ i32 read_global(const Plane &plane, i32 sample, i32 y)
+{
+    const Stored *row = (const Stored *)(plane.source + (i64)y * plane.source_pitch);
+    return (i32)__ldg(row + sample) >> Shift<Stored>::bits;
+}
+
+template <class Stored> __device__ __forceinline__ i32 read_texture(const Plane &plane, i32 sample, i32 y)
+{
+    // Point sampling at a texel's centre; the texture clamps what lies outside.
+    return (i32)tex2D<Stored>(plane.texture, (float)sample + 0.5f, (float)y + 0.5f) >> Shift<Stored>::bits;
+}
+
+template <class Stored> __device__ __forceinline__ i32 read_pixels(const Plane &plane, i32 sample, i32 y)
+{
+#if PIXELS == 2
+    return read_texture<Stored>(plane, sample, y);
+#else
+    return read_global<Stored>(plane, sample, y);
+#endif
+}
+
+// The value of component `c` at (x, y), which may lie outside the plane.
+template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane &plane, i32 x, i32 y, i32 c)
+{
+#if PIXELS == 2 && BORDER == 0
+    // The hardware's clamp is the replicated border, but across interleaved samples it would take another component.
+    const i32 inside = CHANNELS == 1 ? x : border_index(x, plane.width);
+    return read_texture<Stored>(plane, inside * CHANNELS + c, y);
+#else
+    x = border_index(x, plane.width);
+    y = border_index(y, plane.height);
+    if (BORDER == 1 && (x < 0 || y < 0)) {
+        return plane.channel[c].border;
+    }
+    return read_pixels<Stored>(plane, x * CHANNELS + c, y);
+#endif
+}
+
+// Multiply-adds up to which a thread's work is unrolled completely. Beyond it NVRTC takes seconds.
+constexpr i32 UNROLLED = 512;
+
+constexpr bool every_channel = CONVOLVED == (1 << CHANNELS) - 1;
+
+__device__ __forceinline__ bool is_convolved(i32 c)
+{
+    return every_channel || (CONVOLVED >> c & 1);
+}
+
+// One row of values under the mask, for each output whose mask covers it. `ALL` says that every output's does.
+template <i32 W, i32 H, bool ALL, class Weights, class Fetch>
+__device__ __forceinline__ void accumulate_row(Sum (&sums)[OUTPUTS], i32 j, const Weights &weights, const Fetch &fetch)
+{
+    constexpr i32 UNROLL = W <= 32 ? W : 16;
+#pragma unroll UNROLL
+    for (i32 i = 0; i < W; ++i) {
+        const i32 value = fetch(i, j);
+#pragma unroll
+        for (i32 o = 0; o < OUTPUTS; ++o) {
+            if (ALL || (j >= o && j - o < H)) {
+                sums[o] += (Sum)weights[(j - o) * W + i] * value;
+            }
+        }
+    }
+}
+
+// Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that the mask's first row covers for
+// this thread's first output.
+template <i32 W, i32 H, class Weights, class Fetch>
+__device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &weights, const Fetch &fetch)
+{
+    constexpr i32 ROWS = H + OUTPUTS - 1;
+    if constexpr (W * H * OUTPUTS <= UNROLLED) {
+        // All indices are known to the compiler: the weights become operands, and the conditions vanish.
+#pragma unroll
+        for (i32 j = 0; j < ROWS; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        }
+    } else {
+        // A loop over the rows of the mask, with the rows that only some outputs' masks cover apart.
+        constexpr i32 BEGIN = OUTPUTS - 1 < H ? OUTPUTS - 1 : ROWS;
+        constexpr i32 END = OUTPUTS - 1 < H ? H : ROWS;
+#pragma unroll 1
+        for (i32 j = 0; j < BEGIN; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        }
+#pragma unroll 1
+        for (i32 j = BEGIN; j < END; ++j) {
+            accumulate_row<W, H, true>(sums, j, weights, fetch);
+        }
+#pragma unroll 1
+        for (i32 j = END; j < ROWS; ++j) {
+            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        }
+    }
+}
+
+// Correlates rows of one plane with a W x H mask of weights and hands each sum to `store(sample, c, y, sum)`.
+//
+// A launch never reads what it writes: `store` writes to other memory than `plane.source`, so no block depends on another one.
+template <class Stored, i32 W, i32 H, class Weights, class Store>
+__device__ __forceinline__ void correlate(const Plane &plane, const Weights &weights, const Store &store)
+{
+    constexpr i32 RX = W / 2, RY = H / 2;
+    constexpr i32 ROWS = BLOCK_H * OUTPUTS;
+
+    const i32 samples = plane.width * CHANNELS;
+    const i32 sample = (i32)blockIdx.x * BLOCK_W + (i32)threadIdx.x;
+    const i32 c = sample % CHANNELS;
+    // The grid fits the largest plane of the launch.
+    if ((i32)blockIdx.x * BLOCK_W >= samples) {
+        return;
+    }
+
+    // The rows of tiles are a loop, since a grid's y may not exceed 65535.
+    for (i64 first = (i64)blockIdx.y * ROWS; first < plane.height; first += (i64)gridDim.y * ROWS) {
+        const i32 y = (i32)first + (i32)threadIdx.y * OUTPUTS;
+        Sum sums[OUTPUTS] = {};
+
+#if PIXELS == 1
+        constexpr i32 TILE_W = BLOCK_W + (W - 1) * CHANNELS;
+        constexpr i32 TILE_H = ROWS + H - 1;
+        constexpr i32 THREADS = BLOCK_W * BLOCK_H;
+        extern __shared__ __align__(16) u8 shared_bytes[];
+        Stored *tile = (Stored *)shared_bytes;
+        // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and the mask's shape, no
+        // part of it can be forgotten. Values beyond the frame are made here, so that the sums below know nothing of borders.
+        const i32 left = (i32)blockIdx.x * BLOCK_W;
+        const i32 corner_sample = left - RX * CHANNELS;
+        const i64 corner_row = first - RY;
+        const bool within = corner_sample >= 0 && corner_sample + TILE_W <= samples && corner_row >= 0 &&
+                            corner_row + TILE_H <= plane.height;
+        for (i32 k = threadIdx.y * BLOCK_W + threadIdx.x; k < TILE_W * TILE_H; k += THREADS) {
+            const i32 tx = k % TILE_W, ty = k / TILE_W;
+            const i32 at = left + tx;
+            // The same for all threads of a block: most blocks lie within the frame and need not ask at each value where it comes from.
+            tile[k] = (Stored)(within ? read_pixels<Stored>(plane, corner_sample + tx, (i32)corner_row + ty)
+                                      : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty, at % CHANNELS));
+        }
+        // Nobody reads the tile before all of it is there...
+        __syncthreads();
+        const Stored *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
+        if (is_convolved(c)) {
+            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
+        }
+        // ...and nobody overwrites it before all have read it.
+        __syncthreads();
+        if (sample >= samples) {
+            continue;
+        }
+#else
+        if (sample >= samples || y >= plane.height) {
+            continue;
+        }
+        if (is_convolved(c)) {
+            const i32 x = sample / CHANNELS;
+            const bool inside = x >= RX && x < plane.width - RX && y >= RY && y < plane.height - RY;
+            if (inside) {
+                accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 {
+                    return read_pixels<Stored>(plane, sample + (i - RX) * CHANNELS, y + j - RY);
+                });
+            } else {
+                // Few pixels come here, so small code is better than fast code.
+#pragma unroll 1
+                for (i32 j = 0; j < H; ++j) {
+#pragma unroll 1
+                    for (i32 i = 0; i < W; ++i) {
+                        sums[0] += (Sum)weights[j * W + i] * read_anywhere<Stored>(plane, x + i - RX, y + j - RY, c);
+                    }
+                }
+            }
+        }
+#endif
+#pragma unroll
+        for (i32 o = 0; o < OUTPUTS; ++o) {
+            if (OUTPUTS == 1 && PIXELS != 1) {
+                store(sample, c, y, sums[0]);
+            } else if (y + o < plane.height) {
+                store(sample, c, y + o, sums[o]);
+            }
+        }
+    }
+}
+
+// Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are copied or filled.
+__device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c, i32 y, Sum sum)
+{
+    Sample *out = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
+    const Channel &channel = plane.channel[CHANNELS == 1 ? 0 : c];
+    if (!is_convolved(c)) {
+        const Sample *kept = (const Sample *)(plane.original + (i64)y * plane.original_pitch) + sample;
+        *out = channel.fill < 0 ? *kept : (Sample)(channel.fill << SAMPLE_SHIFT);
+        return;
+    }
+    const Sum high = (Sum)channel.high;
+    const Sum most = planes.max_value - high;
+    Sum value = (sum + (Sum)channel.low) >> planes.shift;
+    // Clamping before the bias is added cannot overflow; the host keeps `high` within 2^30 for 32-bit sums.
+    value = value < -high ? -high : value;
+    value = value > most ? most : value;
+    *out = (Sample)((value + high) << SAMPLE_SHIFT);
+}

@@ -1,0 +1,100 @@
+//! How the output is encoded.
+
+use super::Failure;
+use super::endpoint::Output;
+use clap::Args;
+use framepipe::frame::PixelFormat;
+use framepipe::sink::video::{VideoOptions, VideoSink};
+use framepipe::sink::{Sink, SinkError};
+use framepipe::source::StreamInfo;
+use std::path::Path;
+
+/// Encoder, container, pixel format.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct EncodingArguments {
+    /// FFmpeg's name of the video encoder, such as libx264, libx265, ffv1 [default: what suits the container].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoder: Option<String>,
+    /// Quality: the encoder's own scale (crf or quantiser, lower is better), or 1 to 100 for JPEG files.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) quality: Option<f64>,
+    /// The encoder's preset, such as veryfast.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// Any other option of the encoder; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) encoder_option: Vec<(String, String)>,
+    /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) pixel_format: Option<String>,
+    /// FFmpeg's name of the container [default: by the file's name].
+    #[arg(long, value_name = "MUXER")]
+    pub(crate) format: Option<String>,
+    /// Replace an existing output.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE, such as tune=grain".to_owned()),
+    }
+}
+
+impl EncodingArguments {
+    /// Refuses options that the output does not have.
+    pub(crate) fn check(&self, output: &Output) -> Result<(), Failure> {
+        if matches!(output, Output::Video(_)) {
+            return Ok(());
+        }
+        let images = matches!(output, Output::Images(_));
+        let given = [
+            (self.encoder.is_some(), "--encoder"),
+            (self.quality.is_some() && !images, "--quality"),
+            (self.preset.is_some(), "--preset"),
+            (!self.encoder_option.is_empty(), "--encoder-option"),
+            (self.format.is_some(), "--format"),
+        ];
+        match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
+            Some(option) => Err(Failure::Usage(format!(
+                "{option} is an option of video files; {output} has no encoder"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the sink of a video file.
+    pub(crate) fn open_video(&self, path: &Path, info: &StreamInfo) -> Result<Box<dyn Sink>, SinkError> {
+        let options = VideoOptions {
+            path: path.to_owned(),
+            overwrite: self.overwrite,
+            encoder: self.encoder.clone(),
+            quality: self.quality,
+            preset: self.preset.clone(),
+            encoder_options: self.encoder_option.clone(),
+            pixel_format: self.pixel_format.clone(),
+            muxer: self.format.clone(),
+            threads: None,
+            copy_streams: true,
+        };
+        Ok(Box::new(VideoSink::create(info, options)?))
+    }
+
+    /// The quality as JPEG files have it; what is out of range is refused by the sink.
+    pub(crate) fn jpeg_quality(&self) -> Option<u8> {
+        self.quality.map(|q| if q.fract() == 0.0 { q as u8 } else { 0 })
+    }
+
+    /// The pixel format as one that framepipe knows itself.
+    pub(crate) fn native_pixel_format(&self) -> Result<Option<PixelFormat>, Failure> {
+        self.pixel_format
+            .as_deref()
+            .map(|name| {
+                name.parse::<PixelFormat>()
+                    .map_err(|error| Failure::usage(&error))
+            })
+            .transpose()
+    }
+}

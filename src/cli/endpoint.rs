@@ -1,0 +1,492 @@
+//! What INPUT and OUTPUT may name, and how sources and sinks are made from them.
+
+use super::Failure;
+use super::encoding::EncodingArguments;
+use framepipe::frame::PixelFormat;
+use framepipe::sink::convert::{Choose, converting, info_after};
+use framepipe::sink::images::{ImageKind, ImageOptions};
+use framepipe::sink::{self, AnySink};
+use framepipe::source::pattern::Pattern;
+use framepipe::source::raw::{RawSpec, RawSpecError};
+use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
+use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use framepipe::source::{self, AnySource, Rational, StreamInfo};
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The word for standard input and output.
+const PIPE: &str = "-";
+
+/// The frame rate of image files that are made into a video without `--fps`.
+const USUAL_RATE: Rational = Rational { num: 25, den: 1 };
+
+/// What INPUT names.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    /// YUV4MPEG2 from a file or, for "-", from standard input.
+    Y4m(PathBuf),
+    /// Raw frames from a file or, for "-", from standard input.
+    Raw(RawSpec, PathBuf),
+    /// Made-up frames.
+    Synthetic(SyntheticSpec),
+    /// A directory, a pattern, a glob or one image file.
+    Images(PathBuf),
+    /// Anything that FFmpeg reads.
+    Video(PathBuf),
+}
+
+/// What OUTPUT names.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Output {
+    /// YUV4MPEG2 to a file or, for "-", to standard output.
+    Y4m(PathBuf),
+    /// Raw frames to a file or, for "-", to standard output.
+    Raw(PathBuf),
+    /// Nowhere.
+    Null,
+    /// A directory, a pattern or one image file.
+    Images(PathBuf),
+    /// A video file.
+    Video(PathBuf),
+}
+
+/// A text that names no input or output.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EndpointError {
+    /// Nothing at all.
+    #[error("the name is empty")]
+    Empty,
+    /// `raw:` without the geometry that an input needs.
+    #[error(
+        "'{0}' states no geometry; write raw:WIDTHxHEIGHT:FORMAT:FPS:PATH, such as raw:1920x1080:yuv420p:30:clip.yuv, with - for standard input"
+    )]
+    NoGeometry(String),
+    /// The geometry of raw frames.
+    #[error(transparent)]
+    Raw(#[from] RawSpecError),
+    /// The made-up frames.
+    #[error(transparent)]
+    Synthetic(#[from] SyntheticSpecError),
+    /// `null:` or `synthetic:` on the wrong side.
+    #[error("{0} cannot be an {1}")]
+    WrongSide(&'static str, &'static str),
+    /// `raw:` with a geometry on the output's side.
+    #[error("raw output has the input's geometry; write raw:PATH, or raw:- for standard output")]
+    OutputGeometry,
+}
+
+fn is_y4m(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("y4m"))
+}
+
+impl FromStr for Input {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = PathBuf::from(text);
+        if text.is_empty() {
+            return Err(EndpointError::Empty);
+        }
+        if text == PIPE {
+            return Ok(Input::Y4m(path));
+        }
+        if text == "null:" {
+            return Err(EndpointError::WrongSide("null:", "input"));
+        }
+        if text.starts_with("synthetic:") {
+            return Ok(Input::Synthetic(text.parse()?));
+        }
+        if let Some(rest) = text.strip_prefix("raw:") {
+            // The path comes last and may hold colons itself.
+            let parts: Vec<&str> = rest.splitn(4, ':').collect();
+            let (geometry, path) = match parts[..] {
+                [size, format, rate, path] if !path.is_empty() => (format!("{size}:{format}:{rate}"), path),
+                [_, _] | [_, _, _] => (rest.to_owned(), PIPE),
+                _ => return Err(EndpointError::NoGeometry(text.to_owned())),
+            };
+            return Ok(Input::Raw(geometry.parse()?, PathBuf::from(path)));
+        }
+        Ok(match path {
+            path if is_y4m(&path) => Input::Y4m(path),
+            path if source::listing::names_images(&path) => Input::Images(path),
+            path => Input::Video(path),
+        })
+    }
+}
+
+impl FromStr for Output {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = PathBuf::from(text);
+        if text.is_empty() {
+            return Err(EndpointError::Empty);
+        }
+        if text == PIPE {
+            return Ok(Output::Y4m(path));
+        }
+        if text == "null:" {
+            return Ok(Output::Null);
+        }
+        if text.starts_with("synthetic:") {
+            return Err(EndpointError::WrongSide("synthetic:", "output"));
+        }
+        if let Some(rest) = text.strip_prefix("raw:") {
+            let begins_with_size = rest.split_once(':').is_some_and(|(size, _)| {
+                size.split_once('x')
+                    .is_some_and(|(w, h)| w.parse::<u32>().is_ok() && h.parse::<u32>().is_ok())
+            });
+            return match rest {
+                _ if begins_with_size => Err(EndpointError::OutputGeometry),
+                "" => Ok(Output::Raw(PathBuf::from(PIPE))),
+                path => Ok(Output::Raw(PathBuf::from(path))),
+            };
+        }
+        Ok(match path {
+            path if is_y4m(&path) => Output::Y4m(path),
+            path if sink::images::is_target(&path) => Output::Images(path),
+            path => Output::Video(path),
+        })
+    }
+}
+
+impl Input {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Input::Y4m(path) | Input::Raw(_, path) | Input::Images(path) | Input::Video(path) => Some(path),
+            Input::Synthetic(_) => None,
+        }
+    }
+
+    /// Opens the source. `rate` is for image files only.
+    pub(crate) fn open(&self, rate: Option<Rational>, strict: bool) -> Result<Opened, Failure> {
+        if rate.is_some() && !matches!(self, Input::Images(_)) {
+            return Err(Failure::Usage(
+                "--fps gives image files a frame rate; other inputs have their own".to_owned(),
+            ));
+        }
+        let mut files = None;
+        let source = match self {
+            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path)?),
+            Input::Raw(spec, path) => source::raw::open(path, spec)?,
+            Input::Synthetic(spec) => source::synthetic::open(spec)?,
+            Input::Images(path) => {
+                let images = source::images::open(path, rate)?;
+                files = Some(images.files().clone());
+                AnySource::Indexed(Arc::new(images))
+            }
+            Input::Video(path) => {
+                let options = VideoSourceOptions {
+                    strict,
+                    ..VideoSourceOptions::default()
+                };
+                AnySource::Stream(Box::new(VideoSource::open(path, &options)?))
+            }
+        };
+        Ok(Opened { source, files })
+    }
+
+    /// The rate that image files need where the output has time.
+    pub(crate) fn rate_for(&self, output: &Output, rate: Option<Rational>) -> Option<Rational> {
+        match (self, output) {
+            (Input::Images(_), Output::Video(_) | Output::Y4m(_)) => rate.or(Some(USUAL_RATE)),
+            _ => rate,
+        }
+    }
+}
+
+/// An open source, and the image files that it reads, if it reads such.
+pub(crate) struct Opened {
+    pub(crate) source: AnySource,
+    pub(crate) files: Option<Arc<[PathBuf]>>,
+}
+
+impl Output {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Output::Y4m(path) | Output::Raw(path) | Output::Images(path) | Output::Video(path) => Some(path),
+            Output::Null => None,
+        }
+    }
+
+    /// A video file where the user named a container, whatever the name looks like.
+    pub(crate) fn with_container(self, container: Option<&str>) -> Output {
+        match (self, container) {
+            (Output::Images(path) | Output::Y4m(path), Some(_)) if path != Path::new(PIPE) => {
+                Output::Video(path)
+            }
+            (output, _) => output,
+        }
+    }
+
+    /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel format.
+    pub(crate) fn open(
+        &self,
+        info: &StreamInfo,
+        encoding: &EncodingArguments,
+        files: Option<Arc<[PathBuf]>>,
+    ) -> Result<AnySink, Failure> {
+        let overwrite = encoding.overwrite;
+        match self {
+            Output::Null => Ok(AnySink::Stream(sink::null::create())),
+            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info)?)),
+            Output::Y4m(path) => {
+                let wanted = self.wanted(encoding, sink::y4m::accepts)?;
+                let choose: Choose =
+                    Arc::new(move |format| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
+                let after = info_after(info, &choose);
+                let sink = AnySink::Stream(sink::y4m::create(path, &after, overwrite)?);
+                Ok(converting(sink, self.to_string(), info, choose))
+            }
+            Output::Raw(path) => {
+                let wanted = self.wanted(encoding, |_| true)?;
+                let choose: Choose = Arc::new(move |format| wanted.unwrap_or(format));
+                let after = info_after(info, &choose);
+                let sink = AnySink::Stream(sink::raw::create(path, &after, overwrite)?);
+                Ok(converting(sink, self.to_string(), info, choose))
+            }
+            Output::Images(path) => {
+                let mut options = ImageOptions {
+                    overwrite,
+                    sources: files,
+                    ..ImageOptions::default()
+                };
+                if let Some(quality) = encoding.jpeg_quality() {
+                    options.jpeg_quality = quality;
+                }
+                let kind = sink::images::kind_for(path, &options);
+                let wanted = self.wanted(encoding, |format| sink::images::accepts(kind, format))?;
+                let choose: Choose = Arc::new(move |format| {
+                    // What no conversion helps is refused by the sink, in its own words.
+                    wanted
+                        .or_else(|| sink::images::nearest(kind, format))
+                        .unwrap_or(format)
+                });
+                let after = info_after(info, &choose);
+                let sink = AnySink::Indexed(sink::images::create(path, &after, &options)?);
+                Ok(converting(sink, self.to_string(), info, choose))
+            }
+        }
+    }
+
+    /// The pixel format that the user asked for, which the output must take.
+    fn wanted(
+        &self,
+        encoding: &EncodingArguments,
+        accepts: impl Fn(PixelFormat) -> bool,
+    ) -> Result<Option<PixelFormat>, Failure> {
+        let wanted = encoding.native_pixel_format()?;
+        match wanted {
+            Some(format) if !accepts(format) => {
+                let held: Vec<&str> = PixelFormat::all()
+                    .filter(|&f| accepts(f))
+                    .map(PixelFormat::name)
+                    .collect();
+                Err(Failure::Usage(format!(
+                    "{self} cannot hold {format}; it takes {}",
+                    held.join(", ")
+                )))
+            }
+            wanted => Ok(wanted),
+        }
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path() {
+            None => f.write_str("null:"),
+            Some(path) if path == Path::new(PIPE) => f.write_str("standard output"),
+            Some(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Refuses an output that would overwrite its own input.
+pub(crate) fn check_distinct(input: &Input, output: &Output) -> Result<(), Failure> {
+    let (Some(from), Some(to)) = (input.path(), output.path()) else {
+        return Ok(());
+    };
+    let refuse = |what: &str| {
+        Err(Failure::Usage(format!(
+            "{what} is both input and output; choose another output"
+        )))
+    };
+    if same_file(from, to) || (from == to && from != Path::new(PIPE)) {
+        return refuse(&to.display().to_string());
+    }
+    if let (Input::Images(_), Output::Images(_)) = (input, output) {
+        let names_follow_input = ImageKind::of(to).is_none() || to.is_dir();
+        let folder = if from.is_dir() { from } else { parent(from) };
+        if names_follow_input && same_file(folder, to) {
+            return refuse(&to.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses numbered names that fall on the input's own files.
+pub(crate) fn check_files(files: &[PathBuf], output: &Output) -> Result<(), Failure> {
+    let Output::Images(target) = output else {
+        return Ok(());
+    };
+    let Some(pattern) = Pattern::parse(target).map_err(|error| Failure::usage(&error))? else {
+        return Ok(());
+    };
+    let identities: std::collections::HashSet<(u64, u64)> =
+        files.iter().filter_map(|f| identity(f)).collect();
+    for number in 0..files.len() as u64 {
+        let name = pattern.name(number);
+        if identity(&name).is_some_and(|id| identities.contains(&id)) {
+            return Err(Failure::Usage(format!(
+                "{} is both input and output; choose another output",
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Device and inode of a file or directory; links lead to what they name. Pipes and devices have no content to lose.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let facts = std::fs::metadata(path).ok()?;
+    (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))
+}
+
+/// True if both paths lead to the same existing file or directory.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    identity(a).is_some_and(|id| identity(b) == Some(id))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn input(text: &str) -> Input {
+        text.parse().unwrap()
+    }
+
+    fn output(text: &str) -> Output {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn inputs_by_their_names() {
+        assert_eq!(input("-"), Input::Y4m("-".into()));
+        assert_eq!(input("a/b.Y4M"), Input::Y4m("a/b.Y4M".into()));
+        assert_eq!(input("clip.mp4"), Input::Video("clip.mp4".into()));
+        assert_eq!(input("no-such-name"), Input::Video("no-such-name".into()));
+        assert_eq!(input("still.PNG"), Input::Images("still.PNG".into()));
+        assert_eq!(input("frames/%05d.png"), Input::Images("frames/%05d.png".into()));
+        assert_eq!(input("samples"), Input::Images("samples".into()));
+        assert!(matches!(input("synthetic:64x32:gray:25:3"), Input::Synthetic(_)));
+        assert!(matches!(
+            "null:".parse::<Input>(),
+            Err(EndpointError::WrongSide(..))
+        ));
+        assert_eq!("".parse::<Input>(), Err(EndpointError::Empty));
+    }
+
+    #[test]
+    fn raw_inputs_state_their_geometry_and_may_have_colons_in_the_path() {
+        let Input::Raw(spec, path) = input("raw:64x32:yuv420p:30000/1001:a:b.yuv") else {
+            panic!("no raw input");
+        };
+        assert_eq!((spec.layout.width(), spec.layout.height()), (64, 32));
+        assert_eq!(
+            spec.rate,
+            Rational {
+                num: 30000,
+                den: 1001
+            }
+        );
+        assert_eq!(path, Path::new("a:b.yuv"));
+        for pipe in ["raw:64x32:gray:25", "raw:64x32:gray", "raw:64x32:gray:25:-"] {
+            assert!(
+                matches!(input(pipe), Input::Raw(_, path) if path == Path::new("-")),
+                "{pipe}"
+            );
+        }
+        for bad in [
+            "raw:",
+            "raw:clip.yuv",
+            "raw:64:gray:25:x",
+            "raw:64x32:nothing:25:x",
+            "raw:0x32:gray:25:x",
+        ] {
+            assert!(bad.parse::<Input>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn outputs_by_their_names() {
+        assert_eq!(output("-"), Output::Y4m("-".into()));
+        assert_eq!(output("null:"), Output::Null);
+        assert_eq!(output("raw:-"), Output::Raw("-".into()));
+        assert_eq!(output("raw:out.yuv"), Output::Raw("out.yuv".into()));
+        assert_eq!(output("out.mkv"), Output::Video("out.mkv".into()));
+        assert_eq!(output("out/"), Output::Images("out/".into()));
+        assert_eq!(output("out/%03d.tif"), Output::Images("out/%03d.tif".into()));
+        assert_eq!(
+            "raw:64x32:gray:25:x".parse::<Output>(),
+            Err(EndpointError::OutputGeometry)
+        );
+        assert!(matches!(
+            "synthetic:1x1".parse::<Output>(),
+            Err(EndpointError::WrongSide(..))
+        ));
+        assert_eq!(
+            output("out").with_container(Some("matroska")),
+            Output::Video("out".into())
+        );
+    }
+
+    #[test]
+    fn an_output_onto_its_input_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        for name in ["a.mp4", "1.png", "2.png"] {
+            std::fs::write(path(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink(path("a.mp4"), path("link.mp4")).unwrap();
+        std::fs::hard_link(path("a.mp4"), path("hard.mp4")).unwrap();
+        let here = path("");
+        for (from, to) in [
+            (path("a.mp4"), path("a.mp4")),
+            (path("a.mp4"), path("link.mp4")),
+            (path("link.mp4"), path("hard.mp4")),
+            (path("1.png"), path("1.png")),
+            (here.clone(), here.clone()),
+            (here.clone(), format!("{here}/.")),
+            (path("*.png"), here.clone()),
+            (path("%d.png"), path("%d.png")),
+        ] {
+            let result = check_distinct(&input(&from), &output(&to));
+            assert!(matches!(result, Err(Failure::Usage(_))), "{from} {to}");
+        }
+        for (from, to) in [
+            (path("a.mp4"), path("b.mp4")),
+            (path("1.png"), path("3.png")),
+            (here.clone(), path("sub/")),
+            (path("*.png"), path("out-%d.png")),
+        ] {
+            assert!(check_distinct(&input(&from), &output(&to)).is_ok(), "{from} {to}");
+        }
+        assert!(check_distinct(&input("-"), &output("-")).is_ok());
+        let files = [PathBuf::from(path("1.png")), PathBuf::from(path("2.png"))];
+        assert!(check_files(&files, &output(&path("%d.png"))).is_err());
+        assert!(check_files(&files, &output(&path("out-%d.png"))).is_ok());
+    }
+}

@@ -1,0 +1,224 @@
+//! Which engine filters, and its options.
+
+use super::Failure;
+use clap::{Args, ValueEnum};
+use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
+use framepipe::engine::none::NoFilter;
+use framepipe::engine::reference::Reference;
+use framepipe::engine::{Engine, EngineError};
+use framepipe::filter::Chain;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+/// The engines by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum EngineName {
+    /// The CUDA card if there is one, else the CPU.
+    #[default]
+    Auto,
+    /// One thread, the plainest loop: what the others are compared with.
+    Reference,
+    /// All cores.
+    Cpu,
+    /// An NVIDIA card.
+    Cuda,
+    /// No filter: what decoding and encoding take by themselves.
+    None,
+}
+
+/// Where a CUDA kernel keeps weights and pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum MemoryName {
+    /// The fastest that framepipe knows.
+    #[default]
+    Auto,
+    /// Weights and pixels in global memory.
+    Global,
+    /// Weights in constant memory, pixels in global memory.
+    Constant,
+    /// Weights in global memory, pixels in a shared tile.
+    Shared,
+    /// Weights in constant memory, pixels in a shared tile.
+    ConstantShared,
+    /// Weights in constant memory, pixels in a texture.
+    Texture,
+}
+
+impl MemoryName {
+    fn variant(self) -> MemoryVariant {
+        match self {
+            MemoryName::Auto => MemoryVariant::Auto,
+            MemoryName::Global => MemoryVariant::Global,
+            MemoryName::Constant => MemoryVariant::Constant,
+            MemoryName::Shared => MemoryVariant::Shared,
+            MemoryName::ConstantShared => MemoryVariant::ConstantShared,
+            MemoryName::Texture => MemoryVariant::Texture,
+        }
+    }
+}
+
+/// How the work is done one step after another, to see what overlapping buys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Serial {
+    /// From ordinary memory.
+    Pageable,
+    /// From page-locked memory.
+    Pinned,
+}
+
+/// The shape of a CUDA block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Threads across.
+    pub(crate) width: u32,
+    /// Threads down.
+    pub(crate) height: u32,
+}
+
+/// A text that is no block shape.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no block shape; write WIDTHxHEIGHT in threads, at most 1024 in all, such as 32x8")]
+pub(crate) struct BadBlock(String);
+
+impl FromStr for Block {
+    type Err = BadBlock;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = || BadBlock(text.to_owned());
+        let (width, height) = text.split_once('x').ok_or_else(bad)?;
+        let number = |word: &str| word.parse::<u32>().ok().filter(|n| (1..=1024).contains(n));
+        let (width, height) = number(width).zip(number(height)).ok_or_else(bad)?;
+        if width * height > 1024 {
+            return Err(bad());
+        }
+        Ok(Block { width, height })
+    }
+}
+
+/// The engine and its options.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineArguments {
+    /// What filters.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) engine: EngineName,
+    /// Threads of the CPU engine [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Which CUDA card, counted from 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) device: Option<usize>,
+    /// CUDA: where kernels keep weights and pixels.
+    #[arg(long, value_enum)]
+    pub(crate) memory: Option<MemoryName>,
+    /// CUDA: threads of a block, such as 32x8.
+    #[arg(long, value_name = "WxH")]
+    pub(crate) block: Option<Block>,
+    /// CUDA: frames in the ring, at least 2 [default: 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+    pub(crate) slots: Option<u8>,
+    /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
+    #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true, default_missing_value = "pageable")]
+    pub(crate) no_overlap: Option<Serial>,
+}
+
+impl EngineArguments {
+    /// The first option given that only CUDA takes.
+    fn cuda_option(&self) -> Option<&'static str> {
+        [
+            (self.device.is_some(), "--device"),
+            (self.memory.is_some(), "--memory"),
+            (self.block.is_some(), "--block"),
+            (self.slots.is_some(), "--slots"),
+            (self.no_overlap.is_some(), "--no-overlap"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// Refuses options that the chosen engine does not have.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let refuse = |option: &str, of: &str| {
+            Err(Failure::Usage(format!(
+                "{option} is an option of the {of} engine; leave it out or choose --engine {of}"
+            )))
+        };
+        match (self.engine, self.cuda_option()) {
+            (EngineName::Reference | EngineName::Cpu | EngineName::None, Some(option)) => {
+                refuse(option, "cuda")
+            }
+            _ if self.threads.is_some()
+                && matches!(
+                    self.engine,
+                    EngineName::Reference | EngineName::Cuda | EngineName::None
+                ) =>
+            {
+                refuse("--threads", "cpu")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the engine: for `auto` the card if it can be used, else the CPU.
+    pub(crate) fn start(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        match self.engine {
+            EngineName::Reference => Ok(Box::new(Reference::new(chain))),
+            EngineName::None => Ok(Box::new(NoFilter::default())),
+            EngineName::Cpu => self.cpu(chain),
+            EngineName::Cuda => self.cuda(chain),
+            EngineName::Auto => match cuda::probe() {
+                Ok(_) => self.cuda(chain),
+                Err(reason) => {
+                    tracing::info!("no CUDA: {reason}");
+                    if let Some(option) = self.cuda_option() {
+                        tracing::warn!(
+                            "{option} has no effect on the cpu engine, which was chosen: {reason}"
+                        );
+                    }
+                    self.cpu(chain)
+                }
+            },
+        }
+    }
+
+    fn cpu(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(Box::new(Cpu::new(chain, self.threads())?))
+    }
+
+    fn cuda(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        let defaults = CudaOptions::default();
+        let options = CudaOptions {
+            device: self.device.unwrap_or(defaults.device),
+            memory: self.memory.map_or(defaults.memory, MemoryName::variant),
+            block: self.block.map(|b| (b.width, b.height)),
+            slots: self.slots.map_or(defaults.slots, usize::from),
+            overlap: match self.no_overlap {
+                None => Overlap::Ring,
+                Some(Serial::Pageable) => Overlap::SerialPageable,
+                Some(Serial::Pinned) => Overlap::SerialPinned,
+            },
+            write_combined: defaults.write_combined,
+        };
+        Ok(Box::new(Cuda::new(chain, options)?))
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZeroUsize::get)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_limits() {
+        assert_eq!("32x8".parse(), Ok(Block { width: 32, height: 8 }));
+        for bad in ["32", "0x8", "32x", "64x32", "axb", "32x8x1", "-1x4"] {
+            assert_eq!(bad.parse::<Block>(), Err(BadBlock(bad.to_owned())));
+        }
+    }
+}

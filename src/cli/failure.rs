@@ -1,0 +1,116 @@
+//! How the program ends: exit codes, and errors as sentences.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Why the program does not exit with 0.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for something that cannot be; exit code 2.
+    Usage(String),
+    /// It did not work; exit code 1.
+    Failed(String),
+    /// The user stopped it; exit code 130. What there is to say has been said.
+    Interrupted,
+    /// Whoever read our text has gone, as `head` does; nothing is wrong.
+    ReaderGone,
+}
+
+impl Failure {
+    /// A usage error from a typed one.
+    pub(crate) fn usage(error: &dyn Error) -> Failure {
+        Failure::Usage(sentence(error))
+    }
+}
+
+impl<E: Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let any: &dyn Error = &error;
+        match any.downcast_ref::<io::Error>() {
+            Some(io) if io.kind() == io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::Failed(sentence(any)),
+        }
+    }
+}
+
+/// The error and its causes, each told once: many errors quote their cause already.
+fn sentence(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Tells the error, if there is one, and gives the exit code.
+pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
+    // Nothing can be done if stderr is closed, and the exit code says it all the same.
+    let say = |text: &str| {
+        let _ = writeln!(io::stderr(), "error: {text}");
+    };
+    match result {
+        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Failed(text)) => {
+            say(&text);
+            ExitCode::from(1)
+        }
+        Err(Failure::Usage(text)) => {
+            say(&text);
+            ExitCode::from(2)
+        }
+        Err(Failure::Interrupted) => ExitCode::from(130),
+    }
+}
+
+/// Lets `write` print to standard output.
+pub(crate) fn to_stdout(
+    write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'static>>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let result = write(&mut out);
+    // What was printed before a failure (a table of differences) belongs on the screen before the error.
+    out.flush()?;
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read a.mp4: {cause}")]
+    struct Quoting {
+        #[source]
+        cause: io::Error,
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the run failed")]
+    struct Plain(#[source] Quoting);
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let error = Plain(Quoting {
+            cause: io::Error::other("disk on fire"),
+        });
+        assert_eq!(
+            sentence(&error),
+            "the run failed: cannot read a.mp4: disk on fire"
+        );
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_is_no_error() {
+        let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(matches!(failure, Failure::ReaderGone));
+        let failure = Failure::from(io::Error::from(io::ErrorKind::NotFound));
+        assert!(matches!(failure, Failure::Failed(_)));
+    }
+}

@@ -1,0 +1,213 @@
+//! `framepipe filter`: the main job.
+
+use super::encoding::EncodingArguments;
+use super::endpoint::{Input, Output, check_distinct, check_files, same_file};
+use super::engine::EngineArguments;
+use super::{Failure, interrupt, progress};
+use clap::Args;
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
+use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
+use framepipe::report::{Ending, Report, Task};
+use framepipe::sink::part::PartFile;
+use framepipe::source::Rational;
+use framepipe::source::rate::parse_rate;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// The job as the user wrote it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FilterArguments {
+    /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
+    /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
+    input: Input,
+    /// A video file, a directory, frames/%05d.png, an image, - (YUV4MPEG2 on standard output), raw:PATH or null:.
+    output: Output,
+    /// What is done to each frame, such as gaussian:sigma=2 (`framepipe masks` lists them); several are applied in order.
+    #[arg(short, long = "filter", value_name = "SPEC", required = true)]
+    filters: Vec<Filter>,
+    /// What lies beyond the edges: replicate, zero, constant:V, reflect, mirror or wrap.
+    #[arg(long, value_name = "MODE", default_value_t)]
+    border: Border,
+    /// The components to change: all, all+alpha, luma, gray (luma filtered, chroma neutral), chroma, or a list of y,u,v,r,g,b,a.
+    #[arg(long, value_name = "PLANES", default_value_t)]
+    planes: Planes,
+    /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
+    #[arg(long, value_name = "NAME", default_value_t)]
+    algorithm: Algorithm,
+    /// Turn every mask by 180 degrees: convolution in the mathematical sense instead of correlation.
+    #[arg(long)]
+    flip: bool,
+    /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    fps: Option<Rational>,
+    /// Fail at the first damaged packet instead of concealing it.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Write the report to this file, whose name ends in .json.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Frames that may wait between two stages.
+    #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = queue)]
+    queue: usize,
+    /// Threads that read and that write image files [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+}
+
+fn queue(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (1..=1024).contains(n))
+        .ok_or_else(|| "write a number from 1 to 1024".to_owned())
+}
+
+impl FilterArguments {
+    /// Refuses what cannot be, before anything is opened.
+    fn check(&self) -> Result<(), Failure> {
+        self.engine.check()?;
+        self.encoding.check(&self.output)?;
+        check_distinct(&self.input, &self.output)?;
+        if let Some(report) = &self.report {
+            if report.extension().is_none_or(|e| e != "json") {
+                return Err(Failure::Usage(format!(
+                    "--report {}: the name must end in .json",
+                    report.display()
+                )));
+            }
+            if self.output.to_string() == report.display().to_string() {
+                return Err(Failure::Usage(format!(
+                    "{} is both output and report; choose another name",
+                    report.display()
+                )));
+            }
+            if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
+                &self.input
+                && same_file(input, report)
+            {
+                return Err(Failure::Usage(format!(
+                    "{} is both input and report; choose another name",
+                    report.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn chain(&self) -> Chain {
+        let mut filters = self.filters.clone();
+        if self.flip {
+            for filter in &mut filters {
+                filter.mask = filter.mask.flipped();
+            }
+        }
+        Chain {
+            filters,
+            border: self.border,
+            planes: self.planes.clone(),
+            algorithm: self.algorithm,
+        }
+    }
+
+    fn options(&self) -> PipelineOptions {
+        let defaults = PipelineOptions::default();
+        PipelineOptions {
+            queue: self.queue,
+            source_workers: self.workers.map_or(defaults.source_workers, NonZeroUsize::get),
+            sink_workers: self.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+        }
+    }
+}
+
+/// Filters the input into the output.
+pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
+    arguments.output = arguments
+        .output
+        .with_container(arguments.encoding.format.as_deref());
+    arguments.check()?;
+    let quiet = arguments.quiet;
+    let say = |text: &str| {
+        if !quiet {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    };
+
+    let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
+    let opened = arguments.input.open(rate, arguments.strict)?;
+    if let (None, Some(assumed)) = (arguments.fps, rate) {
+        say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
+    }
+    let info = opened.source.info().clone();
+    if let Some(files) = &opened.files {
+        check_files(files, &arguments.output)?;
+    }
+    let chain = arguments.chain();
+    // Tells before anything is written what the engine would tell at the first frame.
+    Plan::new(&chain, info.format, &info.colour)?;
+    let engine = arguments.engine.start(chain)?;
+    let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
+    say(&format!("engine: {engine_description}"));
+    let report_file = arguments
+        .report
+        .as_deref()
+        .map(|path| PartFile::create(path, true))
+        .transpose()?;
+    let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
+
+    let stop = Stop::new();
+    interrupt::watch(&stop, quiet)?;
+    let counters = Progress::new();
+    let job = Job {
+        source: opened.source,
+        engine,
+        sink,
+        options: arguments.options(),
+    };
+    let outcome = progress::show(&counters, info.frames, quiet, || {
+        pipeline::run(job, &stop, &counters)
+    });
+    let outcome = match outcome {
+        Err(PipelineError::Abandoned) => {
+            say("abandoned: no output was written");
+            return Err(Failure::Interrupted);
+        }
+        outcome => outcome?,
+    };
+
+    let measured = &outcome.measurements;
+    let task = Task {
+        input: info.description,
+        output: outcome.written.description,
+        filters: arguments.filters.iter().map(|f| f.label.clone()).collect(),
+        engine: engine_name,
+        engine_description,
+    };
+    let report = Report::new(task, measured, outcome.warnings);
+    say(&format!("\n{}", report.to_string().trim_end()));
+    if let Some(file) = report_file {
+        let json = report.to_json()?;
+        file.file()
+            .write_all(json.as_bytes())
+            .map_err(|cause| file.failed(cause))?;
+        file.commit()?;
+    }
+    if measured.ending == Ending::Interrupted {
+        say(&match measured.frames {
+            0 => "interrupted before the first frame: no output was written".to_owned(),
+            frames => format!(
+                "interrupted: {frames} frames were written to {}",
+                arguments.output
+            ),
+        });
+        return Err(Failure::Interrupted);
+    }
+    Ok(())
+}

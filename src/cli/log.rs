@@ -1,0 +1,20 @@
+//! The log on stderr.
+
+use std::io::IsTerminal;
+use tracing_subscriber::EnvFilter;
+
+/// Starts the log: errors only, more with `-v`; the environment variable RUST_LOG has precedence.
+pub(crate) fn start(verbosity: u8) {
+    let level = match verbosity {
+        0 => "error",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}

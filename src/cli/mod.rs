@@ -1,0 +1,88 @@
+//! The command line: what may be written on it, and one file a subcommand. Nothing below knows clap.
+
+mod completions;
+mod devices;
+mod encoding;
+mod endpoint;
+mod engine;
+mod failure;
+mod filter;
+mod interrupt;
+pub(crate) mod log;
+mod masks;
+mod progress;
+mod verify;
+
+use clap::{Parser, Subcommand};
+pub(crate) use failure::exit;
+use failure::{Failure, to_stdout};
+
+/// Convolves the frames of videos, image folders and pipes, exactly, on the CPU or on CUDA.
+#[derive(Debug, Parser)]
+#[command(
+    name = "framepipe",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Log more to stderr: -v what is done, -vv how. RUST_LOG has precedence.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Filter a video, images or a pipe.
+    Filter(Box<filter::FilterArguments>),
+    /// List the filters, or show one filter's weights, sum, rank and factors.
+    Masks {
+        /// A filter such as gaussian:sigma=2; all of them are listed without it.
+        filter: Option<String>,
+    },
+    /// List what this machine can filter with.
+    Devices,
+    /// Compare every engine and algorithm with the reference, on this machine; exits with 1 on any difference.
+    Verify(verify::VerifyArguments),
+    /// Print a shell's completion script.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Arguments {
+    /// How often `-v` was given.
+    pub(crate) fn verbosity(&self) -> u8 {
+        self.verbose
+    }
+
+    /// Does what was asked for.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Filter(arguments) => filter::run(*arguments),
+            Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
+            Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {
+                Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),
+                Err(masks::ShowError::Write(error)) => Err(error.into()),
+                Ok(()) => Ok(()),
+            }),
+            Command::Devices => to_stdout(devices::list),
+            Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, out)),
+            Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,168 @@
+//! `framepipe verify`: every engine, variant and algorithm against the reference.
+
+use super::Failure;
+use clap::{Args, ValueEnum};
+use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
+use framepipe::engine::verify::{cases, compare};
+use framepipe::engine::{Engine, EngineError};
+use framepipe::filter::{Algorithm, Chain};
+use std::io::Write;
+
+/// What is compared.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct VerifyArguments {
+    /// Frames for each engine and algorithm: pixel formats, filters, borders and odd sizes in turn.
+    #[arg(long, value_name = "N", default_value_t = 140, value_parser = clap::value_parser!(u32).range(1..))]
+    frames: u32,
+    /// Only this engine; without it, every engine that this machine has.
+    #[arg(long, value_enum)]
+    engine: Option<Checked>,
+    /// Which CUDA card, counted from 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device: usize,
+    /// A few small frames: for a run under a memory checker, which is slow.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Engines that are held against the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Checked {
+    Cpu,
+    Cuda,
+}
+
+/// Frames for each variant with `--quick`.
+const QUICK_FRAMES: usize = 12;
+
+/// An engine in one of its variants.
+#[derive(Clone)]
+struct Candidate {
+    engine: &'static str,
+    variant: String,
+    start: Start,
+}
+
+/// How a candidate is made.
+#[derive(Clone, Copy)]
+enum Start {
+    Cpu { threads: usize },
+    Cuda(CudaOptions),
+}
+
+impl Start {
+    fn engine(self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(match self {
+            Start::Cpu { threads } => Box::new(Cpu::new(chain, threads)?),
+            Start::Cuda(options) => Box::new(Cuda::new(chain, options)?),
+        })
+    }
+}
+
+impl VerifyArguments {
+    fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
+        let mut candidates = Vec::new();
+        if self.engine != Some(Checked::Cuda) {
+            candidates.extend(cpu_candidates());
+        }
+        let has_card = match (self.engine, cuda::probe()) {
+            (Some(Checked::Cpu), _) => false,
+            (_, Ok(_)) => true,
+            (Some(Checked::Cuda), Err(reason)) => return Err(reason.into()),
+            (None, Err(reason)) => {
+                eprintln!("cuda is skipped: {reason}");
+                false
+            }
+        };
+        if has_card {
+            candidates.extend(cuda_candidates(self.device));
+        }
+        Ok(candidates)
+    }
+}
+
+fn cpu_candidates() -> impl Iterator<Item = Candidate> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut threads = vec![1, 2, 3, cores];
+    threads.sort_unstable();
+    threads.dedup();
+    threads.into_iter().map(|threads| Candidate {
+        engine: "cpu",
+        variant: format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
+        start: Start::Cpu { threads },
+    })
+}
+
+fn cuda_candidates(device: usize) -> impl Iterator<Item = Candidate> {
+    MemoryVariant::ALL.into_iter().map(move |memory| Candidate {
+        engine: "cuda",
+        variant: memory.name().to_owned(),
+        start: Start::Cuda(CudaOptions {
+            device,
+            memory,
+            ..CudaOptions::default()
+        }),
+    })
+}
+
+/// Prints a line for each engine, variant and algorithm; an error if any sample differs.
+pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(), Failure> {
+    let frames = if arguments.quick {
+        QUICK_FRAMES
+    } else {
+        arguments.frames as usize
+    };
+    let cases = cases(frames);
+    let mut differences = 0;
+    writeln!(
+        out,
+        "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
+        "engine", "variant", "algorithm", "frames", "samples", "differences"
+    )?;
+    // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
+    let candidates = arguments.candidates()?;
+    let found = std::thread::scope(|scope| {
+        let started: Vec<_> = candidates
+            .into_iter()
+            .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)))
+            .map(|(candidate, algorithm)| {
+                let cases = &cases;
+                let start = candidate.start;
+                (
+                    candidate,
+                    algorithm,
+                    scope.spawn(move || compare(cases, algorithm, &mut |chain| start.engine(chain))),
+                )
+            })
+            .collect();
+        let joined = started
+            .into_iter()
+            .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
+        joined.collect::<Vec<_>>()
+    });
+    for (candidate, algorithm, found) in found {
+        let found = found.map_err(|_| {
+            Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
+        })??;
+        writeln!(
+            out,
+            "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
+            candidate.engine,
+            candidate.variant,
+            algorithm.to_string(),
+            found.frames,
+            found.samples,
+            found.differences
+        )?;
+        differences += found.differences;
+    }
+    out.flush()?;
+    if differences > 0 {
+        return Err(Failure::Failed(format!(
+            "{differences} samples differ from the reference; this is a defect of framepipe or of this machine"
+        )));
+    }
+    writeln!(out, "every sample equals the reference's")?;
+    Ok(())
+}

@@ -1,0 +1,305 @@
+//! The driver, NVRTC and the card: whether they are there, what they are, and the context that everything else lives in.
+#![allow(unsafe_code)]
+
+use crate::engine::EngineError;
+use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute};
+use cudarc::nvrtc::sys as nvrtc;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Arc, OnceLock};
+
+/// What `framepipe devices` tells of one card, and the limits that launches are checked against.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its number, for `--device`.
+    pub ordinal: usize,
+    /// The maker's name for it.
+    pub name: String,
+    /// Major and minor compute capability.
+    pub compute_capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of memory.
+    pub memory_total: u64,
+    /// Bytes of it that were free when asked.
+    pub memory_free: u64,
+    /// Copies that can run beside kernels: 2 allow both directions at once.
+    pub copy_engines: u32,
+    /// Bytes of the level-2 cache.
+    pub l2_bytes: u64,
+    /// Bytes of shared memory that a block gets without asking.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that a block may ask for.
+    pub shared_per_block_optin: u32,
+    /// Bytes of shared memory of one multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// 32-bit registers that a block may use.
+    pub registers_per_block: u32,
+    /// Threads of a block, at most.
+    pub max_threads_per_block: u32,
+    /// Threads of a block in x and y, at most.
+    pub max_block: (u32, u32),
+    /// Texels across and rows of a texture over linear memory, at most, and bytes from one row to the next.
+    pub max_texture: (usize, usize, usize),
+}
+
+/// The driver, NVRTC and every card.
+#[derive(Debug, Clone)]
+pub struct Devices {
+    /// The newest CUDA version that the driver supports, major and minor.
+    pub driver: (u32, u32),
+    /// NVRTC's version, or why there is none.
+    pub nvrtc: Result<(u32, u32), String>,
+    /// The cards, by number.
+    pub cards: Vec<DeviceInfo>,
+}
+
+const NO_DRIVER: &str =
+    "there is no NVIDIA driver: libcuda.so.1 cannot be loaded; install the driver, or use --engine cpu";
+const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version 13 or 12); install CUDA's \
+     NVRTC library where the loader finds it (or name its folder in LD_LIBRARY_PATH), or use --engine cpu";
+
+/// Looks for driver, NVRTC and a card, and gives back the first card's facts. The error tells which of them is missing and what to do.
+pub fn probe() -> Result<DeviceInfo, EngineError> {
+    let devices = devices()?;
+    devices.nvrtc.map_err(EngineError::Unavailable)?;
+    let mut cards = devices.cards.into_iter();
+    cards.next().ok_or_else(no_card)
+}
+
+/// The driver, NVRTC and every card. It is an error if there is no driver; a missing NVRTC and missing cards are told in the result.
+pub fn devices() -> Result<Devices, EngineError> {
+    let count = initialise()?;
+    let cards = (0..count).map(|ordinal| Ok(Device::open(ordinal)?.info.clone()));
+    Ok(Devices {
+        driver: driver_version()?,
+        nvrtc: nvrtc_version().map_err(|e| e.to_string()),
+        cards: cards.collect::<Result<_, EngineError>>()?,
+    })
+}
+
+fn no_card() -> EngineError {
+    EngineError::Unavailable(
+        "the NVIDIA driver finds no CUDA device (look at nvidia-smi and CUDA_VISIBLE_DEVICES); use --engine cpu without one".to_owned(),
+    )
+}
+
+/// Starts the driver and counts the cards. Never panics: the libraries are looked for before anything of them is called.
+fn initialise() -> Result<usize, EngineError> {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: loads the driver's library as any program does that links to it.
+    if !*PRESENT.get_or_init(|| unsafe { sys::is_culib_present() }) {
+        return Err(EngineError::Unavailable(NO_DRIVER.to_owned()));
+    }
+    // SAFETY: the library is present; cuInit may be called any number of times.
+    let result = unsafe { sys::cuInit(0) };
+    if result == sys::CUresult::CUDA_ERROR_NO_DEVICE {
+        return Ok(0);
+    }
+    if result != sys::CUresult::CUDA_SUCCESS {
+        return Err(EngineError::Unavailable(format!(
+            "the NVIDIA driver does not start: {}; look at nvidia-smi, or use --engine cpu",
+            explain(result)
+        )));
+    }
+    let mut count = 0;
+    // SAFETY: the driver is initialised, and the pointer is to a live integer.
+    check("counting the CUDA devices", unsafe {
+        sys::cuDeviceGetCount(&raw mut count)
+    })?;
+    Ok(count.max(0) as usize)
+}
+
+fn driver_version() -> Result<(u32, u32), EngineError> {
+    let mut version = 0;
+    // SAFETY: the pointer is to a live integer.
+    check("asking for the driver's version", unsafe {
+        sys::cuDriverGetVersion(&raw mut version)
+    })?;
+    let version = version.max(0) as u32;
+    Ok((version / 1000, version % 1000 / 10))
+}
+
+/// NVRTC's version; the error says that it is missing and what to do.
+pub fn nvrtc_version() -> Result<(u32, u32), EngineError> {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    // SAFETY: loads NVRTC's library as any program does that links to it.
+    if !*PRESENT.get_or_init(|| unsafe { nvrtc::is_culib_present() }) {
+        return Err(EngineError::Unavailable(NO_NVRTC.to_owned()));
+    }
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: the library is present and the pointers are to live integers.
+    unsafe { nvrtc::nvrtcVersion(&raw mut major, &raw mut minor) };
+    Ok((major.max(0) as u32, minor.max(0) as u32))
+}
+
+/// The driver's name for an error and what it says about it.
+pub(super) fn explain(result: sys::CUresult) -> String {
+    let text = |get: unsafe fn(sys::CUresult, *mut *const c_char) -> sys::CUresult| {
+        let mut text = std::ptr::null();
+        // SAFETY: the driver writes a pointer to a string that lives as long as the process, or leaves null.
+        unsafe {
+            let found = get(result, &raw mut text);
+            (found == sys::CUresult::CUDA_SUCCESS && !text.is_null())
+                .then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+        }
+    };
+    let name = text(sys::cuGetErrorName).unwrap_or_else(|| format!("error {}", result as u32));
+    match text(sys::cuGetErrorString) {
+        Some(says) => format!("{name} ({says})"),
+        None => name,
+    }
+}
+
+/// An error of the driver as ours.
+pub(super) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineError> {
+    if result == sys::CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    Err(EngineError::Device {
+        doing: doing.to_owned(),
+        reason: explain(result),
+    })
+}
+
+/// A card's primary context, held for as long as anything lives in it.
+pub(super) struct Device {
+    handle: sys::CUdevice,
+    context: sys::CUcontext,
+    pub(super) info: DeviceInfo,
+}
+
+// SAFETY: a context may be used from any thread that made it current, and `bind` does that.
+unsafe impl Send for Device {}
+// SAFETY: as above; the driver's calls are safe to make from several threads.
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Opens card number `ordinal`.
+    pub(super) fn open(ordinal: usize) -> Result<Arc<Device>, EngineError> {
+        let count = initialise()?;
+        if count == 0 {
+            return Err(no_card());
+        }
+        if ordinal >= count {
+            let last = count - 1;
+            return Err(EngineError::Unavailable(format!(
+                "there is no CUDA device {ordinal}; the devices are numbered 0 to {last} (see `framepipe devices`)"
+            )));
+        }
+        let (mut handle, mut context) = (0, std::ptr::null_mut());
+        // SAFETY: the driver is initialised, the ordinal is in range, and the pointers are to live variables.
+        unsafe {
+            check(
+                "opening the CUDA device",
+                sys::cuDeviceGet(&raw mut handle, ordinal as c_int),
+            )?;
+            check(
+                "making a context on the CUDA device",
+                sys::cuDevicePrimaryCtxRetain(&raw mut context, handle),
+            )?;
+        }
+        let mut device = Device {
+            handle,
+            context,
+            info: DeviceInfo::default(),
+        };
+        device.info = device.read_info(ordinal)?;
+        Ok(Arc::new(device))
+    }
+
+    /// Makes the context current on this thread; every call of the driver's needs that.
+    pub(super) fn bind(&self) -> Result<(), EngineError> {
+        // SAFETY: the context is retained until `self` is dropped.
+        check("entering the CUDA device's context", unsafe {
+            sys::cuCtxSetCurrent(self.context)
+        })
+    }
+
+    fn attribute(&self, attribute: Attribute) -> Result<u32, EngineError> {
+        let mut value = 0;
+        // SAFETY: the handle is valid and the pointer is to a live integer.
+        check("asking for a limit of the CUDA device", unsafe {
+            sys::cuDeviceGetAttribute(&raw mut value, attribute, self.handle)
+        })?;
+        Ok(value.max(0) as u32)
+    }
+
+    fn read_info(&self, ordinal: usize) -> Result<DeviceInfo, EngineError> {
+        use Attribute::{
+            CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT as COPY_ENGINES,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE as L2,
+            CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X as BLOCK_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y as BLOCK_Y,
+            CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK as REGISTERS,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK as SHARED,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as SHARED_OPTIN,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR as SHARED_SM,
+            CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK as THREADS,
+            CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT as TEXTURE_H,
+            CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH as TEXTURE_PITCH,
+            CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH as TEXTURE_W,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as MULTIPROCESSORS,
+        };
+        let mut name = [0_u8; 256];
+        let mut total = 0_usize;
+        // SAFETY: the buffer has the stated length, the driver ends the name with a zero, the pointer is to a live integer.
+        unsafe {
+            let length = name.len() as c_int;
+            check(
+                "asking for the CUDA device's name",
+                sys::cuDeviceGetName(name.as_mut_ptr().cast(), length, self.handle),
+            )?;
+            check(
+                "asking for the CUDA device's memory",
+                sys::cuDeviceTotalMem_v2(&raw mut total, self.handle),
+            )?;
+        }
+        let name = CStr::from_bytes_until_nul(&name).map(|n| n.to_string_lossy().into_owned());
+        let (free, _) = self.memory()?;
+        Ok(DeviceInfo {
+            ordinal,
+            name: name.unwrap_or_default(),
+            compute_capability: (self.attribute(MAJOR)?, self.attribute(MINOR)?),
+            multiprocessors: self.attribute(MULTIPROCESSORS)?,
+            memory_total: total as u64,
+            memory_free: free,
+            copy_engines: self.attribute(COPY_ENGINES)?,
+            l2_bytes: u64::from(self.attribute(L2)?),
+            shared_per_block: self.attribute(SHARED)?,
+            shared_per_block_optin: self.attribute(SHARED_OPTIN)?,
+            shared_per_multiprocessor: self.attribute(SHARED_SM)?,
+            registers_per_block: self.attribute(REGISTERS)?,
+            max_threads_per_block: self.attribute(THREADS)?,
+            max_block: (self.attribute(BLOCK_X)?, self.attribute(BLOCK_Y)?),
+            max_texture: (
+                self.attribute(TEXTURE_W)? as usize,
+                self.attribute(TEXTURE_H)? as usize,
+                self.attribute(TEXTURE_PITCH)? as usize,
+            ),
+        })
+    }
+
+    /// Bytes of the card's memory that are free, and all of it.
+    pub(super) fn memory(&self) -> Result<(u64, u64), EngineError> {
+        self.bind()?;
+        let (mut free, mut total) = (0_usize, 0_usize);
+        // SAFETY: the pointers are to live integers.
+        check("asking how much of the CUDA device's memory is free", unsafe {
+            sys::cuMemGetInfo_v2(&raw mut free, &raw mut total)
+        })?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// The architecture's number as NVRTC writes it: 90 for compute capability 9.0.
+    pub(super) fn architecture(&self) -> u32 {
+        let (major, minor) = self.info.compute_capability;
+        major * 10 + minor
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: retained once in `open`; whatever lives in the context holds an Arc of `self`.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.handle) };
+    }
+}

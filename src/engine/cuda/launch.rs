@@ -1,0 +1,142 @@
+//! The parameters that kernels are launched with, as the kernel texts declare them, and the launch itself.
+#![allow(unsafe_code)]
+
+use super::device::check;
+use super::program::Function;
+use crate::engine::EngineError;
+use cudarc::driver::sys;
+use std::ffi::c_void;
+
+/// The largest number of blocks that a grid has in y. Kernels loop over what is left.
+const MAX_GRID_Y: usize = 65535;
+
+/// `struct Channel` of convolve.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Channel {
+    pub(super) low: i64,
+    pub(super) high: i64,
+    pub(super) border: i32,
+    /// -1: copied.
+    pub(super) fill: i32,
+}
+
+/// `struct Plane` of convolve.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Plane {
+    pub(super) source: u64,
+    pub(super) result: u64,
+    pub(super) original: u64,
+    pub(super) texture: u64,
+    pub(super) source_pitch: i64,
+    pub(super) result_pitch: i64,
+    pub(super) original_pitch: i64,
+    pub(super) width: i32,
+    pub(super) height: i32,
+    pub(super) channel: [Channel; 4],
+}
+
+/// `struct Planes` of convolve.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Planes {
+    pub(super) at: [Plane; 4],
+    pub(super) shift: i32,
+    pub(super) max_value: i32,
+}
+
+/// `struct Component` of alpha.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Component {
+    pub(super) before: u64,
+    pub(super) after: u64,
+    pub(super) before_pitch: i64,
+    pub(super) after_pitch: i64,
+    pub(super) step: i32,
+    pub(super) level: i32,
+    pub(super) convolved: i32,
+    pub(super) unused: i32,
+}
+
+/// `struct Picture` of alpha.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Picture {
+    pub(super) at: [Component; 4],
+    pub(super) count: i32,
+    pub(super) alpha: i32,
+    pub(super) width: i32,
+    pub(super) height: i32,
+    pub(super) gain: i64,
+    pub(super) offset: i32,
+    pub(super) normalise: i32,
+    pub(super) filter_alpha: i32,
+    pub(super) unused: i32,
+}
+
+/// Blocks and threads of a launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    pub(super) x: usize,
+    /// Rows of blocks wanted; the grid has at most [`MAX_GRID_Y`] of them.
+    pub(super) y: usize,
+    pub(super) z: usize,
+    pub(super) block: (u32, u32),
+    /// Bytes of dynamic shared memory.
+    pub(super) shared: usize,
+}
+
+fn launch(
+    function: Function,
+    grid: Grid,
+    stream: sys::CUstream,
+    parameters: &mut [*mut c_void],
+) -> Result<(), EngineError> {
+    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs), they live through the
+    // call, and the driver copies them.
+    check("launching a kernel", unsafe {
+        sys::cuLaunchKernel(
+            function.0,
+            grid.x as u32,
+            grid.y.clamp(1, MAX_GRID_Y) as u32,
+            grid.z as u32,
+            grid.block.0,
+            grid.block.1,
+            1,
+            grid.shared as u32,
+            stream,
+            parameters.as_mut_ptr(),
+            std::ptr::null_mut(),
+        )
+    })
+}
+
+/// Launches a kernel of direct.cu or separable.cu.
+pub(super) fn convolve(
+    function: Function,
+    grid: Grid,
+    stream: sys::CUstream,
+    mut planes: Planes,
+    mut weights: u64,
+) -> Result<(), EngineError> {
+    let mut parameters = [(&raw mut planes).cast(), (&raw mut weights).cast()];
+    launch(function, grid, stream, &mut parameters)
+}
+
+/// Launches a kernel of alpha.cu.
+pub(super) fn weight_by_alpha(
+    function: Function,
+    stream: sys::CUstream,
+    mut picture: Picture,
+) -> Result<(), EngineError> {
+    let grid = Grid {
+        x: (picture.width as usize).div_ceil(256),
+        y: picture.height as usize,
+        z: 1,
+        block: (256, 1),
+        shared: 0,
+    };
+    launch(function, grid, stream, &mut [(&raw mut picture).cast()])
+}

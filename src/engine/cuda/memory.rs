@@ -1,0 +1,187 @@
+//! Memory on the card, and page-locked memory of the host's that the card reads and writes by itself.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check, explain};
+use crate::engine::EngineError;
+use crate::frame::{AllocationError, Allocator, Memory};
+use cudarc::driver::sys;
+use std::sync::Arc;
+
+/// A block of the card's memory.
+pub(super) struct DeviceMemory {
+    device: Arc<Device>,
+    pointer: sys::CUdeviceptr,
+    len: usize,
+}
+
+impl DeviceMemory {
+    /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the card has not got as much.
+    pub(super) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
+        device.bind()?;
+        let mut pointer = 0;
+        // SAFETY: the context is current and the pointer is to a live variable.
+        let result = unsafe { sys::cuMemAlloc_v2(&raw mut pointer, len.max(1)) };
+        if result == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Ok(None);
+        }
+        check("allocating memory on the CUDA device", result)?;
+        let memory = DeviceMemory {
+            device: Arc::clone(device),
+            pointer,
+            len,
+        };
+        // SAFETY: the block was just allocated with at least `len` bytes. The synchronisation makes the zeroes visible to all streams.
+        unsafe {
+            check(
+                "clearing memory on the CUDA device",
+                sys::cuMemsetD8_v2(pointer, 0, len.max(1)),
+            )?;
+            check("clearing memory on the CUDA device", sys::cuCtxSynchronize())?;
+        }
+        Ok(Some(memory))
+    }
+
+    /// A block that holds `values`.
+    pub(super) fn holding(device: &Arc<Device>, values: &[i32]) -> Result<DeviceMemory, EngineError> {
+        let len = size_of_val(values);
+        let memory = DeviceMemory::try_new(device, len)?.ok_or_else(|| EngineError::Device {
+            doing: "allocating memory for the weights on the CUDA device".to_owned(),
+            reason: "it has none left".to_owned(),
+        })?;
+        // SAFETY: source and destination both hold `len` bytes; the copy is done when the call returns.
+        check("copying the weights to the CUDA device", unsafe {
+            sys::cuMemcpyHtoD_v2(memory.pointer, values.as_ptr().cast(), len)
+        })?;
+        Ok(memory)
+    }
+
+    pub(super) fn pointer(&self) -> sys::CUdeviceptr {
+        self.pointer
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: allocated in `try_new` and freed only here; the engine waits for its streams before it drops memory.
+            let _ = unsafe { sys::cuMemFree_v2(self.pointer) };
+        }
+    }
+}
+
+/// Page-locked memory of the host's.
+pub(super) struct PinnedMemory {
+    device: Arc<Device>,
+    pointer: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the block belongs to this value alone, as a Vec's does.
+unsafe impl Send for PinnedMemory {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for PinnedMemory {}
+
+impl PinnedMemory {
+    /// `len` bytes, zeroed. Write-combined memory crosses the bus a little faster and is ruinous to read from.
+    pub(super) fn new(
+        device: &Arc<Device>,
+        len: usize,
+        write_combined: bool,
+    ) -> Result<PinnedMemory, AllocationError> {
+        let failed = |reason: String| AllocationError {
+            len,
+            kind: "pinned",
+            reason,
+        };
+        device.bind().map_err(|e| failed(e.to_string()))?;
+        let flags = if write_combined {
+            sys::CU_MEMHOSTALLOC_WRITECOMBINED
+        } else {
+            0
+        };
+        let mut pointer = std::ptr::null_mut();
+        // SAFETY: the context is current and the pointer is to a live variable.
+        let result = unsafe { sys::cuMemHostAlloc(&raw mut pointer, len.max(1), flags) };
+        if result != sys::CUresult::CUDA_SUCCESS {
+            return Err(failed(explain(result)));
+        }
+        // SAFETY: the block was just allocated with at least `len` bytes.
+        unsafe { pointer.cast::<u8>().write_bytes(0, len) };
+        Ok(PinnedMemory {
+            device: Arc::clone(device),
+            pointer: pointer.cast(),
+            len,
+        })
+    }
+}
+
+impl Memory for PinnedMemory {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the block holds `len` initialised bytes and lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.len) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
+    }
+
+    fn is_pinned(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: allocated in `new` and freed only here; frames in flight are held by the engine until their copies are done.
+            let _ = unsafe { sys::cuMemFreeHost(self.pointer.cast()) };
+        }
+    }
+}
+
+/// Makes page-locked memory.
+pub(super) struct Pinned {
+    pub(super) device: Arc<Device>,
+    /// Only for memory that is written by the host and never read back.
+    pub(super) write_combined: bool,
+}
+
+impl Allocator for Pinned {
+    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
+        Ok(Box::new(PinnedMemory::new(
+            &self.device,
+            len,
+            self.write_combined,
+        )?))
+    }
+}
+
+/// Memory of a card that is held back, to see what happens when it is short.
+pub struct Reservation {
+    _blocks: Vec<DeviceMemory>,
+}
+
+impl Reservation {
+    /// Takes memory of card `device` until about `free` bytes are left.
+    pub fn leaving(device: usize, free: u64) -> Result<Reservation, EngineError> {
+        const SMALLEST: u64 = 2 << 20;
+        let device = Device::open(device)?;
+        let mut blocks = Vec::new();
+        let mut part = device.memory()?.0.saturating_sub(free);
+        while part >= SMALLEST {
+            match DeviceMemory::try_new(&device, part as usize)? {
+                Some(block) => {
+                    blocks.push(block);
+                    part = device.memory()?.0.saturating_sub(free);
+                }
+                None => part /= 2,
+            }
+        }
+        Ok(Reservation { _blocks: blocks })
+    }
+}

@@ -1,0 +1,138 @@
+//! A picture in the card's memory.
+
+use super::device::Device;
+use super::memory::DeviceMemory;
+use super::texture::{ALIGNMENT, Rows, Texel, Texture};
+use crate::engine::EngineError;
+use crate::frame::{Layout, MAX_PLANES};
+use std::sync::Arc;
+
+/// Where one plane lies on the card.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    pub(super) pointer: u64,
+    /// Bytes from one row to the next.
+    pub(super) pitch: usize,
+    /// A texture object over it; 0 if there is none.
+    pub(super) texture: u64,
+}
+
+/// Where a picture's planes lie on the card.
+pub(super) type Places = [Place; MAX_PLANES];
+
+/// Where planes lie within a picture's memory, whatever their values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Arrangement {
+    planes: [PlaneRows; MAX_PLANES],
+    count: usize,
+    size: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct PlaneRows {
+    offset: usize,
+    pitch: usize,
+    /// Samples in a row.
+    samples: usize,
+    rows: usize,
+}
+
+impl Arrangement {
+    /// As a frame's planes lie.
+    pub(super) fn of(layout: &Layout) -> Arrangement {
+        let mut arrangement = Arrangement {
+            count: layout.planes().len(),
+            size: layout.size(),
+            ..Arrangement::default()
+        };
+        for (rows, plane) in arrangement.planes.iter_mut().zip(layout.planes()) {
+            *rows = PlaneRows {
+                offset: plane.offset,
+                pitch: plane.stride,
+                samples: plane.width * plane.channels,
+                rows: plane.height,
+            };
+        }
+        arrangement
+    }
+
+    /// Values of `bytes` bytes for each sample of `layout`, rows and planes aligned for textures.
+    pub(super) fn between_passes(layout: &Layout, bytes: usize) -> Arrangement {
+        let mut arrangement = Arrangement::of(layout);
+        let mut size = 0;
+        for rows in &mut arrangement.planes[..arrangement.count] {
+            rows.offset = size;
+            rows.pitch = (rows.samples * bytes).next_multiple_of(ALIGNMENT);
+            size += rows.pitch * rows.rows;
+        }
+        arrangement.size = size;
+        arrangement
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// A block of the card's memory that holds a picture, and textures over its planes where a variant reads through them.
+#[derive(Default)]
+pub(super) struct Picture {
+    // Textures go before the memory that they show.
+    textures: Option<(Arrangement, Vec<Texture>)>,
+    memory: Option<DeviceMemory>,
+}
+
+impl Picture {
+    /// Grows to `len` bytes; false if the card's memory is short, and then it is empty. Nothing may be using it.
+    pub(super) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
+        if self.memory.as_ref().is_some_and(|m| m.len() >= len) {
+            return Ok(true);
+        }
+        // The small block goes first, so that the two are never held at once.
+        self.textures = None;
+        self.memory = None;
+        self.memory = DeviceMemory::try_new(device, len)?;
+        Ok(self.memory.is_some())
+    }
+
+    pub(super) fn pointer(&self) -> u64 {
+        self.memory.as_ref().map_or(0, DeviceMemory::pointer)
+    }
+
+    /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be using it if the arrangement is
+    /// another than the last one.
+    pub(super) fn places(
+        &mut self,
+        device: &Arc<Device>,
+        arrangement: &Arrangement,
+        texel: Option<Texel>,
+    ) -> Result<Places, EngineError> {
+        let mut places = [Place::default(); MAX_PLANES];
+        let planes = &arrangement.planes[..arrangement.count];
+        for (place, plane) in places.iter_mut().zip(planes) {
+            place.pointer = self.pointer() + plane.offset as u64;
+            place.pitch = plane.pitch;
+        }
+        let Some(texel) = texel else { return Ok(places) };
+        if self.textures.as_ref().is_none_or(|(of, _)| of != arrangement) {
+            let textures = places.iter().zip(planes).map(|(place, plane)| {
+                let rows = Rows {
+                    pointer: place.pointer,
+                    texel,
+                    width: plane.samples,
+                    height: plane.rows,
+                    pitch: place.pitch,
+                };
+                Texture::new(device, rows)
+            });
+            self.textures = Some((*arrangement, textures.collect::<Result<_, _>>()?));
+        }
+        if let Some((_, textures)) = &self.textures {
+            for (place, texture) in places.iter_mut().zip(textures) {
+                place.texture = texture.object();
+            }
+        }
+        Ok(places)
+    }
+}

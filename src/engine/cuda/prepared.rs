@@ -1,0 +1,460 @@
+//! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
+#![allow(unsafe_code)]
+
+use super::device::{Device, DeviceInfo, check};
+use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes};
+use super::memory::DeviceMemory;
+use super::picture::{Place, Places};
+use super::program::{Cache, Function, Module};
+use super::variant::{
+    Interleaving, MemoryVariant, PlaneWork, Shape, alpha_recipe, groups, is_wide, plane_work, tune,
+};
+use crate::engine::EngineError;
+use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
+use crate::frame::{Channel as ChannelKind, Layout, PixelFormat};
+use cudarc::driver::sys;
+use std::sync::Arc;
+
+/// Pictures that only the kernels see. They are shared by all slots, since kernels run one after another.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Scratch {
+    /// Between row pass and column pass, for 16-bit and for 32-bit values.
+    pub(super) intermediate: [Places; 2],
+    /// Colour multiplied by alpha.
+    pub(super) premultiplied: Places,
+}
+
+/// A chain ready to run on frames of one format.
+pub(super) struct Prepared {
+    pub(super) plan: Plan,
+    steps: Vec<PreparedStep>,
+}
+
+struct PreparedStep {
+    groups: Vec<Group>,
+    alpha: Option<AlphaKernels>,
+}
+
+struct Group {
+    interleaving: Interleaving,
+    planes: Vec<usize>,
+    shape: Shape,
+    passes: Vec<PassKernel>,
+    /// Held for the functions and the constant memory.
+    _module: Module,
+}
+
+struct PassKernel {
+    function: Function,
+    shared: usize,
+    /// Weights in global memory, for the variants that keep them there.
+    weights: Option<DeviceMemory>,
+}
+
+struct AlphaKernels {
+    premultiply: Function,
+    unpremultiply: Function,
+    _module: Module,
+}
+
+/// How a plan is to be prepared.
+pub(super) struct Request<'a> {
+    pub(super) device: &'a Arc<Device>,
+    pub(super) cache: &'a Cache,
+    pub(super) memory: MemoryVariant,
+    pub(super) block: Option<(u32, u32)>,
+}
+
+impl Prepared {
+    pub(super) fn new(plan: Plan, request: &Request<'_>) -> Result<Prepared, EngineError> {
+        request.device.bind()?;
+        let steps = plan
+            .steps
+            .iter()
+            .map(|step| PreparedStep::new(step, plan.format, request));
+        let steps = steps.collect::<Result<_, _>>()?;
+        // Copies from ordinary memory may still be under way when their call returns, and our streams do not wait for them.
+        // SAFETY: the context is current.
+        check("loading the kernels", unsafe { sys::cuCtxSynchronize() })?;
+        Ok(Prepared { plan, steps })
+    }
+
+    /// True if some step multiplies colour by alpha.
+    pub(super) fn uses_alpha(&self) -> bool {
+        self.plan.steps.iter().any(|s| s.alpha.is_some())
+    }
+
+    /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
+    pub(super) fn has_intermediate(&self, wide: bool) -> bool {
+        let mut steps = self.plan.steps.iter();
+        steps.any(|s| matches!(&s.kernel, Kernel::Separable(k) if k.wide == wide))
+    }
+
+    pub(super) fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
+    pub(super) fn run(
+        &self,
+        index: usize,
+        layout: &Layout,
+        source: &Places,
+        result: &Places,
+        scratch: &Scratch,
+        stream: sys::CUstream,
+    ) -> Result<(), EngineError> {
+        let work = Work {
+            format: self.plan.format,
+            step: &self.plan.steps[index],
+            layout,
+            stream,
+        };
+        let prepared = &self.steps[index];
+        let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
+            return work.convolve(prepared, source, result, scratch);
+        };
+        let weighted = &scratch.premultiplied;
+        launch::weight_by_alpha(kernels.premultiply, stream, work.picture(alpha, source, weighted))?;
+        work.convolve(prepared, weighted, result, scratch)?;
+        launch::weight_by_alpha(kernels.unpremultiply, stream, work.picture(alpha, source, result))
+    }
+}
+
+impl PreparedStep {
+    fn new(step: &Step, format: PixelFormat, request: &Request<'_>) -> Result<PreparedStep, EngineError> {
+        let groups = groups(step)
+            .into_iter()
+            .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
+        let alpha = match step.alpha {
+            Some(_) => {
+                let image = alpha_recipe(format).image(request.device, request.cache)?;
+                let module = Module::load(request.device, &image)?;
+                Some(AlphaKernels {
+                    premultiply: module.function(c"premultiply")?,
+                    unpremultiply: module.function(c"unpremultiply")?,
+                    _module: module,
+                })
+            }
+            None => None,
+        };
+        Ok(PreparedStep {
+            groups: groups.collect::<Result<_, _>>()?,
+            alpha,
+        })
+    }
+}
+
+impl Group {
+    fn new(
+        step: &Step,
+        format: PixelFormat,
+        interleaving: Interleaving,
+        planes: Vec<usize>,
+        request: &Request<'_>,
+    ) -> Result<Group, EngineError> {
+        let limits = &request.device.info;
+        let tuned = tune(step, format, interleaving, request.memory, request.block, limits)?;
+        let image = tuned.recipe.image(request.device, request.cache)?;
+        // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
+        let module = Module::load(request.device, &image)?;
+        let constant = request.memory.has_constant_weights();
+        let pass = |name, array, weights: &[i32], shared| {
+            let function = module.function(name)?;
+            allow_shared(function, shared, limits)?;
+            check_threads(function, tuned.shape)?;
+            Ok::<_, EngineError>(PassKernel {
+                function,
+                shared,
+                weights: module.set_weights(constant.then_some(array), weights)?,
+            })
+        };
+        let passes = match &step.kernel {
+            Kernel::Direct(k) => vec![pass(c"direct", c"mask_weights", &k.weights, tuned.shared[0])?],
+            Kernel::Separable(k) => vec![
+                pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
+                pass(
+                    c"column_pass",
+                    c"column_weights",
+                    &k.column.weights,
+                    tuned.shared[1],
+                )?,
+            ],
+        };
+        Ok(Group {
+            interleaving,
+            planes,
+            shape: tuned.shape,
+            passes,
+            _module: module,
+        })
+    }
+}
+
+/// Asks for more shared memory than a block gets by itself, where a tile needs it.
+fn allow_shared(function: Function, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
+    if bytes <= limits.shared_per_block as usize {
+        return Ok(());
+    }
+    let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    // SAFETY: the function belongs to a live module; `tune` has held the size against the card's limit.
+    check("asking for shared memory for a kernel's tile", unsafe {
+        sys::cuFuncSetAttribute(function.0, attribute, bytes as i32)
+    })
+}
+
+/// Refuses a block with more threads than the compiled kernel's registers allow.
+fn check_threads(function: Function, shape: Shape) -> Result<(), EngineError> {
+    let mut most = 0;
+    let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+    // SAFETY: the function belongs to a live module and the pointer is to a live integer.
+    check("asking for the limits of a kernel", unsafe {
+        sys::cuFuncGetAttribute(&raw mut most, attribute, function.0)
+    })?;
+    let threads = shape.block.0 * shape.block.1;
+    if threads > most.max(0) as u32 {
+        return Err(EngineError::Unavailable(format!(
+            "--block {}x{} has {threads} threads; the kernel's registers allow {most} in a block",
+            shape.block.0, shape.block.1
+        )));
+    }
+    Ok(())
+}
+
+/// One step of one frame.
+struct Work<'a> {
+    format: PixelFormat,
+    step: &'a Step,
+    layout: &'a Layout,
+    stream: sys::CUstream,
+}
+
+impl Work<'_> {
+    fn convolve(
+        &self,
+        prepared: &PreparedStep,
+        source: &Places,
+        result: &Places,
+        scratch: &Scratch,
+    ) -> Result<(), EngineError> {
+        for (plane, channels) in self.step.planes.iter().enumerate() {
+            match plane_work(channels) {
+                PlaneWork::Copy => self.copy(plane, source[plane], result[plane])?,
+                PlaneWork::Fill(value) => self.fill(plane, value, result[plane])?,
+                PlaneWork::Kernel(_) => {}
+            }
+        }
+        for group in &prepared.groups {
+            match &self.step.kernel {
+                Kernel::Direct(kernel) => {
+                    let shift = kernel.shift;
+                    self.pass(group, 0, shift, source, result, source, |c| i64::from(c.border))?;
+                }
+                Kernel::Separable(kernel) => {
+                    let between = &scratch.intermediate[usize::from(kernel.wide)];
+                    let shift = kernel.row.shift;
+                    self.pass(group, 0, shift, source, between, source, |c| i64::from(c.border))?;
+                    let shift = kernel.column.shift;
+                    self.pass(group, 1, shift, between, result, source, |c| {
+                        outside_after_rows(kernel, c)
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a launch has as many; a struct would only name them twice"
+    )]
+    fn pass(
+        &self,
+        group: &Group,
+        index: usize,
+        shift: u32,
+        source: &Places,
+        result: &Places,
+        original: &Places,
+        border: impl Fn(&Convolve) -> i64,
+    ) -> Result<(), EngineError> {
+        let mut planes = Planes {
+            shift: shift as i32,
+            max_value: self.format.max_value() as i32,
+            ..Planes::default()
+        };
+        let (mut samples, mut rows) = (0, 0);
+        for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
+            let geometry = &self.layout.planes()[plane];
+            samples = samples.max(geometry.width * group.interleaving.channels);
+            rows = rows.max(geometry.height);
+            let mut channel = [Channel::default(); 4];
+            for (c, what) in channel.iter_mut().zip(&self.step.planes[plane]) {
+                *c = self.channel(what, &border);
+            }
+            *entry = Plane {
+                source: source[plane].pointer,
+                result: result[plane].pointer,
+                original: original[plane].pointer,
+                texture: source[plane].texture,
+                source_pitch: source[plane].pitch as i64,
+                result_pitch: result[plane].pitch as i64,
+                original_pitch: original[plane].pitch as i64,
+                width: geometry.width as i32,
+                height: geometry.height as i32,
+                channel,
+            };
+        }
+        let pass = &group.passes[index];
+        let grid = Grid {
+            x: samples.div_ceil(group.shape.block.0 as usize),
+            y: rows.div_ceil(group.shape.rows()),
+            z: group.planes.len(),
+            block: group.shape.block,
+            shared: pass.shared,
+        };
+        let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
+        launch::convolve(pass.function, grid, self.stream, planes, weights)
+    }
+
+    fn channel(&self, what: &ChannelStep, border: &impl Fn(&Convolve) -> i64) -> Channel {
+        match what {
+            ChannelStep::Copy => Channel {
+                fill: -1,
+                ..Channel::default()
+            },
+            ChannelStep::Fill(value) => Channel {
+                fill: i32::from(*value),
+                ..Channel::default()
+            },
+            ChannelStep::Convolve(c) => {
+                // A shifted 32-bit sum lies within 2^30, so a bias beyond this saturates every pixel whatever it is exactly.
+                let most = (1 << 30) + (1 << 17);
+                let high = if is_wide(self.step, self.format) {
+                    c.high
+                } else {
+                    c.high.clamp(-most, most)
+                };
+                Channel {
+                    low: c.low,
+                    high,
+                    border: border(c) as i32,
+                    fill: -1,
+                }
+            }
+        }
+    }
+
+    fn copy(&self, plane: usize, source: Place, result: Place) -> Result<(), EngineError> {
+        let rows = self.layout.planes()[plane].height;
+        let copy = sys::CUDA_MEMCPY2D {
+            srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            srcDevice: source.pointer,
+            srcPitch: source.pitch,
+            dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            dstDevice: result.pointer,
+            dstPitch: result.pitch,
+            WidthInBytes: self.layout.row_bytes(plane),
+            Height: rows,
+            ..no_copy()
+        };
+        // SAFETY: both planes hold `rows` rows of that many bytes at their pitches.
+        check("copying a plane on the CUDA device", unsafe {
+            sys::cuMemcpy2DAsync_v2(&raw const copy, self.stream)
+        })
+    }
+
+    fn fill(&self, plane: usize, value: u16, result: Place) -> Result<(), EngineError> {
+        let geometry = &self.layout.planes()[plane];
+        let samples = geometry.width * geometry.channels;
+        // SAFETY: the plane holds `height` rows of `samples` samples at its pitch.
+        check("filling a plane on the CUDA device", unsafe {
+            match self.format.bytes_per_sample() {
+                1 => sys::cuMemsetD2D8Async(
+                    result.pointer,
+                    result.pitch,
+                    value as u8,
+                    samples,
+                    geometry.height,
+                    self.stream,
+                ),
+                _ => sys::cuMemsetD2D16Async(
+                    result.pointer,
+                    result.pitch,
+                    value << self.format.shift(),
+                    samples,
+                    geometry.height,
+                    self.stream,
+                ),
+            }
+        })
+    }
+
+    /// The parameters of both alpha kernels: from `before` to `after`.
+    fn picture(&self, alpha: &AlphaUse, before: &Places, after: &Places) -> Picture {
+        let bytes = self.format.bytes_per_sample() as u64;
+        let mut picture = Picture {
+            gain: i64::from(alpha.gain),
+            offset: alpha.offset,
+            normalise: i32::from(alpha.normalise),
+            filter_alpha: i32::from(alpha.filter_alpha),
+            // Formats with alpha have no subsampled planes.
+            width: self.layout.width() as i32,
+            height: self.layout.height() as i32,
+            ..Picture::default()
+        };
+        let mut count = 0;
+        for (plane, channels) in self.format.planes().iter().enumerate() {
+            for (index, &kind) in channels.channels.iter().enumerate() {
+                if kind == ChannelKind::Alpha {
+                    picture.alpha = count;
+                }
+                let (convolved, level) = match &self.step.planes[plane][index] {
+                    ChannelStep::Convolve(c) if !c.is_alpha => (1, i32::from(c.level)),
+                    _ => (0, 0),
+                };
+                picture.at[count as usize] = Component {
+                    before: before[plane].pointer + index as u64 * bytes,
+                    after: after[plane].pointer + index as u64 * bytes,
+                    before_pitch: before[plane].pitch as i64,
+                    after_pitch: after[plane].pitch as i64,
+                    step: channels.channels.len() as i32,
+                    level,
+                    convolved,
+                    unused: 0,
+                };
+                count += 1;
+            }
+        }
+        picture.count = count;
+        picture
+    }
+}
+
+/// What the row pass makes of pixels that all hold the border's value.
+fn outside_after_rows(kernel: &SeparableKernel, c: &Convolve) -> i64 {
+    let sum: i64 = kernel.row.weights.iter().map(|&q| i64::from(q)).sum();
+    (i64::from(c.border) * sum + kernel.row.rounding()) >> kernel.row.shift
+}
+
+/// A description of a copy, to be completed.
+pub(super) fn no_copy() -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
+        srcHost: std::ptr::null(),
+        srcDevice: 0,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: 0,
+        Height: 0,
+    }
+}

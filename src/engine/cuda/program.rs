@@ -1,0 +1,488 @@
+//! Kernel texts become machine code: NVRTC for the card's own architecture, and a cache on disk.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check, nvrtc_version};
+use super::memory::DeviceMemory;
+use crate::engine::EngineError;
+use cudarc::driver::sys;
+use cudarc::nvrtc::sys as nvrtc;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A kernel text, embedded in the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The whole mask at each pixel.
+    Direct,
+    /// Row pass and column pass.
+    Separable,
+    /// Colour multiplied by alpha and divided again.
+    Alpha,
+}
+
+const HEADER: &CStr = c"convolve.cuh";
+const HEADER_TEXT: &str = include_str!("../../../kernels/convolve.cuh");
+
+impl Source {
+    /// The file's name in `kernels/`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Direct => "direct.cu",
+            Source::Separable => "separable.cu",
+            Source::Alpha => "alpha.cu",
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Source::Direct => include_str!("../../../kernels/direct.cu"),
+            Source::Separable => include_str!("../../../kernels/separable.cu"),
+            Source::Alpha => include_str!("../../../kernels/alpha.cu"),
+        }
+    }
+}
+
+/// A kernel text and its compile-time parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Recipe {
+    /// The text.
+    pub source: Source,
+    /// Name and value of each parameter.
+    pub parameters: Vec<(&'static str, i64)>,
+}
+
+/// What NVRTC made of a recipe.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// Machine code (CUBIN) for the architecture, or PTX where NVRTC does not know it; PTX ends with a zero.
+    pub image: Vec<u8>,
+    /// What the compiler said; empty if it had no complaint.
+    pub log: String,
+}
+
+/// What to ask NVRTC for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// Machine code for this architecture.
+    Code(u32),
+    /// PTX of this virtual architecture, which the driver compiles for its newer card.
+    Ptx(u32),
+}
+
+impl Target {
+    fn choose(architecture: u32, supported: &[u32]) -> Result<Target, EngineError> {
+        let older = supported.iter().copied().filter(|&s| s <= architecture).max();
+        match older {
+            Some(same) if same == architecture => Ok(Target::Code(same)),
+            Some(older) => Ok(Target::Ptx(older)),
+            None => Err(EngineError::Unavailable(format!(
+                "the installed NVRTC does not compile for this card's compute capability {}.{} (it begins at {}); install an older \
+                 CUDA's NVRTC, or use --engine cpu",
+                architecture / 10,
+                architecture % 10,
+                supported
+                    .iter()
+                    .min()
+                    .map_or_else(String::new, |s| format!("{}.{}", s / 10, s % 10)),
+            ))),
+        }
+    }
+
+    fn option(self) -> String {
+        match self {
+            Target::Code(a) => format!("--gpu-architecture=sm_{a}"),
+            Target::Ptx(a) => format!("--gpu-architecture=compute_{a}"),
+        }
+    }
+}
+
+fn supported_architectures() -> Vec<u32> {
+    let mut count: c_int = 0;
+    // SAFETY: the pointer is to a live integer.
+    if unsafe { nvrtc::nvrtcGetNumSupportedArchs(&raw mut count) } != nvrtc::nvrtcResult::NVRTC_SUCCESS {
+        return Vec::new();
+    }
+    let mut list = vec![0 as c_int; count.max(0) as usize];
+    // SAFETY: the list has room for as many as NVRTC just stated.
+    if unsafe { nvrtc::nvrtcGetSupportedArchs(list.as_mut_ptr()) } != nvrtc::nvrtcResult::NVRTC_SUCCESS {
+        return Vec::new();
+    }
+    list.into_iter().map(|a| a.max(0) as u32).collect()
+}
+
+impl Recipe {
+    fn options(&self, target: Target) -> Vec<String> {
+        let mut options = vec![target.option(), "--std=c++17".to_owned()];
+        options.extend(
+            self.parameters
+                .iter()
+                .map(|(name, value)| format!("-D{name}={value}")),
+        );
+        options
+    }
+
+    /// Compiles for compute capability `architecture` (90 for 9.0). Needs NVRTC, but no card and no driver.
+    pub fn compile(&self, architecture: u32) -> Result<Compiled, EngineError> {
+        nvrtc_version()?;
+        let target = Target::choose(architecture, &supported_architectures())?;
+        self.compile_for(target)
+    }
+
+    fn compile_for(&self, target: Target) -> Result<Compiled, EngineError> {
+        let doing = || format!("compiling {} with NVRTC", self.source.name());
+        let text = |s: &str| {
+            CString::new(s).map_err(|_| EngineError::Device {
+                doing: doing(),
+                reason: "a zero byte in the text".to_owned(),
+            })
+        };
+        let (source, name, header) = (
+            text(self.source.text())?,
+            text(self.source.name())?,
+            text(HEADER_TEXT)?,
+        );
+        let options = self.options(target);
+        let options: Vec<CString> = options.iter().map(|o| text(o)).collect::<Result<_, _>>()?;
+        let option_pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        let said = |result: nvrtc::nvrtcResult, log: &str| {
+            // SAFETY: NVRTC gives back a static string.
+            let what = unsafe { CStr::from_ptr(nvrtc::nvrtcGetErrorString(result)) }.to_string_lossy();
+            EngineError::Device {
+                doing: doing(),
+                reason: format!("{what}\n{log}").trim_end().to_owned(),
+            }
+        };
+        let ok = nvrtc::nvrtcResult::NVRTC_SUCCESS;
+        let mut program = Program(std::ptr::null_mut());
+        let (headers, names) = ([header.as_ptr()], [HEADER.as_ptr()]);
+        // SAFETY: every string is ended by a zero and lives through the call, and there is one header and one name.
+        let made = unsafe {
+            nvrtc::nvrtcCreateProgram(
+                &raw mut program.0,
+                source.as_ptr(),
+                name.as_ptr(),
+                1,
+                headers.as_ptr(),
+                names.as_ptr(),
+            )
+        };
+        if made != ok {
+            return Err(said(made, ""));
+        }
+        // SAFETY: the program is live and the options are as many as stated.
+        let compiled = unsafe {
+            nvrtc::nvrtcCompileProgram(
+                program.0,
+                option_pointers.len() as c_int,
+                option_pointers.as_ptr(),
+            )
+        };
+        let log = read(
+            program.0,
+            nvrtc::nvrtcGetProgramLogSize,
+            nvrtc::nvrtcGetProgramLog,
+        )
+        .unwrap_or_default();
+        let log = String::from_utf8_lossy(&log)
+            .trim_end_matches(['\0', '\n'])
+            .to_owned();
+        if compiled != ok {
+            return Err(said(compiled, &log));
+        }
+        let image = match target {
+            Target::Code(_) => read(program.0, nvrtc::nvrtcGetCUBINSize, nvrtc::nvrtcGetCUBIN),
+            Target::Ptx(_) => read(program.0, nvrtc::nvrtcGetPTXSize, nvrtc::nvrtcGetPTX),
+        };
+        let image = image.map_err(|result| said(result, &log))?;
+        Ok(Compiled { image, log })
+    }
+
+    /// The machine code for `device`, from the cache on disk or from NVRTC.
+    pub(super) fn image(&self, device: &Device, cache: &Cache) -> Result<Vec<u8>, EngineError> {
+        let version = nvrtc_version()?;
+        let target = Target::choose(device.architecture(), &supported_architectures())?;
+        let key = Key::of(&[
+            env!("CARGO_PKG_VERSION"),
+            &format!("nvrtc {}.{}", version.0, version.1),
+            &self.options(target).join(" "),
+            self.source.name(),
+            self.source.text(),
+            HEADER_TEXT,
+        ]);
+        if let Some(image) = cache.load(key) {
+            return Ok(image);
+        }
+        let begun = std::time::Instant::now();
+        let compiled = self.compile_for(target)?;
+        tracing::debug!(
+            source = self.source.name(),
+            seconds = begun.elapsed().as_secs_f64(),
+            "compiled a kernel"
+        );
+        if !compiled.log.is_empty() {
+            tracing::warn!("{}: {}", self.source.name(), compiled.log);
+        }
+        cache.store(key, &compiled.image);
+        Ok(compiled.image)
+    }
+}
+
+type SizeOf = unsafe fn(nvrtc::nvrtcProgram, *mut usize) -> nvrtc::nvrtcResult;
+type Fill = unsafe fn(nvrtc::nvrtcProgram, *mut c_char) -> nvrtc::nvrtcResult;
+
+/// Reads one of a program's results.
+fn read(program: nvrtc::nvrtcProgram, size: SizeOf, fill: Fill) -> Result<Vec<u8>, nvrtc::nvrtcResult> {
+    let ok = nvrtc::nvrtcResult::NVRTC_SUCCESS;
+    let mut len = 0_usize;
+    // SAFETY: the program is live and the pointer is to a live integer.
+    let result = unsafe { size(program, &raw mut len) };
+    if result != ok {
+        return Err(result);
+    }
+    let mut bytes = vec![0_u8; len];
+    // SAFETY: the buffer has the size that NVRTC stated.
+    let result = unsafe { fill(program, bytes.as_mut_ptr().cast()) };
+    if result == ok { Ok(bytes) } else { Err(result) }
+}
+
+struct Program(nvrtc::nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: made by nvrtcCreateProgram, destroyed only here.
+            let _ = unsafe { nvrtc::nvrtcDestroyProgram(&raw mut self.0) };
+        }
+    }
+}
+
+/// 128 bits that stand for everything that a compiled program depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key(u128);
+
+impl Key {
+    /// FNV-1a over the parts, each with its length, so that no two lists of parts run together to the same bytes.
+    fn of(parts: &[&str]) -> Key {
+        let lengths_and_parts = parts
+            .iter()
+            .flat_map(|p| (p.len() as u64).to_le_bytes().into_iter().chain(p.bytes()));
+        Key(hash(lengths_and_parts))
+    }
+}
+
+fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.fold(BASIS, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME))
+}
+
+/// Compiled programs on disk. Whatever is wrong with it costs a compilation and nothing else.
+pub(super) struct Cache {
+    folder: Option<PathBuf>,
+}
+
+const MAGIC: &[u8; 8] = b"fpkern01";
+const HEAD: usize = MAGIC.len() + 16;
+
+impl Cache {
+    /// The user's: `$XDG_CACHE_HOME/framepipe`, else `~/.cache/framepipe`.
+    pub(super) fn of_user() -> Cache {
+        let absolute = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|p| p.is_absolute())
+        };
+        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        Cache {
+            folder: base.map(|b| b.join("framepipe")),
+        }
+    }
+
+    fn path(folder: &Path, key: Key) -> PathBuf {
+        folder.join(format!("{:032x}.kernel", key.0))
+    }
+
+    /// The entry, if it is there and whole.
+    fn load(&self, key: Key) -> Option<Vec<u8>> {
+        let path = Cache::path(self.folder.as_ref()?, key);
+        let mut bytes = fs::read(&path).ok()?;
+        let whole = bytes.len() > HEAD
+            && bytes.starts_with(MAGIC)
+            && bytes[MAGIC.len()..HEAD] == hash(bytes[HEAD..].iter().copied()).to_le_bytes();
+        if !whole {
+            tracing::warn!(
+                "the cached kernel {} is damaged; compiling it again",
+                path.display()
+            );
+            return None;
+        }
+        bytes.drain(..HEAD);
+        Some(bytes)
+    }
+
+    /// Writes the entry under another name and renames it, so that no reader sees half of it.
+    fn store(&self, key: Key, image: &[u8]) {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let Some(folder) = &self.folder else { return };
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let part = folder.join(format!("{:032x}.{}.{count}.part", key.0, std::process::id()));
+        let mut bytes = Vec::with_capacity(HEAD + image.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&hash(image.iter().copied()).to_le_bytes());
+        bytes.extend_from_slice(image);
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&part, &bytes))
+            .and_then(|()| fs::rename(&part, Cache::path(folder, key)));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&part);
+            tracing::debug!("cannot keep a compiled kernel in {}: {error}", folder.display());
+        }
+    }
+}
+
+/// Machine code loaded on a card. Its constant memory is its own.
+pub(super) struct Module {
+    device: Arc<Device>,
+    handle: sys::CUmodule,
+}
+
+// SAFETY: a module may be used from any thread whose context is current; `Device::bind` sees to that.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+/// A kernel of a module, which must outlive it.
+#[derive(Clone, Copy)]
+pub(super) struct Function(pub(super) sys::CUfunction);
+
+// SAFETY: as for the module.
+unsafe impl Send for Function {}
+// SAFETY: as for the module.
+unsafe impl Sync for Function {}
+
+impl Module {
+    pub(super) fn load(device: &Arc<Device>, image: &[u8]) -> Result<Module, EngineError> {
+        device.bind()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: a CUBIN knows its own length, and PTX is ended by a zero; the driver copies what it needs.
+        check("loading a kernel on the CUDA device", unsafe {
+            sys::cuModuleLoadData(&raw mut handle, image.as_ptr().cast::<c_void>())
+        })?;
+        Ok(Module {
+            device: Arc::clone(device),
+            handle,
+        })
+    }
+
+    pub(super) fn function(&self, name: &CStr) -> Result<Function, EngineError> {
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the module is live, the name is ended by a zero.
+        check("finding a kernel in its module", unsafe {
+            sys::cuModuleGetFunction(&raw mut function, self.handle, name.as_ptr())
+        })?;
+        Ok(Function(function))
+    }
+
+    /// Fills the constant array `name`.
+    pub(super) fn set_constant(&self, name: &CStr, values: &[i32]) -> Result<(), EngineError> {
+        let (mut pointer, mut len) = (0, 0_usize);
+        // SAFETY: the module is live, the name is ended by a zero, the pointers are to live variables.
+        check("finding the constant memory of a kernel", unsafe {
+            sys::cuModuleGetGlobal_v2(&raw mut pointer, &raw mut len, self.handle, name.as_ptr())
+        })?;
+        let bytes = size_of_val(values);
+        if bytes != len {
+            return Err(EngineError::Device {
+                doing: "filling the constant memory of a kernel".to_owned(),
+                reason: format!("it holds {len} bytes, and the weights are {bytes}"),
+            });
+        }
+        // SAFETY: source and destination hold `len` bytes; the copy is done when the call returns.
+        check("filling the constant memory of a kernel", unsafe {
+            sys::cuMemcpyHtoD_v2(pointer, values.as_ptr().cast(), bytes)
+        })
+    }
+
+    /// Puts the weights where the kernels expect them; the memory, if any, must outlive every launch.
+    pub(super) fn set_weights(
+        &self,
+        constant: Option<&CStr>,
+        values: &[i32],
+    ) -> Result<Option<DeviceMemory>, EngineError> {
+        match constant {
+            Some(name) => self.set_constant(name, values).map(|()| None),
+            None => DeviceMemory::holding(&self.device, values).map(Some),
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: loaded in `load`, unloaded only here; the engine waits for its streams before it drops modules.
+            let _ = unsafe { sys::cuModuleUnload(self.handle) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn cache_in(folder: &Path) -> Cache {
+        Cache {
+            folder: Some(folder.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_cached_program_comes_back_and_a_damaged_one_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = cache_in(&folder.path().join("made on demand"));
+        let key = Key::of(&["a", "b"]);
+        assert_eq!(cache.load(key), None);
+        cache.store(key, b"machine code");
+        assert_eq!(cache.load(key).unwrap(), b"machine code");
+        let path = Cache::path(cache.folder.as_ref().unwrap(), key);
+        let good = fs::read(&path).unwrap();
+        fs::write(&path, &good[..good.len() - 1]).unwrap();
+        assert_eq!(cache.load(key), None);
+        let mut flipped = good.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        fs::write(&path, &flipped).unwrap();
+        assert_eq!(cache.load(key), None);
+        cache.store(key, b"machine code");
+        assert_eq!(cache.load(key).unwrap(), b"machine code");
+        assert_eq!(fs::read_dir(cache.folder.as_ref().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, b"").unwrap();
+        let cache = cache_in(&file.join("below a file"));
+        cache.store(Key(1), b"code");
+        assert_eq!(cache.load(Key(1)), None);
+    }
+
+    #[test]
+    fn keys_tell_where_a_part_ends() {
+        assert_ne!(Key::of(&["ab", "c"]), Key::of(&["a", "bc"]));
+        assert_eq!(Key::of(&["ab", "c"]), Key::of(&["ab", "c"]));
+    }
+
+    #[test]
+    fn an_architecture_that_nvrtc_does_not_know_gets_ptx_and_an_older_one_is_refused() {
+        let supported = [75, 80, 90, 120];
+        assert_eq!(Target::choose(90, &supported).unwrap(), Target::Code(90));
+        assert_eq!(Target::choose(130, &supported).unwrap(), Target::Ptx(120));
+        assert_eq!(Target::choose(87, &supported).unwrap(), Target::Ptx(80));
+        let error = Target::choose(50, &supported).unwrap_err().to_string();
+        assert!(error.contains("5.0") && error.contains("7.5"), "{error}");
+    }
+}

@@ -1,0 +1,233 @@
+//! The ring's slots on the card, and the frames that fly through them.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check};
+use super::memory::PinnedMemory;
+use super::picture::Picture;
+use super::prepared::no_copy;
+use super::stream::{Event, Stream};
+use super::times::Amount;
+use crate::engine::EngineError;
+use crate::frame::{AllocationError, Frame, Layout, Memory};
+use cudarc::driver::sys;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Begin and end of each part of a frame's way.
+pub(super) struct Marks {
+    pub(super) upload: (Event, Event),
+    pub(super) kernel: (Event, Event),
+    pub(super) download: (Event, Event),
+}
+
+impl Marks {
+    fn new(device: &Arc<Device>) -> Result<Marks, EngineError> {
+        let pair = || Ok::<_, EngineError>((Event::new(device)?, Event::new(device)?));
+        Ok(Marks {
+            upload: pair()?,
+            kernel: pair()?,
+            download: (Event::new(device)?, Event::awaited(device)?),
+        })
+    }
+}
+
+/// A frame's memory while the card works on it.
+pub(super) struct Cargo {
+    /// Kept until its upload is done.
+    pub(super) input: Option<Frame>,
+    pub(super) output: Frame,
+    /// True if the output's memory is not page-locked, so that the result lies in the flight's staging memory.
+    pub(super) staged: bool,
+    pub(super) amount: Amount,
+}
+
+/// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that the next frame is enqueued before the
+/// host has seen the last one's end; the card itself then keeps a slot's old frame and its new one apart.
+pub(super) struct Flight {
+    pub(super) marks: Marks,
+    /// The slot that it uses.
+    pub(super) slot: usize,
+    /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
+    pub(super) result_in_first: bool,
+    pub(super) cargo: Option<Cargo>,
+    staging: [Option<PinnedMemory>; 2],
+}
+
+/// The card's memory for one frame.
+pub(super) struct Slot {
+    pub(super) id: usize,
+    pub(super) pictures: [Picture; 2],
+    /// Where the planes of the last frame lay, as it came and as it went.
+    pub(super) layouts: Option<(Layout, Layout)>,
+}
+
+impl Slot {
+    pub(super) fn new(id: usize) -> Slot {
+        Slot {
+            id,
+            pictures: Default::default(),
+            layouts: None,
+        }
+    }
+
+    /// Grows both pictures to `len` bytes; false if the card's memory is short. Nothing may be using them.
+    pub(super) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
+        for picture in &mut self.pictures {
+            if !picture.fit(device, len)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Flight {
+    pub(super) fn new(device: &Arc<Device>) -> Result<Flight, EngineError> {
+        Ok(Flight {
+            marks: Marks::new(device)?,
+            slot: 0,
+            result_in_first: false,
+            cargo: None,
+            staging: [None, None],
+        })
+    }
+
+    /// Gives the input's memory back as soon as its upload is done.
+    pub(super) fn release_input(&mut self) -> Result<(), EngineError> {
+        if let Some(cargo) = &mut self.cargo
+            && cargo.input.is_some()
+            && self.marks.upload.1.is_done()?
+        {
+            cargo.input = None;
+        }
+        Ok(())
+    }
+
+    /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other work.
+    pub(super) fn stage_input(
+        &mut self,
+        device: &Arc<Device>,
+        bytes: &[u8],
+    ) -> Result<*const u8, AllocationError> {
+        let staging = grown(&mut self.staging[0], device, bytes.len())?;
+        copy_parallel(bytes, &mut staging.bytes_mut()[..bytes.len()]);
+        Ok(staging.bytes().as_ptr())
+    }
+
+    /// Page-locked memory for a result of `len` bytes whose frame's own memory is ordinary.
+    pub(super) fn stage_output(
+        &mut self,
+        device: &Arc<Device>,
+        len: usize,
+    ) -> Result<*mut u8, AllocationError> {
+        Ok(grown(&mut self.staging[1], device, len)?.bytes_mut().as_mut_ptr())
+    }
+
+    /// Copies a staged result to its frame.
+    pub(super) fn unstage(&self, output: &mut Frame) {
+        if let Some(staging) = &self.staging[1] {
+            let out = output.bytes_mut();
+            copy_parallel(&staging.bytes()[..out.len()], out);
+        }
+    }
+}
+
+fn grown<'a>(
+    staging: &'a mut Option<PinnedMemory>,
+    device: &Arc<Device>,
+    len: usize,
+) -> Result<&'a mut PinnedMemory, AllocationError> {
+    let block = match staging.take() {
+        Some(block) if block.bytes().len() >= len => block,
+        _ => PinnedMemory::new(device, len, false)?,
+    };
+    Ok(staging.insert(block))
+}
+
+/// One thread copies at a fraction of what the bus carries, so a large copy is shared out.
+fn copy_parallel(from: &[u8], to: &mut [u8]) {
+    const PART: usize = 1 << 19;
+    if from.len() < 2 * PART {
+        to.copy_from_slice(from);
+        return;
+    }
+    to.par_chunks_mut(PART)
+        .zip(from.par_chunks(PART))
+        .for_each(|(to, from)| to.copy_from_slice(from));
+}
+
+/// Enqueues the way of a picture from the host at `from` to the card at `to`.
+///
+/// # Safety
+/// `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room for `device.size()` bytes.
+pub(super) unsafe fn upload(
+    stream: &Stream,
+    from: *const u8,
+    host: &Layout,
+    to: u64,
+    device: &Layout,
+) -> Result<(), EngineError> {
+    let doing = "uploading a frame to the CUDA device";
+    if host == device {
+        // SAFETY: the caller's promise.
+        return check(doing, unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to, from.cast(), host.size(), stream.handle())
+        });
+    }
+    for (index, (h, d)) in host.planes().iter().zip(device.planes()).enumerate() {
+        let copy = sys::CUDA_MEMCPY2D {
+            // SAFETY: the plane lies in the frame's block.
+            srcHost: unsafe { from.add(h.offset) }.cast(),
+            srcPitch: h.stride,
+            dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            dstDevice: to + d.offset as u64,
+            dstPitch: d.stride,
+            WidthInBytes: host.row_bytes(index),
+            Height: h.height,
+            ..no_copy()
+        };
+        // SAFETY: the caller's promise; both planes hold that many rows at their pitches.
+        check(doing, unsafe {
+            sys::cuMemcpy2DAsync_v2(&raw const copy, stream.handle())
+        })?;
+    }
+    Ok(())
+}
+
+/// Enqueues the way of a picture from the card at `from` to the host at `to`.
+///
+/// # Safety
+/// `to` must stay writable for `host.size()` bytes, and nobody may read it, until the copy is done.
+pub(super) unsafe fn download(
+    stream: &Stream,
+    from: u64,
+    device: &Layout,
+    to: *mut u8,
+    host: &Layout,
+) -> Result<(), EngineError> {
+    let doing = "downloading a frame from the CUDA device";
+    if host == device {
+        // SAFETY: the caller's promise.
+        return check(doing, unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.cast(), from, host.size(), stream.handle())
+        });
+    }
+    for (index, (h, d)) in host.planes().iter().zip(device.planes()).enumerate() {
+        let copy = sys::CUDA_MEMCPY2D {
+            srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            srcDevice: from + d.offset as u64,
+            srcPitch: d.stride,
+            // SAFETY: the plane lies in the frame's block.
+            dstHost: unsafe { to.add(h.offset) }.cast(),
+            dstPitch: h.stride,
+            WidthInBytes: host.row_bytes(index),
+            Height: h.height,
+            ..no_copy()
+        };
+        // SAFETY: the caller's promise; both planes hold that many rows at their pitches.
+        check(doing, unsafe {
+            sys::cuMemcpy2DAsync_v2(&raw const copy, stream.handle())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Streams and events.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check};
+use crate::engine::EngineError;
+use cudarc::driver::sys;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a wait polls before it sleeps: a sleeping thread is woken tens of microseconds late.
+const POLL: Duration = Duration::from_micros(200);
+
+/// Work in order, beside the work of other streams.
+pub(super) struct Stream {
+    device: Arc<Device>,
+    handle: sys::CUstream,
+}
+
+// SAFETY: a stream may be used from any thread whose context is current; `Device::bind` sees to that.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    pub(super) fn new(device: &Arc<Device>) -> Result<Stream, EngineError> {
+        device.bind()?;
+        let mut handle = std::ptr::null_mut();
+        let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the context is current and the pointer is to a live variable.
+        check("making a stream on the CUDA device", unsafe {
+            sys::cuStreamCreate(&raw mut handle, flags)
+        })?;
+        Ok(Stream {
+            device: Arc::clone(device),
+            handle,
+        })
+    }
+
+    pub(super) fn handle(&self) -> sys::CUstream {
+        self.handle
+    }
+
+    /// Lets what is enqueued from now on begin only when `event` has happened.
+    pub(super) fn wait_for(&self, event: &Event) -> Result<(), EngineError> {
+        // SAFETY: stream and event are live.
+        check("ordering the CUDA device's streams", unsafe {
+            sys::cuStreamWaitEvent(self.handle, event.handle, 0)
+        })
+    }
+
+    /// Waits on the host until the stream is empty.
+    pub(super) fn synchronise(&self) -> Result<(), EngineError> {
+        // SAFETY: the stream is live.
+        check("waiting for the CUDA device", unsafe {
+            sys::cuStreamSynchronize(self.handle)
+        })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: made in `new`, destroyed only here.
+            let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
+        }
+    }
+}
+
+type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+
+/// The call by the name that every driver has: the bindings for CUDA 13 know only a newer one, which drivers before 12.8 lack.
+fn elapsed_time() -> Result<ElapsedTime, EngineError> {
+    static FOUND: OnceLock<Option<ElapsedTime>> = OnceLock::new();
+    // SAFETY: the library is present, since an event exists, and the type is that of the call.
+    let found = FOUND.get_or_init(|| unsafe {
+        let symbol = sys::culib().get::<ElapsedTime>(b"cuEventElapsedTime\0");
+        symbol.ok().map(|s| *s)
+    });
+    found.ok_or_else(|| EngineError::Device {
+        doing: "reading the CUDA device's clock".to_owned(),
+        reason: "the driver's library has no cuEventElapsedTime".to_owned(),
+    })
+}
+
+/// A moment in a stream, with its time.
+pub(super) struct Event {
+    device: Arc<Device>,
+    handle: sys::CUevent,
+}
+
+// SAFETY: as for streams.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// An event that the host only polls and reads the time of.
+    pub(super) fn new(device: &Arc<Device>) -> Result<Event, EngineError> {
+        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
+    }
+
+    /// An event that the host can sleep for. It costs an interrupt each time that it happens.
+    pub(super) fn awaited(device: &Arc<Device>) -> Result<Event, EngineError> {
+        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC)
+    }
+
+    fn with(device: &Arc<Device>, flags: sys::CUevent_flags_enum) -> Result<Event, EngineError> {
+        device.bind()?;
+        let mut handle = std::ptr::null_mut();
+        let flags = flags as u32;
+        // SAFETY: the context is current and the pointer is to a live variable.
+        check("making an event on the CUDA device", unsafe {
+            sys::cuEventCreate(&raw mut handle, flags)
+        })?;
+        Ok(Event {
+            device: Arc::clone(device),
+            handle,
+        })
+    }
+
+    pub(super) fn record(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: event and stream are live and of one context.
+        check("recording an event on the CUDA device", unsafe {
+            sys::cuEventRecord(self.handle, stream.handle)
+        })
+    }
+
+    /// True if what was enqueued before the last record is done; a failure of that work is an error here.
+    pub(super) fn is_done(&self) -> Result<bool, EngineError> {
+        // SAFETY: the event is live.
+        let result = unsafe { sys::cuEventQuery(self.handle) };
+        if result == sys::CUresult::CUDA_ERROR_NOT_READY {
+            return Ok(false);
+        }
+        check("asking how far the CUDA device is", result).map(|()| true)
+    }
+
+    /// Waits on the host: polls for a moment, then sleeps.
+    pub(super) fn wait(&self) -> Result<(), EngineError> {
+        let begun = Instant::now();
+        while begun.elapsed() < POLL {
+            if self.is_done()? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        // SAFETY: the event is live.
+        check("waiting for the CUDA device", unsafe {
+            sys::cuEventSynchronize(self.handle)
+        })
+    }
+
+    /// Seconds from `earlier` to this event; both must be done.
+    pub(super) fn seconds_since(&self, earlier: &Event) -> Result<f64, EngineError> {
+        let mut milliseconds = 0_f32;
+        let elapsed = elapsed_time()?;
+        // SAFETY: both events are live and the pointer is to a live float.
+        check("reading the CUDA device's clock", unsafe {
+            elapsed(&raw mut milliseconds, earlier.handle, self.handle)
+        })?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: made in `new`, destroyed only here.
+            let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
+        }
+    }
+}

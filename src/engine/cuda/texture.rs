@@ -1,0 +1,112 @@
+//! Texture objects over rows in linear memory: integer texels, point sampling, coordinates clamped by the hardware.
+#![allow(unsafe_code)]
+
+use super::device::{Device, DeviceInfo, check};
+use crate::engine::EngineError;
+use cudarc::driver::sys;
+use std::sync::Arc;
+
+/// What the rows and the start of a texture are aligned to, in bytes. It covers every card's texture and pitch alignment.
+pub(super) const ALIGNMENT: usize = 512;
+
+/// How a texel is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Texel {
+    U8,
+    U16,
+    I16,
+    I32,
+}
+
+/// Rows that a texture shows. Each texel is one sample, so that interleaved components are neighbours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) pointer: sys::CUdeviceptr,
+    pub(super) texel: Texel,
+    /// Samples in a row.
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Bytes from one row to the next.
+    pub(super) pitch: usize,
+}
+
+/// A texture object.
+pub(super) struct Texture {
+    device: Arc<Device>,
+    object: sys::CUtexObject,
+}
+
+/// True if a texture can show a plane of this size.
+pub(super) fn fits(info: &DeviceInfo, width: usize, height: usize, pitch: usize) -> bool {
+    let (max_width, max_height, max_pitch) = info.max_texture;
+    width <= max_width && height <= max_height && pitch <= max_pitch
+}
+
+impl Texture {
+    pub(super) fn new(device: &Arc<Device>, rows: Rows) -> Result<Texture, EngineError> {
+        use sys::CUarray_format_enum as Format;
+        device.bind()?;
+        let format = match rows.texel {
+            Texel::U8 => Format::CU_AD_FORMAT_UNSIGNED_INT8,
+            Texel::U16 => Format::CU_AD_FORMAT_UNSIGNED_INT16,
+            Texel::I16 => Format::CU_AD_FORMAT_SIGNED_INT16,
+            Texel::I32 => Format::CU_AD_FORMAT_SIGNED_INT32,
+        };
+        let resource = sys::CUDA_RESOURCE_DESC {
+            resType: sys::CUresourcetype_enum::CU_RESOURCE_TYPE_PITCH2D,
+            res: sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1 {
+                pitch2D: sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
+                    devPtr: rows.pointer,
+                    format,
+                    numChannels: 1,
+                    width: rows.width,
+                    height: rows.height,
+                    pitchInBytes: rows.pitch,
+                },
+            },
+            flags: 0,
+        };
+        let clamp = sys::CUaddress_mode_enum::CU_TR_ADDRESS_MODE_CLAMP;
+        let point = sys::CUfilter_mode_enum::CU_TR_FILTER_MODE_POINT;
+        let sampling = sys::CUDA_TEXTURE_DESC {
+            addressMode: [clamp; 3],
+            filterMode: point,
+            flags: sys::CU_TRSF_READ_AS_INTEGER,
+            maxAnisotropy: 0,
+            mipmapFilterMode: point,
+            mipmapLevelBias: 0.0,
+            minMipmapLevelClamp: 0.0,
+            maxMipmapLevelClamp: 0.0,
+            borderColor: [0.0; 4],
+            reserved: [0; 12],
+        };
+        let mut object = 0;
+        // SAFETY: both descriptions are complete and live through the call; the memory outlives the texture, since its owner drops
+        // the texture first.
+        check("making a texture on the CUDA device", unsafe {
+            sys::cuTexObjectCreate(
+                &raw mut object,
+                &raw const resource,
+                &raw const sampling,
+                std::ptr::null(),
+            )
+        })?;
+        Ok(Texture {
+            device: Arc::clone(device),
+            object,
+        })
+    }
+
+    pub(super) fn object(&self) -> u64 {
+        self.object
+    }
+}
+
+impl Drop for Texture {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: made in `new`, destroyed only here.
+            let _ = unsafe { sys::cuTexObjectDestroy(self.object) };
+        }
+    }
+}

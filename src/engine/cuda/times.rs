@@ -1,0 +1,155 @@
+//! When each frame's upload, kernels and download began and ended, by the card's own clock.
+
+use super::device::Device;
+use super::slot::Marks;
+use super::stream::{Event, Stream};
+use crate::engine::{DeviceTimes, EngineError, FrameTimes};
+use hdrhistogram::Histogram;
+use std::sync::Arc;
+
+/// Frames whose times are kept one by one.
+const KEPT: usize = 1024;
+
+/// Seconds after which times are counted from a newer event: the driver tells differences as 32-bit floats of milliseconds, which are too
+/// coarse over minutes.
+const RENEW: f64 = 1.0;
+
+/// The longest time that the histograms hold: an hour.
+const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
+
+/// What one frame moved and computed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Amount {
+    pub(super) bytes_up: u64,
+    pub(super) bytes_down: u64,
+    pub(super) samples: u64,
+}
+
+/// Collects the times of a run.
+pub(super) struct Times {
+    /// The event that differences are taken from, and its own time since the run's first event.
+    anchor: Option<(Event, f64)>,
+    /// The next anchor: recorded, perhaps not yet done.
+    next: Option<Event>,
+    first: Option<f64>,
+    last: f64,
+    /// When the last upload, kernel and download ended: what runs beside another of its kind counts once.
+    busy_until: [f64; 3],
+    sums: DeviceTimes,
+    histograms: Option<[Histogram<u64>; 3]>,
+}
+
+impl Times {
+    pub(super) fn new(device: &Device) -> Times {
+        let histogram = || Histogram::new_with_bounds(1, MOST_NANOSECONDS, 3).ok();
+        let histograms = histogram()
+            .zip(histogram())
+            .zip(histogram())
+            .map(|((a, b), c)| [a, b, c]);
+        Times {
+            anchor: None,
+            next: None,
+            first: None,
+            last: 0.0,
+            busy_until: [0.0; 3],
+            sums: DeviceTimes {
+                device: device.info.name.clone(),
+                ..DeviceTimes::default()
+            },
+            histograms,
+        }
+    }
+
+    /// Called before a frame's upload is enqueued: marks the begin of the run, and now and then a newer event to count from.
+    pub(super) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
+        match &self.anchor {
+            None => {
+                let event = Event::new(device)?;
+                event.record(upload)?;
+                self.anchor = Some((event, 0.0));
+            }
+            Some((_, at)) if self.next.is_none() && self.last - at > RENEW => {
+                let event = Event::new(device)?;
+                event.record(upload)?;
+                self.next = Some(event);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Reads a frame's events, all of which are done.
+    pub(super) fn add(
+        &mut self,
+        sequence: u64,
+        slot: usize,
+        marks: &Marks,
+        amount: Amount,
+    ) -> Result<(), EngineError> {
+        let Some((anchor, at)) = &self.anchor else {
+            return Ok(());
+        };
+        // Lengths are taken between a frame's own events, which is exact; only its place on the time line goes through the anchor.
+        let span = |begin: &Event, end: &Event| -> Result<(f64, f64), EngineError> {
+            let start = at + begin.seconds_since(anchor)?;
+            Ok((start, start + end.seconds_since(begin)?))
+        };
+        let upload = span(&marks.upload.0, &marks.upload.1)?;
+        let kernel = span(&marks.kernel.0, &marks.kernel.1)?;
+        let download = span(&marks.download.0, &marks.download.1)?;
+        self.first.get_or_insert(upload.0);
+        self.last = self.last.max(download.1);
+        let sums = &mut self.sums;
+        for (index, (begin, end)) in [upload, kernel, download].into_iter().enumerate() {
+            let busy_until = &mut self.busy_until[index];
+            sums.totals[index] += (end - begin.max(*busy_until)).max(0.0);
+            *busy_until = busy_until.max(end);
+            if let Some(histograms) = &mut self.histograms {
+                let nanoseconds = ((end - begin) * 1e9) as u64;
+                histograms[index].saturating_record(nanoseconds.max(1));
+            }
+        }
+        sums.count += 1;
+        sums.bytes_up += amount.bytes_up;
+        sums.bytes_down += amount.bytes_down;
+        sums.samples += amount.samples;
+        if sums.frames.len() < KEPT {
+            sums.frames.push(FrameTimes {
+                sequence,
+                slot,
+                upload,
+                kernel,
+                download,
+                bytes_up: amount.bytes_up,
+                bytes_down: amount.bytes_down,
+                samples: amount.samples,
+            });
+        }
+        self.renew()
+    }
+
+    /// Counts from the newer event once it is done.
+    fn renew(&mut self) -> Result<(), EngineError> {
+        let Some(next) = self.next.take() else {
+            return Ok(());
+        };
+        match &self.anchor {
+            Some((anchor, at)) if next.is_done()? => {
+                let at = at + next.seconds_since(anchor)?;
+                self.anchor = Some((next, at));
+            }
+            _ => self.next = Some(next),
+        }
+        Ok(())
+    }
+
+    /// The run's times so far.
+    pub(super) fn summary(&self, slots: usize) -> DeviceTimes {
+        DeviceTimes {
+            slots,
+            wall: self.first.map_or(0.0, |first| self.last - first),
+            histograms: self.histograms.clone(),
+            ..self.sums.clone()
+        }
+    }
+}

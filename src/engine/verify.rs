@@ -1,0 +1,269 @@
+//! Holds an engine against the reference, bit by bit, on frames of noise.
+
+use super::reference::Reference;
+use super::{Engine, EngineError};
+use crate::filter::{Algorithm, Border, Chain, Filter, Planes, factors};
+use crate::frame::{Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Range};
+
+/// Something to compare: a chain, and the frame that it is applied to.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// The filters, border and planes; the algorithm is chosen when the case is used.
+    pub chain: Chain,
+    /// The frame's pixel format.
+    pub format: PixelFormat,
+    /// Pixels across.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Where the noise starts.
+    pub seed: u64,
+}
+
+/// What comparing found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// Frames compared.
+    pub frames: u64,
+    /// Samples compared.
+    pub samples: u64,
+    /// Samples that differ.
+    pub differences: u64,
+    /// The largest difference, in levels.
+    pub largest: u16,
+}
+
+/// What the cases choose from, one each in turn; the counts share no factor, so that the combinations differ.
+const SPECS: [&str; 11] = [
+    "box:size=3",
+    "gaussian:sigma=1.5",
+    "box:size=9",
+    "laplacian8",
+    "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5",
+    "gaussian:size=31:sigma=6",
+    "sobel-x:bias=128",
+    "mask:rows=1 4 6 4 1",
+    "unsharp:sigma=2:amount=0.7",
+    "mask:rows=1;-2;3",
+    "sharpen",
+];
+const SIZES: [(usize, usize); 7] = [
+    (67, 45),
+    (1, 1),
+    (129, 33),
+    (31, 70),
+    (200, 7),
+    (3, 90),
+    (160, 96),
+];
+const BORDERS: [Border; 6] = [
+    Border::Replicate,
+    Border::Zero,
+    Border::Constant(90.0),
+    Border::Reflect,
+    Border::Mirror,
+    Border::Wrap,
+];
+
+/// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives the same cases.
+pub fn cases(count: usize) -> Vec<Case> {
+    let formats: Vec<PixelFormat> = PixelFormat::all().collect();
+    // The texts are constants, and a test parses each of them.
+    let filters: Vec<Filter> = SPECS.iter().filter_map(|spec| spec.parse().ok()).collect();
+    (0..count)
+        .map(|index| {
+            // A second turn through the formats meets other filters, sizes and borders.
+            let turn = index + index / formats.len();
+            let (width, height) = SIZES[turn % SIZES.len()];
+            let mut chosen = vec![filters[turn % filters.len()].clone()];
+            if index % 5 == 4 {
+                chosen.push(filters[(turn + 4) % filters.len()].clone());
+            }
+            Case {
+                chain: Chain {
+                    filters: chosen,
+                    border: BORDERS[turn % BORDERS.len()],
+                    planes: if index % 9 == 8 {
+                        Planes::AllWithAlpha
+                    } else {
+                        Planes::All
+                    },
+                    algorithm: Algorithm::Auto,
+                },
+                format: formats[index % formats.len()],
+                width,
+                height,
+                seed: index as u64 + 1,
+            }
+        })
+        .collect()
+}
+
+impl Case {
+    /// True if every mask of the case can be applied with `algorithm`.
+    pub fn allows(&self, algorithm: Algorithm) -> bool {
+        algorithm != Algorithm::Separable || self.chain.filters.iter().all(|f| factors(&f.mask).is_some())
+    }
+
+    /// The chain with `algorithm`.
+    pub fn chain(&self, algorithm: Algorithm) -> Chain {
+        Chain {
+            algorithm,
+            ..self.chain.clone()
+        }
+    }
+
+    /// The frame: noise over the whole range of samples, the same each time.
+    pub fn frame(&self) -> Result<Frame, EngineError> {
+        let layout = Layout::new(self.format, self.width, self.height, 64)?;
+        let mut frame = Frame::new(layout, unpooled(layout.size())?)?;
+        let mut state = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut random = || {
+            // xorshift64*: fast, and even enough to leave no pattern in the samples.
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 40
+        };
+        let wide = self.format.bytes_per_sample() == 2;
+        for plane in 0..layout.planes().len() {
+            for y in 0..layout.planes()[plane].height {
+                let row = frame.row_mut(plane, y);
+                if wide {
+                    for sample in row.chunks_exact_mut(2) {
+                        let value = (random() as u32 & self.format.max_value()) << self.format.shift();
+                        sample.copy_from_slice(&(value as u16).to_le_bytes());
+                    }
+                } else {
+                    row.fill_with(|| random() as u8);
+                }
+            }
+        }
+        frame.metadata.colour = Colour {
+            range: if self.seed.is_multiple_of(2) {
+                Range::Limited
+            } else {
+                Range::Full
+            },
+            ..Colour::default()
+        };
+        Ok(frame)
+    }
+}
+
+fn unpooled(len: usize) -> Result<Buffer, EngineError> {
+    use crate::frame::Allocator;
+    Ok(Buffer::unpooled(Pageable.allocate(len)?))
+}
+
+/// Filters each case with the engine that `start` makes and with the reference, and counts the samples that differ.
+pub fn compare(
+    cases: &[Case],
+    algorithm: Algorithm,
+    start: &mut dyn FnMut(Chain) -> Result<Box<dyn Engine>, EngineError>,
+) -> Result<Comparison, EngineError> {
+    let mut found = Comparison::default();
+    for case in cases.iter().filter(|case| case.allows(algorithm)) {
+        let chain = case.chain(algorithm);
+        let expected = filter(&mut Reference::new(chain.clone()), case)?;
+        let got = filter(start(chain)?.as_mut(), case)?;
+        found.frames += 1;
+        for (plane, place) in expected.layout().planes().iter().enumerate() {
+            for y in 0..place.height {
+                let samples = place.width * place.channels;
+                found.samples += samples as u64;
+                if expected.row(plane, y) == got.row(plane, y) {
+                    continue;
+                }
+                for at in 0..samples {
+                    let (x, channel) = (at / place.channels, at % place.channels);
+                    let difference = expected
+                        .sample(plane, x, y, channel)
+                        .abs_diff(got.sample(plane, x, y, channel));
+                    found.differences += u64::from(difference > 0);
+                    found.largest = found.largest.max(difference);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn filter(engine: &mut dyn Engine, case: &Case) -> Result<Frame, EngineError> {
+    let frame = case.frame()?;
+    let output = unpooled(frame.layout().size())?;
+    engine.submit(frame, output, 64)?;
+    engine.collect()?.ok_or_else(|| EngineError::Device {
+        doing: "comparing with the reference".to_owned(),
+        reason: "the engine gave no frame back".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::engine::cpu::Cpu;
+    use crate::frame::Allocator;
+    use std::sync::Arc;
+
+    #[test]
+    fn every_filter_of_the_cases_is_one() {
+        for spec in SPECS {
+            spec.parse::<Filter>().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_cpu_engine_agrees_with_the_reference() {
+        let cases = cases(80);
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            let found = compare(&cases, algorithm, &mut |chain| Ok(Box::new(Cpu::new(chain, 2)?))).unwrap();
+            assert!(found.frames > 20 && found.samples > 100_000, "{found:?}");
+            assert_eq!((found.differences, found.largest), (0, 0));
+        }
+    }
+
+    /// The CPU engine with one sample spoilt.
+    struct Spoilt(Cpu);
+
+    impl Engine for Spoilt {
+        fn name(&self) -> &'static str {
+            "spoilt"
+        }
+        fn description(&self) -> String {
+            self.0.description()
+        }
+        fn input_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.input_allocator()
+        }
+        fn output_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.output_allocator()
+        }
+        fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+            self.0.submit(input, output, row_alignment)
+        }
+        fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+            let mut frame = self.0.collect()?;
+            if let Some(frame) = &mut frame {
+                let row = frame.row_mut(0, 0);
+                let last = row.len() - 1;
+                row[last] ^= 0x80;
+            }
+            Ok(frame)
+        }
+    }
+
+    #[test]
+    fn one_wrong_sample_is_found() {
+        let cases = cases(3);
+        let found = compare(&cases, Algorithm::Direct, &mut |chain| {
+            Ok(Box::new(Spoilt(Cpu::new(chain, 1)?)))
+        })
+        .unwrap();
+        assert_eq!(found.frames, 3);
+        assert_eq!(found.differences, 3);
+        assert!(found.largest >= 128);
+    }
+}

@@ -1,0 +1,80 @@
+//! The decode stage: numbers the frames and passes them on.
+
+use super::error::Halt;
+use super::stop::Stop;
+use super::{Progress, send};
+use crate::frame::Frame;
+use crate::report::{Stage, StageClock};
+use crate::source::{IndexedSource, Source, Supply};
+use crossbeam_channel::Sender;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Reads a source in order, until it or the run ends, and gives back its warnings. The clock is the caller's, because it counts also
+/// when the source is woken from a wait at the run's end.
+pub(super) fn stream(
+    mut source: Box<dyn Source>,
+    supply: &Supply,
+    output: &Sender<Frame>,
+    stop: &Stop,
+    progress: &Progress,
+    clock: &mut StageClock,
+) -> Result<Vec<String>, Halt> {
+    while !stop.is_ending() {
+        let began = Instant::now();
+        let waited = supply.pool.waited();
+        let next = source.next(supply)?;
+        // The source takes its buffer inside `next`; that wait is not work.
+        let waited = supply.pool.waited() - waited;
+        let busy = began.elapsed().saturating_sub(waited);
+        clock.output_wait += waited;
+        clock.busy += busy;
+        progress.add_busy(Stage::Decode, busy);
+        let Some(mut frame) = next else { break };
+        frame.sequence = clock.frames;
+        let bytes = frame.layout().picture_bytes();
+        if !send(output, frame, stop, &mut clock.output_wait)? {
+            break;
+        }
+        clock.frame(bytes, busy);
+        progress.add_frame(Stage::Decode);
+    }
+    Ok(source.warnings())
+}
+
+/// One of several workers that read an indexed source. `next` is the next index to read, shared by all of them.
+pub(super) fn indexed(
+    source: &dyn IndexedSource,
+    next: &AtomicU64,
+    supply: &Supply,
+    output: &Sender<Frame>,
+    stop: &Stop,
+    progress: &Progress,
+    clock: &mut StageClock,
+) -> Result<(), Halt> {
+    let len = source.len();
+    while !stop.is_ending() {
+        // The buffer comes first and the index second: so whoever has the lowest index also has a buffer for it, and the engine,
+        // which waits for just that frame while others fill the pool, always gets it.
+        let began = Instant::now();
+        let buffer = supply.take().map_err(|_| Halt::Stopped)?;
+        clock.output_wait += began.elapsed();
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        if index >= len {
+            break;
+        }
+        let began = Instant::now();
+        let mut frame = source.read(index, buffer)?;
+        let busy = began.elapsed();
+        clock.busy += busy;
+        progress.add_busy(Stage::Decode, busy);
+        frame.sequence = index;
+        let bytes = frame.layout().picture_bytes();
+        if !send(output, frame, stop, &mut clock.output_wait)? {
+            break;
+        }
+        clock.frame(bytes, busy);
+        progress.add_frame(Stage::Decode);
+    }
+    Ok(())
+}

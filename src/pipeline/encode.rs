@@ -1,0 +1,114 @@
+//! The encode stage: hands frames to the sink and finishes it.
+
+use super::error::{Halt, PipelineError};
+use super::stop::Stop;
+use super::{Progress, receive};
+use crate::frame::Frame;
+use crate::report::{Latencies, Stage, StageClock};
+use crate::sink::{Flow, IndexedSink, Sink, Written};
+use crossbeam_channel::Receiver;
+use std::time::Instant;
+
+/// What one worker hands over when it ends.
+pub(super) struct Encoded {
+    pub(super) clock: StageClock,
+    pub(super) end_to_end: Latencies,
+    /// A stream sink's last word; an indexed sink gives it when all workers are done.
+    pub(super) written: Option<Written>,
+}
+
+/// Writes frames in order, and finishes the sink unless the run has failed. A sink that is not finished is dropped, which removes
+/// what it has written so far.
+pub(super) fn stream(
+    mut sink: Box<dyn Sink>,
+    input: Receiver<Frame>,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Encoded, Halt> {
+    let mut clock = StageClock::worker();
+    let mut end_to_end = Latencies::default();
+    while let Some(frame) = receive(&input, stop, &mut clock.input_wait)? {
+        if frame.sequence != clock.frames {
+            return Err(PipelineError::Order {
+                stage: Stage::Engine,
+                expected: clock.frames,
+                found: frame.sequence,
+            }
+            .into());
+        }
+        let (bytes, born) = (frame.layout().picture_bytes(), frame.born);
+        let began = Instant::now();
+        let flow = sink.write(frame)?;
+        let busy = began.elapsed();
+        clock.busy += busy;
+        progress.add_busy(Stage::Encode, busy);
+        if flow == Flow::Closed {
+            stop.reader_gone();
+            break;
+        }
+        clock.frame(bytes, busy);
+        end_to_end.record(born.elapsed());
+        progress.add_frame(Stage::Encode);
+    }
+    // From here on nobody waits for room in this queue.
+    drop(input);
+    if !stop.is_reader_gone() {
+        check_count(clock.frames, progress)?;
+        if clock.frames == 0 {
+            // An output of no frames is no output.
+            return Ok(Encoded {
+                clock,
+                end_to_end,
+                written: None,
+            });
+        }
+    }
+    let began = Instant::now();
+    let written = sink.finish()?;
+    clock.busy += began.elapsed();
+    Ok(Encoded {
+        clock,
+        end_to_end,
+        written: Some(written),
+    })
+}
+
+/// One of several workers that write to an indexed sink.
+pub(super) fn indexed(
+    sink: &dyn IndexedSink,
+    input: &Receiver<Frame>,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Encoded, Halt> {
+    let mut clock = StageClock::worker();
+    let mut end_to_end = Latencies::default();
+    while let Some(frame) = receive(input, stop, &mut clock.input_wait)? {
+        let (bytes, born) = (frame.layout().picture_bytes(), frame.born);
+        let began = Instant::now();
+        sink.write(frame)?;
+        let busy = began.elapsed();
+        clock.busy += busy;
+        progress.add_busy(Stage::Encode, busy);
+        clock.frame(bytes, busy);
+        end_to_end.record(born.elapsed());
+        progress.add_frame(Stage::Encode);
+    }
+    Ok(Encoded {
+        clock,
+        end_to_end,
+        written: None,
+    })
+}
+
+/// Holds the frames written against those that the engine gave. To be asked before a sink is finished.
+pub(super) fn check_count(written: u64, progress: &Progress) -> Result<(), PipelineError> {
+    let filtered = progress.frames(Stage::Engine);
+    if written == filtered {
+        return Ok(());
+    }
+    Err(PipelineError::FrameCount {
+        decoded: progress.frames(Stage::Decode),
+        filtered,
+        written,
+    })
+}

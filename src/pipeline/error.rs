@@ -1,0 +1,164 @@
+//! Why a run failed, and which of several failures is told.
+
+use crate::engine::EngineError;
+use crate::frame::AllocationError;
+use crate::report::Stage;
+use crate::sink::SinkError;
+use crate::source::SourceError;
+use std::time::Instant;
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The input could not be read.
+    #[error(transparent)]
+    Source(SourceError),
+    /// The filter could not be applied.
+    #[error("cannot filter frame {sequence}: {cause}")]
+    Engine {
+        /// The frame's number, counted from 0.
+        sequence: u64,
+        /// Why.
+        #[source]
+        cause: EngineError,
+    },
+    /// The output could not be written.
+    #[error(transparent)]
+    Sink(SinkError),
+    /// No memory for the frame buffers.
+    #[error(transparent)]
+    Memory(#[from] AllocationError),
+    /// The input holds no frame at all.
+    #[error("the input has no frames ({input})")]
+    NoFrames {
+        /// The source's description.
+        input: String,
+    },
+    /// A stage lost or made up frames: a defect of framepipe.
+    #[error(
+        "{decoded} frames were read, {filtered} filtered and {written} written; the output is discarded. This is a defect of framepipe; please report it"
+    )]
+    FrameCount {
+        /// Frames that the source gave.
+        decoded: u64,
+        /// Frames that the engine gave back.
+        filtered: u64,
+        /// Frames that the sink took.
+        written: u64,
+    },
+    /// A stage gave frames out of order: a defect of framepipe.
+    #[error(
+        "the {stage} stage gave frame {found} where frame {expected} was due; the output is discarded. This is a defect of framepipe; please report it"
+    )]
+    Order {
+        /// The stage.
+        stage: Stage,
+        /// The number that was due.
+        expected: u64,
+        /// The number that came.
+        found: u64,
+    },
+    /// A stage's thread panicked: a defect of framepipe or of a library.
+    #[error(
+        "the {stage} stage broke down: {message}; the output is discarded. This is a defect; please report it"
+    )]
+    Panicked {
+        /// The stage.
+        stage: Stage,
+        /// The panic's message.
+        message: String,
+    },
+    /// The system gave no thread.
+    #[error("cannot start a thread for the {stage} stage: {cause}")]
+    Thread {
+        /// The stage.
+        stage: Stage,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The user ended the run at once.
+    #[error("the run was abandoned; no output was written")]
+    Abandoned,
+}
+
+/// Why one stage's thread ended early.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// Another stage failed, or the user abandoned the run; never the cause.
+    Stopped,
+    /// This one's own failure, and when it was noticed.
+    Failed(Instant, PipelineError),
+}
+
+impl From<PipelineError> for Halt {
+    fn from(error: PipelineError) -> Self {
+        Halt::Failed(Instant::now(), error)
+    }
+}
+
+impl From<SourceError> for Halt {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Stopped(_) => Halt::Stopped,
+            error => PipelineError::Source(error).into(),
+        }
+    }
+}
+
+impl From<SinkError> for Halt {
+    fn from(error: SinkError) -> Self {
+        PipelineError::Sink(error).into()
+    }
+}
+
+/// The failure to tell: the user's wish first, then the earliest real cause; a stage that was merely stopped never is one.
+pub(super) fn first_cause(halts: Vec<Halt>, user_abandoned: bool) -> Option<PipelineError> {
+    if halts.is_empty() {
+        return None;
+    }
+    if user_abandoned {
+        return Some(PipelineError::Abandoned);
+    }
+    halts
+        .into_iter()
+        .filter_map(|halt| match halt {
+            Halt::Stopped => None,
+            Halt::Failed(at, error) => Some((at, error)),
+        })
+        .min_by_key(|&(at, _)| at)
+        .map(|(_, error)| error)
+        .or(Some(PipelineError::Abandoned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_earliest_real_cause_is_told() {
+        let now = Instant::now();
+        let failure = |ms: u64, sequence: u64| {
+            Halt::Failed(
+                now + Duration::from_millis(ms),
+                PipelineError::Order {
+                    stage: Stage::Engine,
+                    expected: 0,
+                    found: sequence,
+                },
+            )
+        };
+        let told = first_cause(
+            vec![Halt::Stopped, failure(5, 1), failure(2, 2), Halt::Stopped],
+            false,
+        );
+        assert!(
+            matches!(told, Some(PipelineError::Order { found: 2, .. })),
+            "{told:?}"
+        );
+        assert!(first_cause(Vec::new(), false).is_none());
+        let told = first_cause(vec![failure(1, 1)], true);
+        assert!(matches!(told, Some(PipelineError::Abandoned)));
+    }
+}

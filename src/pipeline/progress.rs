@@ -1,0 +1,78 @@
+//! How far a run is, for whoever watches it from another thread.
+
+use crate::report::Stage;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Counters that the stages' threads add to and a watcher reads now and then. Nothing waits for anything.
+#[derive(Debug, Default)]
+pub struct Progress {
+    stages: [StageProgress; 3],
+}
+
+#[derive(Debug, Default)]
+struct StageProgress {
+    workers: AtomicUsize,
+    frames: AtomicU64,
+    busy_nanos: AtomicU64,
+}
+
+impl Progress {
+    /// Counters at zero, for one run.
+    pub fn new() -> Progress {
+        Progress::default()
+    }
+
+    /// Frames that `stage` has passed on.
+    pub fn frames(&self, stage: Stage) -> u64 {
+        self.stages[stage as usize].frames.load(Ordering::Relaxed)
+    }
+
+    /// How long `stage` has been at work, divided by its threads.
+    pub fn busy(&self, stage: Stage) -> Duration {
+        let stage = &self.stages[stage as usize];
+        let workers = stage.workers.load(Ordering::Relaxed).max(1) as u64;
+        Duration::from_nanos(stage.busy_nanos.load(Ordering::Relaxed) / workers)
+    }
+
+    /// The stage that has been at work the longest; `None` before the first frame.
+    pub fn busiest(&self) -> Option<Stage> {
+        Stage::ALL
+            .into_iter()
+            .filter(|&s| !self.busy(s).is_zero())
+            .max_by_key(|&s| self.busy(s))
+    }
+
+    pub(super) fn set_workers(&self, stage: Stage, workers: usize) {
+        self.stages[stage as usize]
+            .workers
+            .store(workers, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_frame(&self, stage: Stage) {
+        self.stages[stage as usize].frames.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn add_busy(&self, stage: Stage, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.stages[stage as usize]
+            .busy_nanos
+            .fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_stage_counts_its_workers() {
+        let progress = Progress::new();
+        assert_eq!(progress.busiest(), None);
+        progress.set_workers(Stage::Decode, 4);
+        progress.add_busy(Stage::Decode, Duration::from_millis(80));
+        progress.add_busy(Stage::Engine, Duration::from_millis(30));
+        assert_eq!(progress.busiest(), Some(Stage::Engine));
+        assert_eq!(progress.busy(Stage::Decode), Duration::from_millis(20));
+    }
+}

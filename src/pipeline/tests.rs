@@ -1,0 +1,766 @@
+//! The pipeline with made-up stages: order, ends of every kind, failures in every place, memory.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::engine::EngineError;
+use crate::frame::{
+    AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat,
+};
+use crate::sink::{Flow, IndexedSink, Sink, SinkError};
+use crate::source::{IndexedSource, Rational, Source, SourceError, StreamInfo};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+
+const SIZE: usize = 64;
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        format: PixelFormat::from_name("gray").unwrap(),
+        width: SIZE,
+        height: 1,
+        uniform: true,
+        frame_rate: None,
+        time_base: Rational { num: 1, den: 25 },
+        frames: None,
+        colour: Colour::default(),
+        sample_aspect: (0, 1),
+        field_order: FieldOrder::Progressive,
+        side_data: Vec::new(),
+        origin: None,
+        description: "made-up frames".to_owned(),
+    }
+}
+
+fn layout() -> Layout {
+    Layout::new(PixelFormat::from_name("gray").unwrap(), SIZE, 1, 1).unwrap()
+}
+
+fn paint(index: u64, buffer: Buffer) -> Frame {
+    let mut frame = Frame::new(layout(), buffer).unwrap();
+    frame.bytes_mut().fill(index as u8);
+    frame
+}
+
+/// What happens at one frame.
+#[derive(Clone, Copy, Default)]
+struct Fate {
+    fail_at: Option<u64>,
+    panic_at: Option<u64>,
+    delay: Duration,
+    /// Sleep up to `delay`, differing from frame to frame.
+    uneven: bool,
+}
+
+impl Fate {
+    /// True if the frame is to fail.
+    fn meet(&self, index: u64) -> bool {
+        let delay = if self.uneven {
+            self.delay.mul_f64((index.wrapping_mul(7919) % 13) as f64 / 13.0)
+        } else {
+            self.delay
+        };
+        sleep(delay);
+        assert!(self.panic_at != Some(index), "made-up panic");
+        self.fail_at == Some(index)
+    }
+}
+
+fn io_error() -> std::io::Error {
+    std::io::Error::other("made-up failure")
+}
+
+struct FakeSource {
+    info: StreamInfo,
+    count: u64,
+    at: u64,
+    fate: Fate,
+    /// Hangs at this frame until the run is abandoned, as a silent pipe does.
+    silent_at: Option<u64>,
+}
+
+impl FakeSource {
+    fn new(count: u64, fate: Fate) -> FakeSource {
+        FakeSource {
+            info: info(),
+            count,
+            at: 0,
+            fate,
+            silent_at: None,
+        }
+    }
+}
+
+impl Source for FakeSource {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        if self.at == self.count {
+            return Ok(None);
+        }
+        if self.silent_at == Some(self.at) {
+            let _ = supply.stop.recv();
+            return Err(crate::frame::Stopped.into());
+        }
+        let frame = paint(self.at, supply.take()?);
+        if self.fate.meet(self.at) {
+            return Err(SourceError::Io {
+                path: "made-up".to_owned(),
+                cause: io_error(),
+            });
+        }
+        self.at += 1;
+        Ok(Some(frame))
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        vec![format!("{} frames were made up", self.at)]
+    }
+}
+
+struct FakeIndexed {
+    info: StreamInfo,
+    count: u64,
+    fate: Fate,
+}
+
+impl IndexedSource for FakeIndexed {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn len(&self) -> u64 {
+        self.count
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        if self.fate.meet(index) {
+            return Err(SourceError::Invalid {
+                path: format!("made-up {index}"),
+                problem: "it is not real".to_owned(),
+            });
+        }
+        Ok(paint(index, buffer))
+    }
+}
+
+/// Counts what it has given out and not got back.
+#[derive(Default)]
+struct Counting {
+    now: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+struct Counted(Box<dyn Memory>, Arc<AtomicUsize>);
+
+impl Memory for Counted {
+    fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.bytes_mut()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.fetch_sub(self.0.bytes().len(), Ordering::SeqCst);
+    }
+}
+
+impl Allocator for Counting {
+    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
+        let memory = Pageable.allocate(len)?;
+        let now = self.now.fetch_add(len, Ordering::SeqCst) + len;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        Ok(Box::new(Counted(memory, self.now.clone())))
+    }
+}
+
+struct Copying {
+    depth: usize,
+    fate: Fate,
+    flying: VecDeque<(Frame, Buffer)>,
+    memory: Arc<Counting>,
+    /// Loses this frame.
+    lose: Option<u64>,
+    most_in_flight: Arc<AtomicUsize>,
+}
+
+impl Copying {
+    fn new(depth: usize, fate: Fate) -> Copying {
+        Copying {
+            depth,
+            fate,
+            flying: VecDeque::new(),
+            memory: Arc::default(),
+            lose: None,
+            most_in_flight: Arc::default(),
+        }
+    }
+}
+
+impl Engine for Copying {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+    fn description(&self) -> String {
+        "copies".to_owned()
+    }
+    fn depth(&self) -> usize {
+        self.depth
+    }
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        self.memory.clone()
+    }
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        self.memory.clone()
+    }
+    fn submit(&mut self, input: Frame, output: Buffer, _: usize) -> Result<(), EngineError> {
+        if self.fate.meet(input.sequence) {
+            return Err(EngineError::Device {
+                doing: "copying".to_owned(),
+                reason: "made-up failure".to_owned(),
+            });
+        }
+        if self.lose != Some(input.sequence) {
+            self.flying.push_back((input, output));
+        }
+        assert!(self.flying.len() <= self.depth);
+        self.most_in_flight.fetch_max(self.flying.len(), Ordering::SeqCst);
+        Ok(())
+    }
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        let Some((input, buffer)) = self.flying.pop_front() else {
+            return Ok(None);
+        };
+        let mut output = Frame::new(*input.layout(), buffer)?;
+        output.bytes_mut().copy_from_slice(input.bytes());
+        output.sequence = input.sequence;
+        output.born = input.born;
+        Ok(Some(output))
+    }
+}
+
+/// What became of a sink.
+#[derive(Default)]
+struct Diary {
+    frames: Mutex<Vec<u64>>,
+    finished: AtomicBool,
+}
+
+impl Diary {
+    fn write(&self, frame: &Frame) {
+        assert!(frame.bytes().iter().all(|&b| b == frame.sequence as u8));
+        self.frames.lock().unwrap().push(frame.sequence);
+    }
+    fn frames(&self) -> Vec<u64> {
+        self.frames.lock().unwrap().clone()
+    }
+    fn finish(&self) -> Result<Written, SinkError> {
+        self.finished.store(true, Ordering::SeqCst);
+        Ok(Written {
+            description: "nowhere".to_owned(),
+            ..Written::default()
+        })
+    }
+}
+
+struct FakeSink {
+    diary: Arc<Diary>,
+    fate: Fate,
+    closed_at: Option<u64>,
+    fail_to_finish: bool,
+}
+
+impl Sink for FakeSink {
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        if self.closed_at == Some(frame.sequence) {
+            return Ok(Flow::Closed);
+        }
+        if self.fate.meet(frame.sequence) {
+            return Err(SinkError::Io {
+                path: "made-up".to_owned(),
+                cause: io_error(),
+            });
+        }
+        self.diary.write(&frame);
+        Ok(Flow::More)
+    }
+    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        if self.fail_to_finish {
+            return Err(SinkError::Io {
+                path: "made-up".to_owned(),
+                cause: io_error(),
+            });
+        }
+        self.diary.finish()
+    }
+}
+
+struct FakeIndexedSink {
+    diary: Arc<Diary>,
+    fate: Fate,
+}
+
+impl IndexedSink for FakeIndexedSink {
+    fn write(&self, frame: Frame) -> Result<(), SinkError> {
+        if self.fate.meet(frame.sequence) {
+            return Err(SinkError::Io {
+                path: "made-up".to_owned(),
+                cause: io_error(),
+            });
+        }
+        self.diary.write(&frame);
+        Ok(())
+    }
+    fn finish(&self) -> Result<Written, SinkError> {
+        self.diary.finish()
+    }
+}
+
+/// A run in the making, its stages flawless and fast.
+struct Setup {
+    source: AnySource,
+    engine: Copying,
+    sink: AnySink,
+    diary: Arc<Diary>,
+    stop: Stop,
+    progress: Arc<Progress>,
+    options: PipelineOptions,
+}
+
+fn stream(count: u64) -> Setup {
+    let diary = Arc::new(Diary::default());
+    Setup {
+        source: AnySource::Stream(Box::new(FakeSource::new(count, Fate::default()))),
+        engine: Copying::new(2, Fate::default()),
+        sink: sink(&diary, |_| {}),
+        diary,
+        stop: Stop::new(),
+        progress: Arc::new(Progress::new()),
+        options: PipelineOptions {
+            queue: 2,
+            source_workers: 5,
+            sink_workers: 4,
+        },
+    }
+}
+
+fn sink(diary: &Arc<Diary>, change: impl FnOnce(&mut FakeSink)) -> AnySink {
+    let mut sink = FakeSink {
+        diary: diary.clone(),
+        fate: Fate::default(),
+        closed_at: None,
+        fail_to_finish: false,
+    };
+    change(&mut sink);
+    AnySink::Stream(Box::new(sink))
+}
+
+fn indexed_source(count: u64, fate: Fate) -> AnySource {
+    AnySource::Indexed(Arc::new(FakeIndexed {
+        info: info(),
+        count,
+        fate,
+    }))
+}
+
+fn indexed_sink(diary: &Arc<Diary>, fate: Fate) -> AnySink {
+    AnySink::Indexed(Arc::new(FakeIndexedSink {
+        diary: diary.clone(),
+        fate,
+    }))
+}
+
+impl Setup {
+    /// Runs to the end; a hang fails the test.
+    fn run(self) -> Result<Outcome, PipelineError> {
+        let (done, result) = bounded(1);
+        std::thread::spawn(move || {
+            let job = Job {
+                source: self.source,
+                engine: Box::new(self.engine),
+                sink: self.sink,
+                options: self.options,
+            };
+            let _ = done.send(run(job, &self.stop, &self.progress));
+        });
+        result
+            .recv_timeout(Duration::from_secs(20))
+            .expect("the run hangs")
+    }
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[test]
+fn a_stream_arrives_whole_and_in_order() {
+    let setup = stream(100);
+    let (diary, progress, most) = (
+        setup.diary.clone(),
+        setup.progress.clone(),
+        setup.engine.most_in_flight.clone(),
+    );
+    let outcome = setup.run().unwrap();
+    assert_eq!(diary.frames(), (0..100).collect::<Vec<_>>());
+    assert!(diary.finished.load(Ordering::SeqCst));
+    assert_eq!(outcome.measurements.frames, 100);
+    assert_eq!(outcome.measurements.ending, Ending::Complete);
+    assert_eq!(outcome.warnings, ["100 frames were made up"]);
+    for stage in Stage::ALL {
+        assert_eq!(outcome.measurements.stage(stage).frames, 100);
+        assert_eq!(outcome.measurements.stage(stage).bytes, 100 * SIZE as u64);
+        assert_eq!(progress.frames(stage), 100);
+    }
+    assert_eq!(outcome.measurements.end_to_end.summary().unwrap().count, 100);
+    assert!(most.load(Ordering::SeqCst) <= 2);
+}
+
+#[test]
+fn many_workers_of_uneven_speed_keep_the_order() {
+    let mut setup = stream(0);
+    setup.source = indexed_source(
+        200,
+        Fate {
+            delay: ms(6),
+            uneven: true,
+            ..Fate::default()
+        },
+    );
+    let diary = setup.diary.clone();
+    let outcome = setup.run().unwrap();
+    assert_eq!(diary.frames(), (0..200).collect::<Vec<_>>());
+    assert_eq!(outcome.measurements.stage(Stage::Decode).workers, 5);
+    assert!(outcome.measurements.stage(Stage::Decode).busy > ms(100));
+}
+
+#[test]
+fn a_slow_first_frame_does_not_starve_of_buffers() {
+    // The first worker takes so long that the others could fill every buffer with frames that are not due yet.
+    let slow_first = Fate::default();
+    let mut setup = stream(0);
+    struct SlowFirst(FakeIndexed);
+    impl IndexedSource for SlowFirst {
+        fn info(&self) -> &StreamInfo {
+            &self.0.info
+        }
+        fn len(&self) -> u64 {
+            self.0.count
+        }
+        fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+            if index.is_multiple_of(50) {
+                sleep(ms(200));
+            }
+            self.0.read(index, buffer)
+        }
+    }
+    setup.source = AnySource::Indexed(Arc::new(SlowFirst(FakeIndexed {
+        info: info(),
+        count: 120,
+        fate: slow_first,
+    })));
+    setup.options.queue = 1;
+    let diary = setup.diary.clone();
+    setup.run().unwrap();
+    assert_eq!(diary.frames(), (0..120).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_indexed_sink_gets_every_frame_once() {
+    let mut setup = stream(0);
+    setup.source = indexed_source(150, Fate::default());
+    setup.sink = indexed_sink(
+        &setup.diary,
+        Fate {
+            delay: ms(4),
+            uneven: true,
+            ..Fate::default()
+        },
+    );
+    let diary = setup.diary.clone();
+    let outcome = setup.run().unwrap();
+    let mut frames = diary.frames();
+    frames.sort_unstable();
+    assert_eq!(frames, (0..150).collect::<Vec<_>>());
+    assert!(diary.finished.load(Ordering::SeqCst));
+    assert_eq!(outcome.written.description, "nowhere");
+    assert_eq!(outcome.measurements.stage(Stage::Encode).workers, 4);
+}
+
+#[test]
+fn a_slow_sink_keeps_the_memory_bounded() {
+    let mut setup = stream(120);
+    setup.sink = sink(&setup.diary, |s| s.fate.delay = ms(2));
+    let (most, now) = (setup.engine.memory.most.clone(), setup.engine.memory.now.clone());
+    let budget = Budget::new(2, 2, (1, 0), (1, 0));
+    let outcome = setup.run().unwrap();
+    let memory = outcome.measurements.memory;
+    assert_eq!(memory.input_buffers, budget.input_buffers);
+    assert_eq!(memory.output_buffers, budget.output_buffers);
+    assert_eq!(
+        (memory.input_bytes + memory.output_bytes) as u128,
+        budget.bytes(SIZE, SIZE)
+    );
+    assert!(most.load(Ordering::SeqCst) as u128 <= budget.bytes(SIZE, SIZE));
+    assert_eq!(now.load(Ordering::SeqCst), 0, "buffers were leaked");
+    // It is the sink that limits, and the clocks say so.
+    let limit = crate::report::Limit::find(&outcome.measurements, None).unwrap();
+    assert_eq!(limit.stage, Stage::Encode, "{limit:?}");
+    assert!(outcome.measurements.stage(Stage::Decode).output_wait > outcome.measurements.wall / 2);
+    assert!(outcome.measurements.stage(Stage::Engine).output_wait > outcome.measurements.wall / 2);
+}
+
+#[test]
+fn a_slow_source_is_named_as_the_limit() {
+    let mut setup = stream(0);
+    setup.source = AnySource::Stream(Box::new(FakeSource::new(
+        60,
+        Fate {
+            delay: ms(3),
+            ..Fate::default()
+        },
+    )));
+    let outcome = setup.run().unwrap();
+    let limit = crate::report::Limit::find(&outcome.measurements, None).unwrap();
+    assert_eq!(limit.stage, Stage::Decode, "{limit:?}");
+    assert!(outcome.measurements.stage(Stage::Engine).input_wait > outcome.measurements.wall / 2);
+    assert!(outcome.measurements.stage(Stage::Encode).input_wait > outcome.measurements.wall / 2);
+}
+
+#[test]
+fn a_failing_source_is_the_cause_and_nothing_is_finished() {
+    let fate = Fate {
+        fail_at: Some(30),
+        ..Fate::default()
+    };
+    for source in [
+        AnySource::Stream(Box::new(FakeSource::new(100, fate)) as Box<dyn Source>),
+        indexed_source(100, fate),
+    ] {
+        for many in [false, true] {
+            let mut setup = stream(0);
+            setup.source = match &source {
+                AnySource::Stream(_) => AnySource::Stream(Box::new(FakeSource::new(100, fate))),
+                AnySource::Indexed(source) => AnySource::Indexed(source.clone()),
+            };
+            if many {
+                setup.sink = indexed_sink(&setup.diary, Fate::default());
+            }
+            let diary = setup.diary.clone();
+            let error = setup.run().unwrap_err();
+            assert!(matches!(error, PipelineError::Source(_)), "{error:?}");
+            assert!(!diary.finished.load(Ordering::SeqCst));
+        }
+    }
+}
+
+#[test]
+fn a_failing_engine_is_the_cause_and_names_the_frame() {
+    let mut setup = stream(100);
+    setup.engine.fate.fail_at = Some(17);
+    let diary = setup.diary.clone();
+    let error = setup.run().unwrap_err();
+    assert!(
+        matches!(error, PipelineError::Engine { sequence: 17, .. }),
+        "{error:?}"
+    );
+    assert!(!diary.finished.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_failing_sink_is_the_cause_however_many_workers_there_are() {
+    let fate = Fate {
+        fail_at: Some(20),
+        delay: ms(1),
+        ..Fate::default()
+    };
+    for many in [false, true] {
+        let mut setup = stream(1000);
+        setup.sink = if many {
+            indexed_sink(&setup.diary, fate)
+        } else {
+            sink(&setup.diary, |s| s.fate = fate)
+        };
+        let diary = setup.diary.clone();
+        let error = setup.run().unwrap_err();
+        assert!(matches!(error, PipelineError::Sink(_)), "{error:?}");
+        assert!(!diary.finished.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn a_sink_that_cannot_finish_fails_the_run() {
+    let mut setup = stream(3);
+    setup.sink = sink(&setup.diary, |s| s.fail_to_finish = true);
+    let error = setup.run().unwrap_err();
+    assert!(matches!(error, PipelineError::Sink(_)), "{error:?}");
+}
+
+#[test]
+fn a_panic_in_any_stage_is_an_error_that_names_the_stage() {
+    let fate = Fate {
+        panic_at: Some(11),
+        ..Fate::default()
+    };
+    type Change = fn(&mut Setup, Fate);
+    let changes: [(Stage, Change); 5] = [
+        (Stage::Decode, |s, f| {
+            s.source = AnySource::Stream(Box::new(FakeSource::new(50, f)));
+        }),
+        (Stage::Decode, |s, f| s.source = indexed_source(50, f)),
+        (Stage::Engine, |s, f| s.engine.fate = f),
+        (Stage::Encode, |s, f| s.sink = sink(&s.diary, |k| k.fate = f)),
+        (Stage::Encode, |s, f| s.sink = indexed_sink(&s.diary, f)),
+    ];
+    for (expected, change) in changes {
+        let mut setup = stream(50);
+        change(&mut setup, fate);
+        let diary = setup.diary.clone();
+        match setup.run().unwrap_err() {
+            PipelineError::Panicked { stage, message } => {
+                assert_eq!(stage, expected);
+                assert_eq!(message, "made-up panic");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(!diary.finished.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_well() {
+    for source in [None, Some(indexed_source(u64::MAX, Fate::default()))] {
+        let mut setup = stream(u64::MAX);
+        if let Some(source) = source {
+            setup.source = source;
+        }
+        setup.sink = sink(&setup.diary, |s| s.closed_at = Some(12));
+        let diary = setup.diary.clone();
+        let outcome = setup.run().unwrap();
+        assert_eq!(outcome.measurements.ending, Ending::Closed);
+        assert_eq!(outcome.measurements.frames, 12);
+        assert_eq!(diary.frames(), (0..12).collect::<Vec<_>>());
+        assert!(diary.finished.load(Ordering::SeqCst));
+    }
+}
+
+/// Calls `act` once `frames` frames are written.
+fn when_written(setup: &Setup, frames: u64, act: impl FnOnce(&Stop) + Send + 'static) {
+    let (stop, progress) = (setup.stop.clone(), setup.progress.clone());
+    std::thread::spawn(move || {
+        while progress.frames(Stage::Encode) < frames {
+            sleep(ms(1));
+        }
+        act(&stop);
+    });
+}
+
+#[test]
+fn a_gentle_end_writes_everything_that_is_in_flight() {
+    for source in [None, Some(indexed_source(u64::MAX, Fate::default()))] {
+        let mut setup = stream(u64::MAX);
+        if let Some(source) = source {
+            setup.source = source;
+        }
+        setup.sink = sink(&setup.diary, |s| s.fate.delay = ms(1));
+        when_written(&setup, 20, Stop::finish);
+        let diary = setup.diary.clone();
+        let outcome = setup.run().unwrap();
+        assert_eq!(outcome.measurements.ending, Ending::Interrupted);
+        let frames = outcome.measurements.frames;
+        assert!(frames >= 20);
+        assert_eq!(diary.frames(), (0..frames).collect::<Vec<_>>());
+        assert_eq!(outcome.measurements.stage(Stage::Decode).frames, frames);
+        assert!(diary.finished.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn a_gentle_end_does_not_wait_for_a_silent_pipe() {
+    let mut setup = stream(0);
+    let mut source = FakeSource::new(u64::MAX, Fate::default());
+    source.silent_at = Some(15);
+    setup.source = AnySource::Stream(Box::new(source));
+    when_written(&setup, 15, Stop::finish);
+    let diary = setup.diary.clone();
+    let outcome = setup.run().unwrap();
+    assert_eq!(outcome.measurements.frames, 15);
+    assert_eq!(outcome.measurements.stage(Stage::Decode).frames, 15);
+    assert!(diary.finished.load(Ordering::SeqCst));
+}
+
+#[test]
+fn an_abandoned_run_finishes_nothing_even_if_everything_waits() {
+    let mut setup = stream(0);
+    let mut source = FakeSource::new(u64::MAX, Fate::default());
+    source.silent_at = Some(5);
+    setup.source = AnySource::Stream(Box::new(source));
+    when_written(&setup, 5, Stop::abandon);
+    let diary = setup.diary.clone();
+    let error = setup.run().unwrap_err();
+    assert!(matches!(error, PipelineError::Abandoned), "{error:?}");
+    assert!(!diary.finished.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_lost_frame_is_noticed_before_the_output_is_finished() {
+    // In mid-stream the order gives it away, at the end the count does.
+    for lost in [10, 49] {
+        for depth in [1, 3] {
+            let mut setup = stream(50);
+            setup.engine.depth = depth;
+            setup.engine.lose = Some(lost);
+            let diary = setup.diary.clone();
+            let error = setup.run().unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    PipelineError::FrameCount { .. } | PipelineError::Order { .. }
+                ),
+                "{error:?}"
+            );
+            assert!(!diary.finished.load(Ordering::SeqCst));
+        }
+    }
+}
+
+#[test]
+fn an_input_without_frames_is_an_error() {
+    for many in [false, true] {
+        let mut setup = stream(0);
+        if many {
+            setup.source = indexed_source(0, Fate::default());
+            setup.sink = indexed_sink(&setup.diary, Fate::default());
+        }
+        let diary = setup.diary.clone();
+        let error = setup.run().unwrap_err();
+        assert_eq!(error.to_string(), "the input has no frames (made-up frames)");
+        assert!(!diary.finished.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn workers_share_the_work() {
+    // Sleeping stands for work, so that the test needs no second core.
+    let time = |workers: usize| {
+        let mut setup = stream(0);
+        let fate = Fate {
+            delay: ms(5),
+            ..Fate::default()
+        };
+        setup.source = indexed_source(60, fate);
+        setup.sink = indexed_sink(&setup.diary, fate);
+        setup.options.source_workers = workers;
+        setup.options.sink_workers = workers;
+        setup.run().unwrap().measurements.wall
+    };
+    let (one, four) = (time(1), time(4));
+    assert!(four * 2 < one, "one worker {one:?}, four {four:?}");
+}

@@ -1,0 +1,130 @@
+//! How long single things took: a histogram that never fails.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The shortest and longest time told apart, in nanoseconds: 100 ns and one hour.
+const RANGE: (u64, u64) = (100, 3_600_000_000_000);
+
+/// A histogram of durations with three significant digits. Times beyond its range are clamped to it and counted.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    // Made at the first record, because an empty one already holds some hundred kilobytes.
+    histogram: Option<Histogram<u64>>,
+    out_of_range: u64,
+}
+
+/// Percentiles, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LatencySummary {
+    /// How many times were recorded.
+    pub count: u64,
+    /// Mean, seconds.
+    pub mean: f64,
+    /// Median, seconds.
+    pub p50: f64,
+    /// 95th percentile, seconds.
+    pub p95: f64,
+    /// 99th percentile, seconds.
+    pub p99: f64,
+    /// Longest, seconds.
+    pub max: f64,
+    /// How many of them were shorter than 100 ns or longer than an hour, and stand in the figures as these limits.
+    pub out_of_range: u64,
+}
+
+impl Latencies {
+    /// Counts one duration.
+    pub fn record(&mut self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        if self.histogram.is_none() {
+            // The bounds are constants that the library accepts, so that this is always `Ok`.
+            self.histogram = Histogram::new_with_bounds(RANGE.0, RANGE.1, 3).ok();
+        }
+        let clamped = nanos.clamp(RANGE.0, RANGE.1);
+        self.out_of_range += u64::from(clamped != nanos);
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record(clamped);
+        }
+    }
+
+    /// Adds what another thread recorded.
+    pub fn merge(&mut self, other: &Latencies) {
+        self.out_of_range += other.out_of_range;
+        match (&mut self.histogram, &other.histogram) {
+            // Both have the same bounds, so that every value of one fits the other.
+            (Some(mine), Some(theirs)) => {
+                let _ = mine.add(theirs);
+            }
+            (None, Some(theirs)) => self.histogram = Some(theirs.clone()),
+            (_, None) => {}
+        }
+    }
+
+    /// The percentiles; `None` if nothing was recorded.
+    pub fn summary(&self) -> Option<LatencySummary> {
+        summarise(self.histogram.as_ref()?, self.out_of_range)
+    }
+}
+
+/// The percentiles of a histogram in nanoseconds; `None` if it is empty.
+pub(super) fn summarise(histogram: &Histogram<u64>, out_of_range: u64) -> Option<LatencySummary> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    let at = |quantile| seconds(histogram.value_at_quantile(quantile).min(histogram.max()));
+    Some(LatencySummary {
+        count: histogram.len(),
+        mean: histogram.mean() / 1e9,
+        p50: at(0.50),
+        p95: at(0.95),
+        p99: at(0.99),
+        max: seconds(histogram.max()),
+        out_of_range,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn nothing_recorded_has_no_percentiles() {
+        assert_eq!(Latencies::default().summary(), None);
+        let mut merged = Latencies::default();
+        merged.merge(&Latencies::default());
+        assert_eq!(merged.summary(), None);
+    }
+
+    #[test]
+    fn percentiles_are_within_three_digits() {
+        let mut latencies = Latencies::default();
+        for ms in 1..=100 {
+            latencies.record(Duration::from_millis(ms));
+        }
+        let summary = latencies.summary().unwrap();
+        assert_eq!(summary.count, 100);
+        assert!((summary.p50 - 0.050).abs() < 1e-4, "{summary:?}");
+        assert!((summary.p95 - 0.095).abs() < 1e-4, "{summary:?}");
+        assert!((summary.max - 0.100).abs() < 2e-4, "{summary:?}");
+        assert_eq!(summary.out_of_range, 0);
+    }
+
+    #[test]
+    fn times_beyond_the_range_are_clamped_and_counted() {
+        let mut latencies = Latencies::default();
+        latencies.record(Duration::ZERO);
+        latencies.record(Duration::from_secs(7200));
+        latencies.record(Duration::from_millis(1));
+        let mut merged = Latencies::default();
+        merged.merge(&latencies);
+        merged.merge(&latencies);
+        let summary = merged.summary().unwrap();
+        assert_eq!((summary.count, summary.out_of_range), (6, 4));
+        assert!((summary.max - 3600.0).abs() < 4.0, "{summary:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Puts a pixel format conversion before a sink that cannot hold the format that was filtered.
+//!
+//! The conversion runs in the sink's own threads, and the sink's last word says what was converted.
+
+use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
+use crate::source::StreamInfo;
+use crate::source::convert::{Converter, colour_after};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Chooses the format that a frame is written in; the same format where nothing needs to be done.
+pub type Choose = Arc<dyn Fn(PixelFormat) -> PixelFormat + Send + Sync>;
+
+/// The stream's facts as they are behind the conversion, for the sink to be made from.
+pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
+    let to = choose(info.format);
+    let mut after = info.clone();
+    if to != info.format {
+        after.colour = colour_after(info.colour, info.format, to, info.height);
+        after.format = to;
+    }
+    after
+}
+
+/// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none.
+pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose) -> AnySink {
+    if info.uniform && choose(info.format) == info.format {
+        return sink;
+    }
+    match sink {
+        AnySink::Stream(inner) => AnySink::Stream(Box::new(Converting {
+            conversion: Conversion::new(path, choose, inner.row_alignment(), 1 + inner.held_buffers()),
+            inner,
+        })),
+        AnySink::Indexed(inner) => AnySink::Indexed(Arc::new(ConvertingIndexed {
+            conversion: Conversion::new(path, choose, 1, 0),
+            inner,
+        })),
+    }
+}
+
+struct Converting {
+    conversion: Conversion,
+    inner: Box<dyn Sink>,
+}
+
+impl Sink for Converting {
+    fn row_alignment(&self) -> usize {
+        64
+    }
+
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        self.inner.write(self.conversion.convert(frame)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        Ok(self.conversion.told(self.inner.finish()?))
+    }
+}
+
+struct ConvertingIndexed {
+    conversion: Conversion,
+    inner: Arc<dyn IndexedSink>,
+}
+
+impl IndexedSink for ConvertingIndexed {
+    fn write(&self, frame: Frame) -> Result<(), SinkError> {
+        self.inner.write(self.conversion.convert(frame)?)
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        Ok(self.conversion.told(self.inner.finish()?))
+    }
+}
+
+/// What a converter was made for.
+type Kind = (PixelFormat, Colour, usize, usize);
+
+struct Conversion {
+    path: String,
+    choose: Choose,
+    alignment: usize,
+    pool: FramePool,
+    /// Converters that no thread uses now; one a thread at most, since frames of a run are mostly alike.
+    idle: Mutex<Vec<(Kind, Converter)>>,
+    /// "rgb24 to yuv444p", each once.
+    done: Mutex<BTreeSet<String>>,
+}
+
+impl Conversion {
+    fn new(path: String, choose: Choose, alignment: usize, buffers: usize) -> Conversion {
+        Conversion {
+            path,
+            choose,
+            alignment,
+            pool: FramePool::new(buffers, Arc::new(Pageable)),
+            idle: Mutex::default(),
+            done: Mutex::default(),
+        }
+    }
+
+    fn convert(&self, frame: Frame) -> Result<Frame, SinkError> {
+        let (from, to) = (frame.format(), (self.choose)(frame.format()));
+        if from == to {
+            return Ok(frame);
+        }
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        let kind = (from, frame.metadata.colour, width, height);
+        let mut converter = self.converter(kind, to)?;
+        let buffer = self
+            .pool
+            .try_take()
+            .unwrap_or_else(|| Buffer::unpooled(Box::new(Vec::new())));
+        let converted = converter
+            .convert_into(&frame, buffer, self.alignment)
+            .map_err(|error| self.refused(&error))?;
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((kind, converter));
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked up first, because making the text for each frame would be waste once it is there.
+        if done.len() < 16 {
+            done.insert(format!("{from} to {to}"));
+        }
+        Ok(converted)
+    }
+
+    /// An idle converter of this kind, or a new one; those of other kinds are given up, so that they do not pile up.
+    fn converter(&self, kind: Kind, to: PixelFormat) -> Result<Converter, SinkError> {
+        let idle = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|(other, _)| *other == kind);
+            idle.pop()
+        };
+        match idle {
+            Some((_, converter)) => Ok(converter),
+            None => {
+                let (from, colour, width, height) = kind;
+                Converter::new((from, colour), to, width, height).map_err(|error| self.refused(&error))
+            }
+        }
+    }
+
+    fn refused(&self, error: &dyn std::error::Error) -> SinkError {
+        SinkError::Unsupported {
+            path: self.path.clone(),
+            problem: error.to_string(),
+        }
+    }
+
+    fn told(&self, mut written: Written) -> Written {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if !done.is_empty() {
+            let list: Vec<&str> = done.iter().map(String::as_str).collect();
+            written
+                .description
+                .push_str(&format!(", converted from {}", list.join(" and ")));
+        }
+        written
+    }
+}

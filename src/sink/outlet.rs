@@ -1,0 +1,196 @@
+//! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
+
+use super::part::PartFile;
+use super::{Flow, SinkError, Written, geometry};
+use crate::frame::{Frame, Layout};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::fs::File;
+use std::io::{self, IoSlice, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// How much of a frame with padded rows is gathered before it is written.
+const GATHER: usize = 1 << 20;
+
+/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
+const PIPE_SIZE: usize = 1 << 20;
+
+enum Place {
+    Part(PartFile),
+    Stdout(File),
+}
+
+/// Writes frames one after another, each in one piece where its rows are tight.
+pub(super) struct Outlet {
+    place: Place,
+    bytes: u64,
+    frames: u64,
+    closed: bool,
+    begun: Option<Layout>,
+    gathered: Vec<u8>,
+}
+
+impl Outlet {
+    /// Opens a file, or standard output for "-".
+    pub(super) fn open(target: &Path, overwrite: bool) -> Result<Outlet, SinkError> {
+        let place = if target.as_os_str() == "-" {
+            let stdout = io::stdout();
+            if stdout.is_terminal() {
+                return Err(SinkError::Unsupported {
+                    path: "standard output".to_owned(),
+                    problem:
+                        "is a terminal, and frames would flood it; pipe it into a program or name a file"
+                            .to_owned(),
+                });
+            }
+            let file = stdout
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|cause| SinkError::Io {
+                    path: "standard output".to_owned(),
+                    cause,
+                })?;
+            // Refused for what is no pipe, which is as well.
+            let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
+            Place::Stdout(File::from(file))
+        } else {
+            Place::Part(PartFile::create(target, overwrite)?)
+        };
+        Ok(Outlet {
+            place,
+            bytes: 0,
+            frames: 0,
+            closed: false,
+            begun: None,
+            gathered: Vec::new(),
+        })
+    }
+
+    /// The file's name, or "standard output".
+    pub(super) fn label(&self) -> &str {
+        match &self.place {
+            Place::Part(part) => part.label(),
+            Place::Stdout(_) => "standard output",
+        }
+    }
+
+    /// Frames written so far.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Writes bytes that belong to no frame.
+    pub(super) fn write_header(&mut self, header: &[u8]) -> Result<Flow, SinkError> {
+        self.send(&mut [IoSlice::new(header)])
+    }
+
+    /// Writes `header` and the frame's rows without their padding. Every frame must agree with the first.
+    pub(super) fn write_frame(&mut self, header: &[u8], frame: &Frame) -> Result<Flow, SinkError> {
+        let layout = *frame.layout();
+        match &self.begun {
+            None => self.begun = Some(layout),
+            Some(first) => {
+                if (first.format(), first.width(), first.height())
+                    != (layout.format(), layout.width(), layout.height())
+                {
+                    return Err(SinkError::Mismatch {
+                        path: self.label().to_owned(),
+                        sequence: frame.sequence,
+                        from: frame
+                            .metadata
+                            .file
+                            .as_ref()
+                            .map_or_else(String::new, |f| format!(" ({})", f.display())),
+                        found: geometry(&layout),
+                        expected: geometry(first),
+                    });
+                }
+            }
+        }
+        let flow = if layout.is_tight() {
+            self.send(&mut [IoSlice::new(header), IoSlice::new(frame.bytes())])?
+        } else {
+            self.gather(header, frame)?
+        };
+        if flow == Flow::More {
+            self.frames += 1;
+        }
+        Ok(flow)
+    }
+
+    fn gather(&mut self, header: &[u8], frame: &Frame) -> Result<Flow, SinkError> {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.clear();
+        gathered.extend_from_slice(header);
+        let mut flow = Flow::More;
+        'planes: for (index, plane) in frame.layout().planes().iter().enumerate() {
+            for y in 0..plane.height {
+                gathered.extend_from_slice(frame.row(index, y));
+                if gathered.len() >= GATHER {
+                    flow = self.send(&mut [IoSlice::new(&gathered)])?;
+                    gathered.clear();
+                    if flow == Flow::Closed {
+                        break 'planes;
+                    }
+                }
+            }
+        }
+        if flow == Flow::More {
+            flow = self.send(&mut [IoSlice::new(&gathered)])?;
+        }
+        self.gathered = gathered;
+        Ok(flow)
+    }
+
+    fn send(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<Flow, SinkError> {
+        if self.closed {
+            return Ok(Flow::Closed);
+        }
+        let mut file = match &self.place {
+            Place::Part(part) => part.file(),
+            Place::Stdout(file) => file,
+        };
+        IoSlice::advance_slices(&mut pieces, 0);
+        while !pieces.is_empty() {
+            let outcome = match file.write_vectored(pieces) {
+                Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+                other => other,
+            };
+            match outcome {
+                Ok(count) => {
+                    self.bytes += count as u64;
+                    IoSlice::advance_slices(&mut pieces, count);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // Another process may have made the pipe that it shares with us non-blocking.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], None);
+                }
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                    self.closed = true;
+                    return Ok(Flow::Closed);
+                }
+                Err(cause) => {
+                    return Err(SinkError::Io {
+                        path: self.label().to_owned(),
+                        cause,
+                    });
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Puts a file in its place and tells what was written.
+    pub(super) fn finish(self, description: String, warnings: Vec<String>) -> Result<Written, SinkError> {
+        if let Place::Part(part) = self.place {
+            part.commit()?;
+        }
+        Ok(Written {
+            description,
+            bytes: Some(self.bytes),
+            warnings,
+            closed_early: self.closed,
+        })
+    }
+}

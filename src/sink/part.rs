@@ -1,0 +1,274 @@
+//! A file that appears under its own name only when it is complete.
+
+use super::SinkError;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The longest file name, in bytes, whose stem is repeated in the temporary name; file systems allow 255 in all.
+const LONGEST_NAME: usize = 200;
+
+/// Output on its way to `target`, written beside it as `.STEM.part-PID.EXT` (the extension stays, because writers choose the
+/// format by it). [`PartFile::commit`] renames it; dropping it instead removes it.
+///
+/// A target that is no regular file (a device, a named pipe) is written directly: renaming would replace the device itself.
+#[derive(Debug)]
+pub struct PartFile {
+    label: String,
+    target: PathBuf,
+    part: Option<PathBuf>,
+    file: File,
+    overwrite: bool,
+}
+
+impl PartFile {
+    /// Makes the temporary file, empty. An existing target is an error unless `overwrite`.
+    pub fn create(target: &Path, overwrite: bool) -> Result<PartFile, SinkError> {
+        let label = target.display().to_string();
+        let failed = |cause| SinkError::Io {
+            path: label.clone(),
+            cause,
+        };
+        let existing = match fs::metadata(target) {
+            Ok(metadata) => Some(metadata),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(failed(e)),
+        };
+        if let Some(metadata) = &existing {
+            if metadata.is_dir() {
+                return Err(SinkError::Unsupported {
+                    path: label,
+                    problem: "is a directory, and a file is to be written there; add a file name".to_owned(),
+                });
+            }
+            if !metadata.is_file() {
+                let file = OpenOptions::new().write(true).open(target).map_err(failed)?;
+                return Ok(PartFile {
+                    label,
+                    target: target.to_owned(),
+                    part: None,
+                    file,
+                    overwrite,
+                });
+            }
+            if !overwrite {
+                return Err(SinkError::Exists { path: label });
+            }
+        }
+        // Through a symbolic link the file that it names is replaced, not the link.
+        let place = match &existing {
+            Some(_) => fs::canonicalize(target).map_err(failed)?,
+            None => target.to_owned(),
+        };
+        let Some(name) = place.file_name() else {
+            return Err(SinkError::Unsupported {
+                path: label,
+                problem: "is not the name of a file".to_owned(),
+            });
+        };
+        let mut attempt = 0_u32;
+        let (part, file) = loop {
+            let part = place.with_file_name(part_name(name, attempt));
+            match OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&part)
+            {
+                Ok(file) => break (part, file),
+                // Left by a killed run whose process id has come round again, or another part of this run.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+                Err(e) => return Err(failed(e)),
+            }
+        };
+        let made = PartFile {
+            label,
+            target: place,
+            part: Some(part),
+            file,
+            overwrite,
+        };
+        if let Some(metadata) = existing {
+            // The replacement is as readable as what it replaces; where that is not allowed the default serves.
+            let _ = made.file.set_permissions(metadata.permissions());
+        }
+        Ok(made)
+    }
+
+    /// Where the bytes go until [`PartFile::commit`]: for writers that open files by name.
+    pub fn path(&self) -> &Path {
+        self.part.as_deref().unwrap_or(&self.target)
+    }
+
+    /// The open file, at its beginning.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The target's name, for messages.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// An [`SinkError::Io`] that names the target.
+    pub fn failed(&self, cause: io::Error) -> SinkError {
+        SinkError::Io {
+            path: self.label.clone(),
+            cause,
+        }
+    }
+
+    /// Puts the file in its place. All bytes must have been handed to the system before.
+    pub fn commit(mut self) -> Result<(), SinkError> {
+        let Some(part) = self.part.take() else {
+            return Ok(());
+        };
+        if let Err(e) = rename(&part, &self.target, self.overwrite) {
+            let _ = fs::remove_file(&part);
+            return Err(match e.kind() {
+                io::ErrorKind::AlreadyExists if !self.overwrite => SinkError::Exists {
+                    path: self.label.clone(),
+                },
+                _ => self.failed(e),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if let Some(part) = self.part.take()
+            && let Err(e) = fs::remove_file(&part)
+        {
+            tracing::warn!("cannot remove the unfinished {}: {e}", part.display());
+        }
+    }
+}
+
+/// Renames; without `replace` a file that came into being meanwhile is kept and is an error.
+fn rename(from: &Path, to: &Path, replace: bool) -> io::Result<()> {
+    if !replace {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Not every file system can: look first, then rename.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                if to.exists() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+            }
+            done => return done.map_err(io::Error::from),
+        }
+    }
+    fs::rename(from, to)
+}
+
+fn part_name(name: &OsStr, attempt: u32) -> OsString {
+    let path = Path::new(name);
+    let mut part = OsString::from(".");
+    match path.file_stem() {
+        Some(stem) if name.len() <= LONGEST_NAME => part.push(stem),
+        _ => part.push("long-name"),
+    }
+    part.push(format!(".part-{}", std::process::id()));
+    if attempt > 0 {
+        part.push(format!("-{attempt}"));
+    }
+    if let Some(extension) = path.extension() {
+        part.push(".");
+        part.push(extension);
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use std::io::Write;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_when_committed_and_vanishes_when_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("clip.mp4");
+        let part = PartFile::create(&target, false).unwrap();
+        part.file().write_all(b"half").unwrap();
+        let expected = format!(".clip.part-{}.mp4", std::process::id());
+        assert_eq!(names(folder.path()), [expected]);
+        assert_eq!(part.path().extension().unwrap(), "mp4");
+        drop(part);
+        assert!(names(folder.path()).is_empty());
+
+        let part = PartFile::create(&target, false).unwrap();
+        let second = PartFile::create(&target, false).unwrap();
+        assert_ne!(part.path(), second.path());
+        part.file().write_all(b"whole").unwrap();
+        part.commit().unwrap();
+        // The loser of a race must not destroy the winner's file.
+        assert!(matches!(second.commit(), Err(SinkError::Exists { .. })));
+        assert_eq!(names(folder.path()), ["clip.mp4"]);
+        assert_eq!(fs::read(&target).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn an_existing_file_is_replaced_only_on_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.png");
+        fs::write(&target, b"old").unwrap();
+        assert!(matches!(
+            PartFile::create(&target, false),
+            Err(SinkError::Exists { .. })
+        ));
+        let part = PartFile::create(&target, true).unwrap();
+        part.file().write_all(b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        part.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_keeps_pointing_and_its_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real.bin");
+        let link = folder.path().join("link.bin");
+        fs::write(&real, b"old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let part = PartFile::create(&link, true).unwrap();
+        part.file().write_all(b"new").unwrap();
+        part.commit().unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+    }
+
+    #[test]
+    fn devices_are_written_directly_and_directories_refused() {
+        let part = PartFile::create(Path::new("/dev/null"), false).unwrap();
+        assert_eq!(part.path(), Path::new("/dev/null"));
+        part.commit().unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(
+            PartFile::create(folder.path(), true),
+            Err(SinkError::Unsupported { .. })
+        ));
+        assert!(matches!(
+            PartFile::create(&folder.path().join("missing/a.png"), true),
+            Err(SinkError::Io { .. })
+        ));
+        let long = folder.path().join(format!("{}.png", "n".repeat(250)));
+        PartFile::create(&long, false).unwrap().commit().unwrap();
+        assert!(long.exists());
+    }
+}

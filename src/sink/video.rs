@@ -1,0 +1,646 @@
+//! Video files, encoded by FFmpeg, with every stream beside the filtered one copied from the input.
+//!
+//! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
+//! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
+
+mod beside;
+mod choice;
+mod raw;
+
+use super::part::PartFile;
+use super::{Flow, Sink, SinkError, Written, geometry};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, SideData};
+use crate::source::video::raw::{
+    AvError, AvFormat, Demuxer, Packet, Picture, Received, Scaler, ScalerEnd, rescale,
+};
+use crate::source::{Origin, Rational, StreamInfo, convert};
+use beside::Beside;
+use choice::{FormatChoice, Hdr, Wishes};
+use raw::{Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, PacketTiming, lend};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Frames whose memory an encoder may hold at a time; more are copied, so that a fixed pool of frames never runs dry.
+const MAX_LENT: usize = 2;
+
+/// Encoders that read a frame's pixels exactly and only while it is handed over.
+const READS_AT_ONCE: &[&str] = &[
+    "libx264",
+    "libx264rgb",
+    "libx265",
+    "libvpx",
+    "libvpx-vp9",
+    "libaom-av1",
+];
+
+/// How a video file is to be written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VideoOptions {
+    /// The file to write. Its extension chooses the container unless `muxer` does.
+    pub path: PathBuf,
+    /// Replace an existing file.
+    pub overwrite: bool,
+    /// FFmpeg's name of the encoder; `None` takes the usual one for the container.
+    pub encoder: Option<String>,
+    /// The encoder's quality number: crf for x264, x265, VPx and AV1, the quantiser scale for MPEG-like encoders, cq for NVENC.
+    pub quality: Option<f64>,
+    /// The encoder's preset (cpu-used for VPx and libaom).
+    pub preset: Option<String>,
+    /// Further options of the encoder or, where it has none of that name, of the muxer, in FFmpeg's words.
+    pub encoder_options: Vec<(String, String)>,
+    /// FFmpeg's name of the pixel format to encode; `None` takes the frames' own or the nearest that the encoder takes.
+    pub pixel_format: Option<String>,
+    /// FFmpeg's name of the container; `None` goes by the file's extension.
+    pub muxer: Option<String>,
+    /// Encoder threads; `None` leaves the number to the encoder.
+    pub threads: Option<usize>,
+    /// Copy sound, subtitles, attachments, chapters and texts from the input.
+    pub copy_streams: bool,
+}
+
+/// True if both paths lead to the same existing file.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Writes frames into one stream of a media file.
+pub struct VideoSink {
+    options: VideoOptions,
+    name: String,
+    kind: EncoderKind,
+    origin: Option<Origin>,
+    info: StreamInfo,
+    /// Fields are dropped in this order: the muxer closes its file before the file is removed.
+    output: Output,
+    part: PartFile,
+    warnings: Vec<String>,
+}
+
+/// The container, and the encoder once the first frame is known.
+struct Output {
+    running: Option<Box<Running>>,
+    muxer: Muxer,
+}
+
+/// What exists from the first frame on.
+struct Running {
+    encoder: Encoder,
+    layout: Layout,
+    choice: FormatChoice,
+    scaler: Option<(Scaler, Picture)>,
+    beside: Option<Beside>,
+    stream: usize,
+    /// The encoder's time base.
+    base: Rational,
+    packet: Packet,
+    lent: Arc<AtomicUsize>,
+    lends: bool,
+    /// Durations of frames that are inside the encoder, by time.
+    durations: HashMap<i64, i64>,
+    last: Option<i64>,
+    step: i64,
+    /// End of the last frame, in seconds.
+    end: f64,
+    frames: u64,
+    moved: u64,
+    settings: String,
+    side_data: Vec<SideData>,
+}
+
+impl VideoSink {
+    /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first frame fails here.
+    pub fn create(info: &StreamInfo, options: VideoOptions) -> Result<VideoSink, SinkError> {
+        let name = options.path.display().to_string();
+        let unsupported = |problem: String| SinkError::Unsupported {
+            path: name.clone(),
+            problem,
+        };
+        if let Some(origin) = &info.origin
+            && is_same_file(&origin.path, &options.path)
+        {
+            return Err(unsupported(
+                "is the input itself; write to another file, and rename it afterwards".to_owned(),
+            ));
+        }
+        let part = PartFile::create(&options.path, options.overwrite)?;
+        let muxer = Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
+            match failure {
+                MuxerFailure::Unknown => unsupported(match &options.muxer {
+                    Some(muxer) => format!("this FFmpeg has no container '{muxer}' to write; try mp4, mov, matroska, webm or avi"),
+                    None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or .avi, or name one with --format".to_owned(),
+                }),
+                MuxerFailure::NoFile(muxer) => unsupported(format!(
+                    "{muxer} does not write into one file; choose another container"
+                )),
+                MuxerFailure::Open(e) => SinkError::Io {
+                    path: name.clone(),
+                    cause: e.to_io(),
+                },
+            }
+        })?;
+        let kind =
+            choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
+        Ok(VideoSink {
+            name,
+            kind,
+            origin: info.origin.clone().filter(|_| options.copy_streams),
+            info: info.clone(),
+            output: Output { running: None, muxer },
+            part,
+            warnings: Vec::new(),
+            options,
+        })
+    }
+
+    fn unsupported(&self, problem: String) -> SinkError {
+        SinkError::Unsupported {
+            path: self.name.clone(),
+            problem,
+        }
+    }
+
+    /// Opens the encoder for frames like `frame` and writes the container's head.
+    fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
+        let layout = *frame.layout();
+        let (width, height) = (layout.width(), layout.height());
+        let encoder_name = self.kind.name();
+        let colour = merged(frame.metadata.colour, self.info.colour);
+        let choice = choice::choose_format(
+            self.kind,
+            (layout.format(), colour),
+            (width, height),
+            self.options.pixel_format.as_deref(),
+        )
+        .map_err(|problem| self.unsupported(problem))?;
+        let sample_aspect = match frame.metadata.sample_aspect {
+            (num, den) if num > 0 && den > 0 => (num, den),
+            _ => self.info.sample_aspect,
+        };
+        let base = choice::encoder_time_base(
+            &encoder_name,
+            &self.output.muxer.name(),
+            self.info.time_base,
+            self.info.frame_rate,
+        );
+        let setup = EncoderSetup {
+            format: choice.format,
+            width,
+            height,
+            time_base: base,
+            frame_rate: self.info.frame_rate,
+            sample_aspect,
+            colour: choice.colour,
+            field_order: match self.info.field_order {
+                FieldOrder::Mixed => FieldOrder::Mixed,
+                _ => frame.metadata.field_order,
+            },
+            threads: self.options.threads.unwrap_or(0),
+            global_header: self.output.muxer.wants_global_header(),
+        };
+        let name = self.name.clone();
+        let failed = |e: AvError| SinkError::Io {
+            path: name.clone(),
+            cause: e.to_io(),
+        };
+        let mut encoder = Encoder::new(self.kind, &setup).map_err(failed)?;
+        if encoder_name == "mjpeg" {
+            encoder.allow_unofficial();
+        }
+        let options: Vec<(String, String)> = self
+            .options
+            .encoder_options
+            .iter()
+            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
+            .collect();
+        let wishes = Wishes {
+            quality: self.options.quality,
+            preset: self.options.preset.as_deref(),
+            options: &options,
+            frame_rate: self.info.frame_rate,
+            size: (width, height),
+            hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
+        };
+        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
+            .map_err(|problem| self.unsupported(problem))?;
+        for (key, value) in left {
+            let container = self.output.muxer.name();
+            self.output.muxer.set(&key, &value).map_err(|e| {
+                self.unsupported(if e.is_option_not_found() {
+                    format!(
+                        "neither the encoder {encoder_name} nor the container {container} has an option '{key}'; `ffmpeg -h encoder={encoder_name}` lists them"
+                    )
+                } else {
+                    format!("the container {container} refuses {key}={value}: {e}")
+                })
+            })?;
+        }
+        encoder.open().map_err(|e| {
+            self.unsupported(format!(
+                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}; try another encoder or fewer options",
+                choice.format.name()
+            ))
+        })?;
+        let mut side_data = self.info.side_data.clone();
+        for block in choice::for_the_stream(&frame.metadata.side_data) {
+            if side_data.iter().all(|b| b.kind != block.kind) {
+                side_data.push(block);
+            }
+        }
+        let (stream, beside) = self.map_streams(&encoder, &side_data)?;
+        self.output.muxer.begin().map_err(|e| {
+            if let Some(io) = self.output.muxer.io_error() {
+                return SinkError::Io {
+                    path: self.name.clone(),
+                    cause: io.to_io(),
+                };
+            }
+            let container = self.output.muxer.name();
+            self.unsupported(format!(
+                "the container {container} refuses these streams ({e}); choose another container such as .mkv, or do not copy the other streams"
+            ))
+        })?;
+        let scaler = if choice.converts {
+            let own = AvFormat::from_name(layout.format().name())
+                .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
+            let made = make_scaler(&layout, own, colour, &choice).map_err(|e| {
+                self.unsupported(format!(
+                    "swscale cannot convert {} to {}: {e}",
+                    layout.format(),
+                    choice.format.name()
+                ))
+            })?;
+            Some(made)
+        } else {
+            None
+        };
+        let step = frame.metadata.duration.unwrap_or_else(|| {
+            self.info.frame_rate.map_or(1, |rate| {
+                let one = Rational {
+                    num: rate.den,
+                    den: rate.num,
+                };
+                rescale(1, one, self.info.time_base)
+            })
+        });
+        Ok(Box::new(Running {
+            encoder,
+            layout,
+            lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
+            choice,
+            scaler,
+            beside,
+            stream,
+            base,
+            packet: Packet::new().map_err(failed)?,
+            lent: Arc::default(),
+            durations: HashMap::new(),
+            last: None,
+            step: step.max(1),
+            end: 0.0,
+            frames: 0,
+            moved: 0,
+            settings: told,
+            side_data,
+        }))
+    }
+
+    /// Adds the encoded stream and those beside it to the container.
+    fn map_streams(
+        &mut self,
+        encoder: &Encoder,
+        side_data: &[SideData],
+    ) -> Result<(usize, Option<Beside>), SinkError> {
+        let mut beside = match self.origin.as_ref().map(Beside::open) {
+            Some(Ok(beside)) => Some(beside),
+            Some(Err(warning)) => {
+                self.warnings.push(warning);
+                None
+            }
+            None => None,
+        };
+        let muxer = &mut self.output.muxer;
+        let apple = matches!(muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
+        // The mark that every player of this container knows; FFmpeg's own choice is refused by some.
+        let tag = (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1");
+        let add_video = |muxer: &mut Muxer| {
+            let index = muxer.add_encoded(encoder, tag)?;
+            for block in side_data {
+                muxer.add_side_data(index, block)?;
+            }
+            Ok(index)
+        };
+        let mapped = match &mut beside {
+            Some(beside) => beside.map(muxer, add_video),
+            None => add_video(muxer),
+        };
+        match mapped {
+            Ok(stream) => Ok((stream, beside)),
+            Err(e) => Err(SinkError::Io {
+                path: self.name.clone(),
+                cause: e.to_io(),
+            }),
+        }
+    }
+
+    /// A failed call below, told as what it most likely is.
+    fn failure(&self, what: &str, e: AvError) -> SinkError {
+        let io = self.output.muxer.io_error();
+        match io {
+            Some(io) => self.part.failed(io.to_io()),
+            None if e.to_io().raw_os_error().is_some_and(|code| code != 22) => self.part.failed(e.to_io()),
+            None => self.unsupported(format!("{what}: {e}")),
+        }
+    }
+
+    /// Looks into the finished file for what the container did not keep of the stream's blocks.
+    fn check_kept(&mut self, running: &Running) {
+        if running.side_data.is_empty() || self.part.path() == self.options.path {
+            return;
+        }
+        let Ok(demuxer) = Demuxer::open(self.part.path()) else {
+            return;
+        };
+        let kept = demuxer.stream_side_data(running.stream);
+        for block in &running.side_data {
+            let word = side_data_word(block.kind);
+            if let Some(word) = word
+                && kept.iter().all(|b| b.kind != block.kind)
+            {
+                self.warnings.push(format!(
+                    "the {word} is not kept: {} does not hold it",
+                    self.output.muxer.name()
+                ));
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Encodes one frame and writes what comes out.
+    fn write(
+        &mut self,
+        muxer: &mut Muxer,
+        frame: Frame,
+        time_base: Rational,
+    ) -> Result<(), (&'static str, AvError)> {
+        let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
+        let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
+        let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
+        if let Some(last) = self.last
+            && pts <= last
+        {
+            pts = last + 1;
+            self.moved += 1;
+        }
+        self.last = Some(pts);
+        self.frames += 1;
+        self.durations.insert(pts, step);
+        self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
+        let mut picture = self
+            .picture(frame)
+            .map_err(|e| ("a frame cannot be brought to the encoder", e))?;
+        let sample_aspect = picture.1;
+        picture.0.set_timing(pts, sample_aspect);
+        self.encode(muxer, Some(&picture.0))
+    }
+
+    /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
+    fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
+        let metadata = frame.metadata.clone();
+        let mut picture = match &mut self.scaler {
+            Some((scaler, before)) => {
+                before.copy_from(&frame)?;
+                // A new picture each time, since the encoder may still read the one before.
+                let mut after = Picture::allocate(
+                    self.choice.format,
+                    frame.layout().width(),
+                    frame.layout().height(),
+                )?;
+                scaler.run(before, &mut after)?;
+                after
+            }
+            None if self.lends && self.lent.load(Ordering::Acquire) < MAX_LENT => {
+                lend(frame, self.choice.format, &self.lent)?
+            }
+            None => {
+                let (width, height) = (frame.layout().width(), frame.layout().height());
+                let mut copy = Picture::allocate(self.choice.format, width, height)?;
+                copy.copy_from(&frame)?;
+                copy
+            }
+        };
+        picture.set_colour(self.choice.colour);
+        picture.set_field_order(metadata.field_order);
+        for block in &metadata.side_data {
+            picture.add_side_data(block)?;
+        }
+        Ok((picture, metadata.sample_aspect))
+    }
+
+    /// Feeds the encoder a picture or the end, and writes every packet that it has ready.
+    fn encode(
+        &mut self,
+        muxer: &mut Muxer,
+        picture: Option<&Picture>,
+    ) -> Result<(), (&'static str, AvError)> {
+        const ENCODER: &str = "the encoder failed";
+        const MUXER: &str = "a packet cannot be written";
+        loop {
+            let taken = match self.encoder.send(picture) {
+                Ok(()) => true,
+                Err(e) if e.is_again() => false,
+                Err(e) if e.is_eof() && picture.is_none() => true,
+                Err(e) => return Err((ENCODER, e)),
+            };
+            loop {
+                match self.encoder.receive(&mut self.packet).map_err(|e| (ENCODER, e))? {
+                    Received::Item => {}
+                    Received::Again if picture.is_none() && taken => return Ok(()),
+                    Received::Again => break,
+                    Received::End => return Ok(()),
+                }
+                let pts = self.packet.pts();
+                if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
+                    self.packet.set_duration(duration);
+                }
+                if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
+                    let seconds = at as f64 * self.base.to_f64();
+                    beside.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
+                }
+                muxer
+                    .write(&mut self.packet, self.stream, self.base)
+                    .map_err(|e| (MUXER, e))?;
+                if let Some(e) = muxer.io_error() {
+                    return Err((MUXER, e));
+                }
+            }
+            if taken {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Sink for VideoSink {
+    fn held_buffers(&self) -> usize {
+        MAX_LENT
+    }
+
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        let mut running = match self.output.running.take() {
+            Some(running) => running,
+            None => self.begin(&frame)?,
+        };
+        let (found, expected) = (frame.layout(), &running.layout);
+        if (found.format(), found.width(), found.height())
+            != (expected.format(), expected.width(), expected.height())
+        {
+            let file = frame.metadata.file.as_ref();
+            return Err(SinkError::Mismatch {
+                path: self.name.clone(),
+                sequence: frame.sequence,
+                from: file.map_or_else(String::new, |f| format!(" ({})", f.display())),
+                found: geometry(found),
+                expected: geometry(expected),
+            });
+        }
+        running
+            .write(&mut self.output.muxer, frame, self.info.time_base)
+            .map_err(|(what, e)| self.failure(what, e))?;
+        self.output.running = Some(running);
+        Ok(Flow::More)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written, SinkError> {
+        let Some(mut running) = self.output.running.take() else {
+            return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
+        };
+        let muxer = &mut self.output.muxer;
+        let mut result = running.encode(muxer, None);
+        if result.is_ok()
+            && let Some(beside) = &mut running.beside
+        {
+            let rest = beside.copy_rest(muxer, running.end);
+            result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
+        }
+        let ended = match result {
+            Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
+            Err(e) => Err(e),
+        };
+        let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
+        self.check_kept(&running);
+        if running.moved > 0 {
+            self.warnings.push(format!(
+                "{} frames were shown a little later, because {} cannot give two frames one time",
+                running.moved,
+                self.output.muxer.name()
+            ));
+        }
+        let mut copied = String::new();
+        if let Some(beside) = &mut running.beside {
+            self.warnings.append(&mut beside.warnings);
+            copied = match beside.count() {
+                0 => String::new(),
+                1 => ", 1 stream copied".to_owned(),
+                n => format!(", {n} streams copied"),
+            };
+        }
+        let converted = running
+            .choice
+            .note
+            .as_ref()
+            .map_or_else(String::new, |n| format!(", {n}"));
+        let description = format!(
+            "{}, {}{}, {} in {}{converted}{copied}",
+            self.name,
+            self.kind.name(),
+            running.settings,
+            running.choice.format.name(),
+            self.output.muxer.name(),
+        );
+        let this = *self;
+        this.part.commit()?;
+        Ok(Written {
+            description,
+            bytes,
+            warnings: this.warnings,
+            closed_early: false,
+        })
+    }
+}
+
+/// The frame's own colour facts, and the stream's where the frame says nothing.
+fn merged(frame: Colour, stream: Colour) -> Colour {
+    let tag = |own: u8, other: u8| if own == 2 { other } else { own };
+    Colour {
+        range: if frame.range == Range::Unspecified {
+            stream.range
+        } else {
+            frame.range
+        },
+        primaries: tag(frame.primaries, stream.primaries),
+        transfer: tag(frame.transfer, stream.transfer),
+        matrix: tag(frame.matrix, stream.matrix),
+        chroma_location: if frame.chroma_location == 0 {
+            stream.chroma_location
+        } else {
+            frame.chroma_location
+        },
+    }
+}
+
+/// swscale for frames of `layout`, and the padded picture that it reads.
+fn make_scaler(
+    layout: &Layout,
+    own: AvFormat,
+    colour: Colour,
+    choice: &FormatChoice,
+) -> Result<(Scaler, Picture), AvError> {
+    let (width, height) = (layout.width(), layout.height());
+    let to_full = match choice.colour.range {
+        Range::Full => true,
+        Range::Limited => false,
+        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
+    };
+    let scaler = Scaler::new(
+        width,
+        height,
+        ScalerEnd {
+            format: own,
+            full_range: !colour.is_limited(layout.format()),
+            matrix: convert::written_matrix(colour.matrix, height),
+            chroma_location: colour.chroma_location,
+        },
+        ScalerEnd {
+            format: choice.format,
+            full_range: to_full,
+            matrix: convert::written_matrix(choice.colour.matrix, height),
+            chroma_location: choice.colour.chroma_location,
+        },
+    )?;
+    Ok((scaler, Picture::allocate(own, width, height)?))
+}
+
+/// What a block of a stream is called in a warning; `None` for those that nobody misses.
+fn side_data_word(kind: u32) -> Option<&'static str> {
+    use ffmpeg_next::ffi::AVPacketSideDataType as Kind;
+    [
+        (Kind::AV_PKT_DATA_DISPLAYMATRIX, "rotation (display matrix)"),
+        (
+            Kind::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
+            "mastering display metadata",
+        ),
+        (Kind::AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "content light level"),
+        (Kind::AV_PKT_DATA_STEREO3D, "stereo 3D mark"),
+        (Kind::AV_PKT_DATA_SPHERICAL, "spherical video mark"),
+    ]
+    .into_iter()
+    .find(|(k, _)| *k as u32 == kind)
+    .map(|(_, word)| word)
+}

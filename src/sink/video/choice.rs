@@ -1,0 +1,634 @@
+//! Which encoder, pixel format, quality and time base an output gets when the user does not say.
+//!
+//! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by libx265 at crf 20 for
+//! deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses.
+
+use super::raw::{Encoder, EncoderKind, Muxer};
+use crate::frame::{Colour, ColourModel, PixelFormat, Range, SideData};
+use crate::source::video::raw::{AvFormat, FormatFacts};
+use crate::source::video::{divides, is_full_range_name, loss};
+use crate::source::{Rational, convert};
+use ffmpeg_next::ffi;
+
+/// The most encoder names that an error lists.
+const NAMES_LISTED: usize = 48;
+
+/// The encoders to try for a container, best first.
+fn candidates(container: &str, format: PixelFormat) -> &'static [&'static str] {
+    const H264: &[&str] = &["libx264", "libopenh264", "h264_nvenc", "mpeg4"];
+    const HEVC: &[&str] = &["libx265", "libx264", "hevc_nvenc", "libopenh264", "mpeg4"];
+    match container {
+        "mp4" | "mov" | "matroska" | "ipod" | "3gp" | "mpegts" | "flv" | "f4v" | "ismv" | "nut" => {
+            if format.depth() > 8 && container != "flv" {
+                HEVC
+            } else {
+                H264
+            }
+        }
+        "webm" => &["libvpx-vp9", "libvpx", "libaom-av1", "libsvtav1"],
+        "avi" => &["mpeg4", "mjpeg"],
+        "ogg" | "ogv" => &["libtheora"],
+        "mxf" => &["mpeg2video"],
+        _ => &[],
+    }
+}
+
+/// The encoder that the user named, or the best for the container; an error is a sentence.
+pub(super) fn choose_encoder(
+    muxer: &Muxer,
+    wanted: Option<&str>,
+    format: PixelFormat,
+) -> Result<EncoderKind, String> {
+    let container = muxer.name();
+    if let Some(name) = wanted {
+        let kind = EncoderKind::find(name)
+            .ok_or_else(|| format!("this FFmpeg has no video encoder '{name}'; {}", offer(muxer)))?;
+        if muxer.holds(kind) == Some(false) {
+            return Err(format!(
+                "{container} cannot hold {}, which the encoder {name} writes; {}",
+                kind.codec_name(),
+                offer(muxer)
+            ));
+        }
+        return Ok(kind);
+    }
+    candidates(&container, format)
+        .iter()
+        .filter_map(|name| EncoderKind::find(name))
+        .find(|&kind| muxer.holds(kind) != Some(false))
+        .or_else(|| muxer.default_encoder())
+        .ok_or_else(|| {
+            format!(
+                "{container} is no container for video, or this FFmpeg has no encoder for it; {}",
+                offer(muxer)
+            )
+        })
+}
+
+/// The encoders that fit the container, as part of a sentence.
+fn offer(muxer: &Muxer) -> String {
+    let mut names: Vec<String> = EncoderKind::all()
+        .into_iter()
+        .filter(|&kind| muxer.holds(kind) == Some(true))
+        .map(EncoderKind::name)
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        return "choose another container with --format or by the file's name".to_owned();
+    }
+    let more = names.len().saturating_sub(NAMES_LISTED);
+    names.truncate(NAMES_LISTED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("for {} it has {}{more}", muxer.name(), names.join(", "))
+}
+
+/// The pixel format that goes to the encoder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FormatChoice {
+    pub(super) format: AvFormat,
+    /// The pixels must be converted by swscale.
+    pub(super) converts: bool,
+    /// Colour facts of what goes to the encoder.
+    pub(super) colour: Colour,
+    /// What to tell the user, if anything.
+    pub(super) note: Option<String>,
+}
+
+/// True if the encoder refuses frames whose size does not fill whole chroma samples.
+fn needs_whole_chroma(encoder: &str) -> bool {
+    [
+        "libx264",
+        "libx265",
+        "libopenh264",
+        "libsvtav1",
+        "h264_",
+        "hevc_",
+        "av1_",
+    ]
+    .iter()
+    .any(|start| encoder.starts_with(start))
+}
+
+/// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user wants.
+pub(super) fn choose_format(
+    kind: EncoderKind,
+    (format, colour): (PixelFormat, Colour),
+    (width, height): (usize, usize),
+    wanted: Option<&str>,
+) -> Result<FormatChoice, String> {
+    let encoder = kind.name();
+    let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
+    let own = AvFormat::from_name(format.name()).ok_or_else(|| unknown(format.name()))?;
+    let own_facts = own.facts().ok_or_else(|| unknown(format.name()))?;
+    let taken = kind.formats();
+    let list = |formats: &[AvFormat]| -> String {
+        let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
+        names.join(", ")
+    };
+    let whole = |facts: &FormatFacts| !needs_whole_chroma(&encoder) || divides(facts, width, height);
+    let chosen = if let Some(name) = wanted {
+        let chosen = AvFormat::from_name(name)
+            .or_else(|| AvFormat::from_name(&format!("{name}le")))
+            .ok_or_else(|| unknown(name))?;
+        if !taken.is_empty() && !taken.contains(&chosen) {
+            return Err(format!(
+                "the encoder {encoder} does not take {name}; it takes {}",
+                list(&taken)
+            ));
+        }
+        if !chosen.facts().is_some_and(|facts| whole(&facts)) {
+            return Err(format!(
+                "{encoder} cannot encode {width}x{height} as {name}, which needs even sizes; leave --pixel-format out, take yuv444p, or another encoder such as ffv1"
+            ));
+        }
+        chosen
+    } else if taken.is_empty() {
+        own
+    } else {
+        // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the range does not.
+        let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
+        let named: Vec<AvFormat> = taken
+            .iter()
+            .copied()
+            .filter(|&f| f.facts().is_some_and(|f| !f.hardware && !f.palette))
+            .collect();
+        let of_range: Vec<AvFormat> = named
+            .iter()
+            .copied()
+            .filter(|&f| is_full_range_name(f) == is_jpeg)
+            .collect();
+        let usable = if of_range.is_empty() { named } else { of_range };
+        usable
+            .iter()
+            .filter_map(|&f| Some((f, f.facts()?)))
+            .filter(|(_, facts)| whole(facts))
+            .min_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own))
+            .map(|(f, _)| f)
+            .ok_or_else(|| {
+                format!(
+                    "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); choose another encoder, such as libx264 with 4:4:4 or ffv1",
+                    list(&taken)
+                )
+            })?
+    };
+    let facts = chosen.facts().ok_or_else(|| unknown(&chosen.name()))?;
+    let was_limited = format.model() == ColourModel::Yuv && colour.is_limited(format);
+    let colour = colour_for(format, colour, chosen, &facts, height);
+    let is_full = is_full_range_name(chosen);
+    let plain = if is_full {
+        facts.name.replacen("yuvj", "yuv", 1)
+    } else {
+        facts.name.clone()
+    };
+    let converts = plain != own_facts.name || (is_full && was_limited);
+    let note = converts.then(|| {
+        let lost = loss(&own_facts, &facts);
+        let why = if wanted.is_some() {
+            "as asked for"
+        } else if taken.contains(&own) {
+            "because the size is odd"
+        } else {
+            "which the encoder takes"
+        };
+        let care = if lost.is_lossless() {
+            ""
+        } else {
+            ", not without loss"
+        };
+        format!("converted from {format} to {} ({why}{care})", chosen.name())
+    });
+    Ok(FormatChoice {
+        format: chosen,
+        converts,
+        colour,
+        note,
+    })
+}
+
+/// Colour facts after a change to `chosen`.
+fn colour_for(
+    format: PixelFormat,
+    colour: Colour,
+    chosen: AvFormat,
+    facts: &FormatFacts,
+    height: usize,
+) -> Colour {
+    let from_rgb = format.model() == ColourModel::Rgb;
+    let to_rgb = facts.rgb || facts.palette;
+    let mut after = colour;
+    if from_rgb && !to_rgb {
+        after.matrix = convert::written_matrix(colour.matrix, height);
+        after.range = Range::Limited;
+    } else if !from_rgb && to_rgb {
+        after.matrix = 0;
+        after.range = Range::Full;
+        after.chroma_location = 0;
+    }
+    if is_full_range_name(chosen) {
+        after.range = Range::Full;
+    }
+    after
+}
+
+/// How a number for `--quality` reaches an encoder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quality {
+    /// By the option of that name.
+    Option(&'static str),
+    /// As a constant quantiser scale.
+    Quantiser,
+    /// It has no such knob.
+    None,
+}
+
+/// The knob that `--quality` turns on this encoder, and the value that it gets by default.
+pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
+    match encoder {
+        "libx264" | "libx264rgb" => (Quality::Option("crf"), Some(18.0)),
+        "libx265" => (Quality::Option("crf"), Some(20.0)),
+        "libvpx-vp9" | "libaom-av1" | "libsvtav1" => (Quality::Option("crf"), Some(24.0)),
+        "libvpx" => (Quality::Option("crf"), Some(8.0)),
+        "librav1e" => (Quality::Option("qp"), Some(80.0)),
+        "libwebp" | "libwebp_anim" => (Quality::Option("quality"), Some(90.0)),
+        "libtheora" => (Quality::Quantiser, Some(8.0)),
+        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
+        | "flv" | "wmv1" | "wmv2" | "mjpeg" => (Quality::Quantiser, Some(2.0)),
+        "prores_ks" | "prores" | "prores_aw" | "snow" => (Quality::Quantiser, None),
+        name if name.ends_with("_nvenc") => (Quality::Option("cq"), Some(20.0)),
+        name if name.ends_with("_qsv") || name.ends_with("_vaapi") => {
+            (Quality::Option("global_quality"), None)
+        }
+        _ => (Quality::None, None),
+    }
+}
+
+/// Options that choose quality in their own way, so that the default stays away.
+const QUALITY_KEYS: &[&str] = &[
+    "b",
+    "crf",
+    "qp",
+    "cq",
+    "q",
+    "qscale",
+    "global_quality",
+    "quality",
+    "lossless",
+    "rc",
+];
+
+/// What the user asked of the encoder.
+pub(super) struct Wishes<'a> {
+    pub(super) quality: Option<f64>,
+    pub(super) preset: Option<&'a str>,
+    /// Keys without a stream mark such as ":v".
+    pub(super) options: &'a [(String, String)],
+    pub(super) frame_rate: Option<Rational>,
+    pub(super) size: (usize, usize),
+    /// Blocks of the stream and of its first frame that the encoder writes into its stream.
+    pub(super) hdr: Hdr,
+}
+
+/// Sets quality, preset and options on `encoder`. Gives what was set, for the summary, and the options that the encoder does not know,
+/// which may be the muxer's; an error is a sentence.
+pub(super) fn configure(
+    encoder: &mut Encoder,
+    name: &str,
+    wishes: &Wishes<'_>,
+) -> Result<(String, Vec<(String, String)>), String> {
+    let mut told = String::new();
+    let refused = |key: &str, value: &str, e: &dyn std::fmt::Display| {
+        format!("the encoder {name} refuses {key}={value}: {e}")
+    };
+    let given = |key: &str| wishes.options.iter().any(|(k, _)| k == key);
+    let set = |encoder: &mut Encoder, key: &str, value: &str| {
+        encoder.set(key, value).map_err(|e| refused(key, value, &e))
+    };
+    if let Some(preset) = wishes.preset {
+        let key = [
+            (c"preset", "preset"),
+            (c"cpu-used", "cpu-used"),
+            (c"speed", "speed"),
+        ]
+        .into_iter()
+        .find(|(key, _)| encoder.has(key))
+        .map(|(_, key)| key)
+        .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
+        set(encoder, key, preset)?;
+        told = format!(", {key} {preset}");
+    } else if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("cpu-used") {
+        // Their own default is meant for a night, not for a run.
+        set(encoder, "cpu-used", if name == "libvpx-vp9" { "2" } else { "6" })?;
+    }
+    if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("row-mt") {
+        set(encoder, "row-mt", "1")?;
+    }
+    let (knob, default) = quality_of(name);
+    let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
+    let quality = wishes.quality.or(default.filter(|_| !chosen_otherwise));
+    match (knob, quality) {
+        (Quality::Option(key), Some(value)) => {
+            let text = plain(value);
+            set(encoder, key, &text)?;
+            if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("b") {
+                set(encoder, "b", "0")?;
+            }
+            if name == "libvpx" && !given("b") {
+                // Here the rate is a ceiling, and without one the quality is not reached.
+                set(encoder, "b", &bit_rate(wishes, 0.5))?;
+            }
+            told = format!(", {key} {text}{told}");
+        }
+        (Quality::Quantiser, Some(value)) => {
+            if !(0.0..=1000.0).contains(&value) {
+                return Err(format!(
+                    "a quality of {value} is out of range for the encoder {name}"
+                ));
+            }
+            encoder.set_quantiser(value);
+            told = format!(", quantiser {}{told}", plain(value));
+        }
+        (Quality::None, Some(_)) => {
+            return Err(format!(
+                "the encoder {name} has no single number for its quality; leave --quality out, or set its own options with --encoder-option"
+            ));
+        }
+        (_, None) => {
+            if name == "libopenh264" && !given("b") {
+                set(encoder, "b", &bit_rate(wishes, 0.2))?;
+            }
+        }
+    }
+    let mut left = Vec::new();
+    let mut extra = hdr_options(name, wishes);
+    for (key, value) in wishes.options {
+        if let Some((_, ours)) = extra.iter_mut().find(|(k, _)| k == key) {
+            // The user's come last and so have the last word.
+            *ours = format!("{ours}:{value}");
+            continue;
+        }
+        match encoder.set(key, value) {
+            Ok(()) => {}
+            Err(e) if e.is_option_not_found() => left.push((key.clone(), value.clone())),
+            Err(e) => return Err(refused(key, value, &e)),
+        }
+    }
+    for (key, value) in extra {
+        set(encoder, &key, &value)?;
+    }
+    Ok((told, left))
+}
+
+fn bit_rate(wishes: &Wishes<'_>, bits_per_pixel: f64) -> String {
+    let rate = wishes
+        .frame_rate
+        .map_or(25.0, Rational::to_f64)
+        .clamp(1.0, 1000.0);
+    let pixels = wishes.size.0 as f64 * wishes.size.1 as f64;
+    format!("{:.0}", (pixels * rate * bits_per_pixel).clamp(1e5, 2e9))
+}
+
+fn plain(value: f64) -> String {
+    format!("{value}")
+}
+
+/// Options that carry facts which FFmpeg's wrapper does not hand to the encoder's library by itself.
+fn hdr_options(name: &str, wishes: &Wishes<'_>) -> Vec<(String, String)> {
+    let mut parts = Vec::new();
+    match name {
+        "libx265" => {
+            parts.push("log-level=error".to_owned());
+            if let Some(rate) = wishes.frame_rate {
+                // Else it takes the time base for the frame rate.
+                parts.push(format!("fps={}/{}", rate.num, rate.den));
+            }
+            parts.extend(
+                wishes
+                    .hdr
+                    .mastering
+                    .as_ref()
+                    .map(|m| format!("master-display={m}")),
+            );
+            parts.extend(
+                wishes
+                    .hdr
+                    .light
+                    .map(|(most, mean)| format!("max-cll={most},{mean}")),
+            );
+            vec![("x265-params".to_owned(), parts.join(":"))]
+        }
+        "libx264" => {
+            parts.extend(
+                wishes
+                    .hdr
+                    .mastering
+                    .as_ref()
+                    .map(|m| format!("mastering-display={m}")),
+            );
+            parts.extend(wishes.hdr.light.map(|(most, mean)| format!("cll={most},{mean}")));
+            if parts.is_empty() {
+                return Vec::new();
+            }
+            vec![("x264-params".to_owned(), parts.join(":"))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// HDR10's static facts in the words of x264 and x265.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hdr {
+    mastering: Option<String>,
+    light: Option<(u32, u32)>,
+}
+
+impl Hdr {
+    /// Reads them from the blocks of a stream and of a frame.
+    pub(super) fn from_blocks(stream: &[SideData], frame: &[SideData]) -> Hdr {
+        let find = |of_frame: ffi::AVFrameSideDataType, of_stream: ffi::AVPacketSideDataType| {
+            let in_frame = frame.iter().find(|b| b.kind == of_frame as u32);
+            in_frame.or_else(|| stream.iter().find(|b| b.kind == of_stream as u32))
+        };
+        Hdr {
+            mastering: find(
+                ffi::AVFrameSideDataType::AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
+                ffi::AVPacketSideDataType::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
+            )
+            .and_then(|b| mastering_words(&b.data)),
+            light: find(
+                ffi::AVFrameSideDataType::AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
+                ffi::AVPacketSideDataType::AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
+            )
+            .and_then(|b| Some((number(&b.data, 0)? as u32, number(&b.data, 1)? as u32))),
+        }
+    }
+}
+
+/// Frame blocks that a container also keeps for the whole stream, under the number that it knows them by.
+pub(super) fn for_the_stream(frame: &[SideData]) -> Vec<SideData> {
+    use ffi::{AVFrameSideDataType as Of, AVPacketSideDataType as As};
+    let pairs = [
+        (
+            Of::AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
+            As::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
+        ),
+        (
+            Of::AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
+            As::AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
+        ),
+    ];
+    frame
+        .iter()
+        .filter_map(|block| {
+            let (_, kind) = pairs.iter().find(|(of, _)| *of as u32 == block.kind)?;
+            Some(SideData {
+                kind: *kind as u32,
+                data: block.data.clone(),
+            })
+        })
+        .collect()
+}
+
+/// The `index`th 32-bit number of a block that FFmpeg laid out in memory.
+fn number(block: &[u8], index: usize) -> Option<i32> {
+    let bytes = block.get(4 * index..4 * index + 4)?;
+    Some(i32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// An AVMasteringDisplayMetadata block (ten fractions, then two flags) as "G(x,y)B(x,y)R(x,y)WP(x,y)L(max,min)".
+fn mastering_words(block: &[u8]) -> Option<String> {
+    if number(block, 20)? == 0 || number(block, 21)? == 0 {
+        return None;
+    }
+    let scaled = |fraction: usize, scale: f64| -> Option<i64> {
+        let (num, den) = (number(block, 2 * fraction)?, number(block, 2 * fraction + 1)?);
+        (den != 0).then(|| (f64::from(num) / f64::from(den) * scale).round() as i64)
+    };
+    let point = |first: usize| Some((scaled(first, 50_000.0)?, scaled(first + 1, 50_000.0)?));
+    let ((rx, ry), (gx, gy), (bx, by), (wx, wy)) = (point(0)?, point(2)?, point(4)?, point(6)?);
+    let (least, most) = (scaled(8, 10_000.0)?, scaled(9, 10_000.0)?);
+    Some(format!(
+        "G({gx},{gy})B({bx},{by})R({rx},{ry})WP({wx},{wy})L({most},{least})"
+    ))
+}
+
+/// The time base that the encoder counts in: the source's own, unless encoder or container know only even steps.
+pub(super) fn encoder_time_base(
+    encoder: &str,
+    container: &str,
+    own: Rational,
+    frame_rate: Option<Rational>,
+) -> Rational {
+    let steps = matches!(encoder, "mpeg1video" | "mpeg2video" | "libtheora" | "vc2")
+        || matches!(
+            container,
+            "avi" | "mxf" | "mxf_d10" | "mxf_opatom" | "gxf" | "swf" | "dv" | "rm"
+        );
+    // Their streams count time in 16 bits.
+    let narrow = matches!(
+        encoder,
+        "mpeg4" | "libxvid" | "msmpeg4" | "msmpeg4v2" | "h263" | "h263p" | "flv"
+    ) && own.den > 65_535;
+    match frame_rate {
+        Some(rate) if rate.num > 0 && rate.den > 0 && (steps || narrow) => Rational {
+            num: rate.den,
+            den: rate.num,
+        },
+        _ if narrow => Rational { num: 1, den: 60_000 },
+        _ => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn format(name: &str) -> PixelFormat {
+        PixelFormat::from_name(name).unwrap()
+    }
+
+    fn chosen(encoder: &str, from: &str, range: Range, size: (usize, usize)) -> FormatChoice {
+        let colour = Colour {
+            range,
+            ..Colour::default()
+        };
+        choose_format(
+            EncoderKind::find(encoder).unwrap(),
+            (format(from), colour),
+            size,
+            None,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn an_encoder_gets_the_frames_own_format_if_it_takes_it() {
+        let own = chosen("ffv1", "yuv422p10le", Range::Limited, (321, 243));
+        assert_eq!(own.format.name(), "yuv422p10le");
+        assert!(!own.converts && own.note.is_none());
+        let gif = chosen("gif", "yuv420p", Range::Limited, (32, 32));
+        assert!(gif.converts && gif.note.unwrap().contains("not without loss"));
+    }
+
+    #[test]
+    fn motion_jpeg_is_stretched_to_full_range() {
+        let limited = chosen("mjpeg", "yuv422p", Range::Limited, (32, 32));
+        assert_eq!(limited.format.name(), "yuvj422p");
+        assert!(limited.converts);
+        let full = chosen("mjpeg", "yuv422p", Range::Full, (32, 32));
+        assert_eq!(full.format.name(), "yuvj422p");
+        assert!(!full.converts);
+    }
+
+    #[test]
+    fn mastering_facts_become_the_words_of_x265() {
+        let mut block = Vec::new();
+        for (num, den) in [
+            (34000, 50000),
+            (16000, 50000),
+            (13250, 50000),
+            (34500, 50000),
+            (7500, 50000),
+            (3000, 50000),
+            (15635, 50000),
+            (16450, 50000),
+            (1, 10000),
+            (10_000_000, 10000),
+        ] {
+            block.extend(i32::to_ne_bytes(num));
+            block.extend(i32::to_ne_bytes(den));
+        }
+        block.extend(1_i32.to_ne_bytes());
+        block.extend(1_i32.to_ne_bytes());
+        assert_eq!(
+            mastering_words(&block).as_deref(),
+            Some("G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1)")
+        );
+        assert_eq!(mastering_words(&block[..40]), None);
+    }
+
+    #[test]
+    fn time_is_counted_as_the_source_does_where_that_is_possible() {
+        let own = Rational { num: 1, den: 90_000 };
+        let rate = Some(Rational {
+            num: 30_000,
+            den: 1001,
+        });
+        assert_eq!(encoder_time_base("libx264", "mp4", own, rate), own);
+        let step = Rational {
+            num: 1001,
+            den: 30_000,
+        };
+        assert_eq!(encoder_time_base("mpeg2video", "mpegts", own, rate), step);
+        assert_eq!(encoder_time_base("mpeg4", "mp4", own, rate), step);
+        assert_eq!(encoder_time_base("libx264", "avi", own, rate), step);
+        assert_eq!(
+            encoder_time_base("mpeg4", "mp4", own, None),
+            Rational { num: 1, den: 60_000 }
+        );
+    }
+}

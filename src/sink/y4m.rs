@@ -1,0 +1,262 @@
+//! YUV4MPEG2 to a file or a pipe, each frame in one piece.
+
+use super::outlet::Outlet;
+use super::{Flow, Sink, SinkError, Written};
+use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range};
+use crate::source::y4m::{MAGIC, TAGS};
+use crate::source::{Rational, StreamInfo};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// True if frames of `format` are written as they are.
+pub fn accepts(format: PixelFormat) -> bool {
+    // mono14 is read, but FFmpeg does not know it, so that nobody is given it.
+    format.name() != "gray14le" && TAGS.iter().any(|t| t.format == format.name())
+}
+
+/// The format that a converter should make of `format` before it is written: itself if y4m holds it, else the nearest
+/// that keeps every sample (RGB becomes YUV 4:4:4; alpha that y4m cannot hold is lost).
+pub fn nearest(format: PixelFormat) -> PixelFormat {
+    if accepts(format) {
+        return format;
+    }
+    let (log2_x, log2_y) = format
+        .planes()
+        .iter()
+        .map(|p| (p.log2_x, p.log2_y))
+        .fold((0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+    let depth = match format.depth() {
+        8 => "",
+        9 => "9le",
+        10 => "10le",
+        12 => "12le",
+        14 if format.model() != ColourModel::Gray => "14le",
+        _ => "16le",
+    };
+    let family = match (format.model(), log2_x, log2_y) {
+        (ColourModel::Gray, ..) => "gray",
+        (ColourModel::Rgb, ..) if format.has_alpha() && depth.is_empty() => "yuva444p",
+        (ColourModel::Yuv, 1, 1) => "yuv420p",
+        (ColourModel::Yuv, 1, 0) => "yuv422p",
+        // 4:1:0 and 4:4:0 have no tag; the next larger grid keeps their chroma.
+        (ColourModel::Yuv, 2, _) => "yuv411p",
+        _ => "yuv444p",
+    };
+    PixelFormat::from_name(&format!("{family}{depth}")).unwrap_or(format)
+}
+
+struct Y4m {
+    outlet: Outlet,
+    header: String,
+    begun: bool,
+    mixed: bool,
+    clock: Clock,
+    lost: Vec<String>,
+}
+
+/// Notices timestamps that a constant frame rate cannot express.
+struct Clock {
+    ticks_per_frame: f64,
+    first: Option<i64>,
+    irregular: bool,
+}
+
+/// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`] takes.
+pub fn create(target: &Path, info: &StreamInfo, overwrite: bool) -> Result<Box<dyn Sink>, SinkError> {
+    if !accepts(info.format) {
+        return Err(SinkError::Unsupported {
+            path: target.display().to_string(),
+            problem: format!(
+                "y4m cannot hold {} frames; convert them to {} first (--pixel-format {})",
+                info.format,
+                nearest(info.format),
+                nearest(info.format)
+            ),
+        });
+    }
+    let outlet = Outlet::open(target, overwrite)?;
+    let (header, lost) = header(info);
+    let rate = rate(info);
+    Ok(Box::new(Y4m {
+        outlet,
+        header,
+        begun: false,
+        mixed: info.field_order == FieldOrder::Mixed,
+        clock: Clock {
+            ticks_per_frame: 1.0 / (rate.to_f64() * info.time_base.to_f64()),
+            first: None,
+            irregular: false,
+        },
+        lost,
+    }))
+}
+
+fn rate(info: &StreamInfo) -> Rational {
+    info.frame_rate.unwrap_or(Rational { num: 25, den: 1 })
+}
+
+/// The header line, and a sentence for each fact that it cannot hold.
+fn header(info: &StreamInfo) -> (String, Vec<String>) {
+    let mut lost = Vec::new();
+    let location = info.colour.chroma_location;
+    let tags: Vec<_> = TAGS.iter().filter(|t| t.format == info.format.name()).collect();
+    let word = tags
+        .iter()
+        .find(|t| t.location == location)
+        .or(tags.first())
+        .map_or("420jpeg", |t| t.word);
+    if location > 0 && tags.iter().all(|t| t.location != location) && info.format.name().starts_with("yuv420")
+    {
+        lost.push(format!("y4m cannot say of {} where chroma is sited", info.format));
+    }
+    if info.colour.primaries != 2 || info.colour.transfer != 2 || info.colour.matrix != 2 {
+        lost.push(
+            "y4m cannot hold primaries, transfer and matrix; tell them to the program that reads it"
+                .to_owned(),
+        );
+    }
+    if !info.side_data.is_empty() {
+        lost.push("y4m cannot hold the stream's side data (rotation, HDR mastering metadata)".to_owned());
+    }
+    if info.frame_rate.is_none() {
+        lost.push("the frame rate is unknown and 25 was written; state one with --fps".to_owned());
+    }
+    let rate = rate(info);
+    let interlacing = match info.field_order {
+        FieldOrder::Progressive => 'p',
+        FieldOrder::TopFirst => 't',
+        FieldOrder::BottomFirst => 'b',
+        FieldOrder::Mixed => 'm',
+    };
+    let aspect = match info.sample_aspect {
+        (num, den) if num > 0 && den > 0 => (num, den),
+        _ => (0, 0),
+    };
+    let mut line = format!(
+        "{MAGIC} W{} H{} F{}:{} I{interlacing} A{}:{} C{word}",
+        info.width, info.height, rate.num, rate.den, aspect.0, aspect.1
+    );
+    if info.format.model() == ColourModel::Yuv {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            line,
+            " XYSCSS={}",
+            word.trim_end_matches("alpha").to_ascii_uppercase()
+        );
+    }
+    line.push_str(match info.colour.range {
+        Range::Limited => " XCOLORRANGE=LIMITED",
+        Range::Full => " XCOLORRANGE=FULL",
+        Range::Unspecified => "",
+    });
+    line.push('\n');
+    (line, lost)
+}
+
+impl Clock {
+    fn see(&mut self, pts: Option<i64>, frames_before: u64) {
+        let Some(pts) = pts else { return };
+        let first = *self.first.get_or_insert(pts);
+        let expected = frames_before as f64 * self.ticks_per_frame;
+        if ((pts - first) as f64 - expected).abs() > self.ticks_per_frame / 2.0 + 1.0 {
+            self.irregular = true;
+        }
+    }
+}
+
+impl Y4m {
+    fn begin(&mut self) -> Result<Flow, SinkError> {
+        if self.begun {
+            return Ok(Flow::More);
+        }
+        self.begun = true;
+        self.outlet.write_header(self.header.as_bytes())
+    }
+}
+
+impl Sink for Y4m {
+    fn row_alignment(&self) -> usize {
+        1
+    }
+
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        if self.begin()? == Flow::Closed {
+            return Ok(Flow::Closed);
+        }
+        self.clock.see(frame.metadata.pts, self.outlet.frames());
+        let line: &[u8] = match (self.mixed, frame.metadata.field_order) {
+            (false, _) => b"FRAME\n",
+            (true, FieldOrder::TopFirst) => b"FRAME Itii\n",
+            (true, FieldOrder::BottomFirst) => b"FRAME Ibii\n",
+            (true, _) => b"FRAME I1pp\n",
+        };
+        self.outlet.write_frame(line, &frame)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written, SinkError> {
+        self.begin()?;
+        if self.clock.irregular {
+            self.lost.push(
+                "the timestamps are irregular (a variable frame rate), which y4m cannot hold: its reader will show the frames at a constant rate"
+                    .to_owned(),
+            );
+        }
+        let description = format!(
+            "{} frames of y4m to {}",
+            self.outlet.frames(),
+            self.outlet.label()
+        );
+        self.outlet.finish(description, self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_format_is_one_that_is_held() {
+        for format in PixelFormat::all() {
+            let near = nearest(format);
+            assert!(accepts(near), "{format} -> {near}");
+            assert!(near.depth() >= format.depth(), "{format} -> {near}");
+        }
+        for (from, to) in [
+            ("rgb24", "yuv444p"),
+            ("rgba", "yuva444p"),
+            ("gbrp10le", "yuv444p10le"),
+            ("nv12", "yuv420p"),
+            ("p010le", "yuv420p10le"),
+            ("nv20le", "yuv422p10le"),
+            ("gray14le", "gray16le"),
+            ("ya8", "gray"),
+            ("yuv410p", "yuv411p"),
+            ("yuv440p12le", "yuv444p12le"),
+        ] {
+            assert_eq!(
+                nearest(PixelFormat::from_name(from).unwrap()).name(),
+                to,
+                "{from}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_clock_knows_a_variable_rate_from_rounding() {
+        let run = |pts: &[i64]| {
+            let mut clock = Clock {
+                ticks_per_frame: 1000.0 / 30.0,
+                first: None,
+                irregular: false,
+            };
+            for (k, &p) in pts.iter().enumerate() {
+                clock.see(Some(p), k as u64);
+            }
+            clock.irregular
+        };
+        assert!(!run(&[5, 38, 72, 105, 138]));
+        assert!(run(&[0, 33, 100, 133]));
+    }
+}

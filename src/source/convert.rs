@@ -1,0 +1,278 @@
+//! Changes a frame's pixel format with swscale, for outputs that cannot hold the format that was filtered.
+
+use super::video::raw::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
+use crate::frame::{
+    AllocationError, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable, PixelFormat, Range,
+};
+
+/// A conversion that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// FFmpeg's scaler does not know one of the formats, or failed.
+    #[error("swscale cannot convert {from} to {to}: {reason}")]
+    Scaler {
+        /// The format that the frames have.
+        from: String,
+        /// The format that was asked for.
+        to: String,
+        /// What FFmpeg said.
+        reason: String,
+    },
+    /// A frame is not of the format and size that the converter was made for.
+    #[error("the converter was made for {expected}, not for {found}")]
+    Mismatch {
+        /// Size and format that it was made for.
+        expected: String,
+        /// Size and format of the frame.
+        found: String,
+    },
+    /// The frame's geometry is impossible.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// No memory for a frame.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+}
+
+/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else BT.601.
+pub fn usual_matrix(height: usize) -> u8 {
+    if height >= 720 { 1 } else { 6 }
+}
+
+/// The colour facts of a frame after its format changed from `from` to `to`: range and matrix follow the new format, the rest stays.
+pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: usize) -> Colour {
+    let mut after = colour;
+    match (from.model(), to.model()) {
+        (ColourModel::Rgb, ColourModel::Yuv | ColourModel::Gray) => {
+            after.matrix = written_matrix(colour.matrix, height);
+            after.range = Range::Limited;
+        }
+        (ColourModel::Yuv | ColourModel::Gray, ColourModel::Rgb) => {
+            after.matrix = 0;
+            after.range = Range::Full;
+            after.chroma_location = 0;
+        }
+        // Said aloud, since the two families differ in what "unspecified" means.
+        (ColourModel::Yuv, ColourModel::Gray) | (ColourModel::Gray, ColourModel::Yuv) => {
+            after.range = if colour.is_limited(from) {
+                Range::Limited
+            } else {
+                Range::Full
+            };
+            if to.model() == ColourModel::Gray {
+                after.chroma_location = 0;
+            }
+        }
+        _ => {}
+    }
+    after
+}
+
+/// A matrix that swscale can write: the one given if it is one, else the usual one.
+pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
+    match matrix {
+        1 | 4 | 5 | 6 | 7 | 9 => matrix,
+        _ => usual_matrix(height),
+    }
+}
+
+/// Converts frames of one size from one native format to another, with exact rounding, the right range and the right matrix.
+pub struct Converter {
+    from: PixelFormat,
+    to: PixelFormat,
+    width: usize,
+    height: usize,
+    colour: Colour,
+    scaler: Scaler,
+    before: Picture,
+    after: Picture,
+}
+
+impl Converter {
+    /// Prepares the conversion of `width` x `height` frames of `format` with the given colour facts.
+    pub fn new(
+        (format, colour): (PixelFormat, Colour),
+        to: PixelFormat,
+        width: usize,
+        height: usize,
+    ) -> Result<Converter, ConvertError> {
+        let failed = |reason: String| ConvertError::Scaler {
+            from: format.to_string(),
+            to: to.to_string(),
+            reason,
+        };
+        let known = |format: PixelFormat| {
+            AvFormat::from_name(format.name())
+                .ok_or_else(|| failed(format!("this FFmpeg does not know {format}")))
+        };
+        let (av_from, av_to) = (known(format)?, known(to)?);
+        let after = colour_after(colour, format, to, height);
+        let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {
+            format: av,
+            full_range: !colour.is_limited(format),
+            matrix: written_matrix(colour.matrix, height),
+            chroma_location: colour.chroma_location,
+        };
+        let make = || -> Result<_, AvError> {
+            Ok((
+                Scaler::new(width, height, end(av_from, format, colour), end(av_to, to, after))?,
+                Picture::allocate(av_from, width, height)?,
+                Picture::allocate(av_to, width, height)?,
+            ))
+        };
+        let (scaler, before_picture, after_picture) = make().map_err(|e| failed(e.to_string()))?;
+        Ok(Converter {
+            from: format,
+            to,
+            width,
+            height,
+            colour: after,
+            scaler,
+            before: before_picture,
+            after: after_picture,
+        })
+    }
+
+    /// The colour facts of converted frames.
+    pub fn colour(&self) -> Colour {
+        self.colour
+    }
+
+    /// Converts `frame` into memory of its own.
+    pub fn convert(&mut self, frame: &Frame) -> Result<Frame, ConvertError> {
+        self.convert_into(frame, Buffer::unpooled(Box::new(Vec::new())), 64)
+    }
+
+    /// Converts `frame` into `buffer`, which is grown if it is too small, with rows aligned to `alignment` bytes.
+    pub fn convert_into(
+        &mut self,
+        frame: &Frame,
+        buffer: Buffer,
+        alignment: usize,
+    ) -> Result<Frame, ConvertError> {
+        let layout = frame.layout();
+        if (layout.format(), layout.width(), layout.height()) != (self.from, self.width, self.height) {
+            return Err(ConvertError::Mismatch {
+                expected: format!("{}x{} {}", self.width, self.height, self.from),
+                found: format!("{}x{} {}", layout.width(), layout.height(), layout.format()),
+            });
+        }
+        let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
+        self.run(frame, &mut converted)
+            .map_err(|e| ConvertError::Scaler {
+                from: self.from.to_string(),
+                to: self.to.to_string(),
+                reason: e.to_string(),
+            })?;
+        converted.sequence = frame.sequence;
+        converted.born = frame.born;
+        converted.metadata = frame.metadata.clone();
+        converted.metadata.colour = self.colour;
+        Ok(converted)
+    }
+
+    fn run(&mut self, frame: &Frame, converted: &mut Frame) -> Result<(), AvError> {
+        // swscale reads and writes past the ends of rows, so it works between pictures with FFmpeg's own padding.
+        self.before.copy_from(frame)?;
+        self.scaler.run(&self.before, &mut self.after)?;
+        self.after.copy_to(converted)
+    }
+}
+
+/// Ordinary memory for one converted frame; for callers without a pool.
+pub fn unpooled(layout: &Layout) -> Result<Buffer, AllocationError> {
+    use crate::frame::Allocator;
+    Ok(Buffer::unpooled(Pageable.allocate(layout.size())?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn frame(name: &str, width: usize, height: usize, fill: impl Fn(usize) -> u8) -> Frame {
+        let layout = Layout::new(PixelFormat::from_name(name).unwrap(), width, height, 1).unwrap();
+        let mut frame = Frame::new(layout, unpooled(&layout).unwrap()).unwrap();
+        for (at, byte) in frame.bytes_mut().iter_mut().enumerate() {
+            *byte = fill(at);
+        }
+        frame
+    }
+
+    fn convert(from: &Frame, colour: Colour, to: &str) -> Frame {
+        let to = PixelFormat::from_name(to).unwrap();
+        let (width, height) = (from.layout().width(), from.layout().height());
+        Converter::new((from.format(), colour), to, width, height)
+            .unwrap()
+            .convert(from)
+            .unwrap()
+    }
+
+    #[test]
+    fn rgb_survives_a_change_of_arrangement() {
+        let before = frame("rgb24", 17, 5, |at| (at * 37 % 251) as u8);
+        let planar = convert(&before, Colour::default(), "gbrp");
+        for y in 0..5 {
+            for x in 0..17 {
+                assert_eq!(planar.sample(2, x, y, 0), before.sample(0, x, y, 0));
+                assert_eq!(planar.sample(0, x, y, 0), before.sample(0, x, y, 1));
+                assert_eq!(planar.sample(1, x, y, 0), before.sample(0, x, y, 2));
+            }
+        }
+    }
+
+    #[test]
+    fn range_decides_what_white_is() {
+        let limited = frame("yuv444p", 8, 4, |at| if at < 32 { 235 } else { 128 });
+        let colour = Colour::default();
+        let rgb = convert(&limited, colour, "rgb24");
+        assert!(rgb.row(0, 2).iter().all(|&v| v >= 254), "{:?}", rgb.row(0, 2));
+        let full = Colour {
+            range: Range::Full,
+            ..colour
+        };
+        let rgb = convert(&limited, full, "rgb24");
+        assert!(
+            rgb.row(0, 2).iter().all(|&v| (234..=236).contains(&v)),
+            "{:?}",
+            rgb.row(0, 2)
+        );
+        let after = convert(&rgb, rgb.metadata.colour, "yuv444p");
+        assert!(
+            after.row(0, 1).iter().all(|&v| v.abs_diff(218) <= 1),
+            "{:?}",
+            after.row(0, 1)
+        );
+        assert_eq!(after.metadata.colour.range, Range::Limited);
+        assert_eq!(after.metadata.colour.matrix, 6);
+    }
+
+    #[test]
+    fn the_matrix_is_the_tagged_one() {
+        let green = frame("rgb24", 8, 4, |at| if at % 3 == 1 { 255 } else { 0 });
+        let luma = |matrix| {
+            let colour = Colour {
+                matrix,
+                ..Colour::default()
+            };
+            convert(&green, colour, "yuv444p").sample(0, 3, 2, 0)
+        };
+        assert!(
+            luma(1).abs_diff(173) <= 1 && luma(6).abs_diff(145) <= 1,
+            "{} {}",
+            luma(1),
+            luma(6)
+        );
+    }
+
+    #[test]
+    fn a_frame_of_another_size_is_refused() {
+        let gray = PixelFormat::from_name("gray").unwrap();
+        let rgb = PixelFormat::from_name("rgb24").unwrap();
+        let mut converter = Converter::new((gray, Colour::default()), rgb, 4, 4).unwrap();
+        assert!(matches!(
+            converter.convert(&frame("gray", 5, 4, |_| 0)),
+            Err(ConvertError::Mismatch { .. })
+        ));
+    }
+}

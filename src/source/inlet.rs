@@ -1,0 +1,149 @@
+//! Where a source of bytes reads: a file, a named pipe, or standard input.
+
+use super::{SourceError, Supply};
+use crate::frame::Stopped;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// How long a wait for a pipe lasts before the source looks whether the run was stopped.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
+const PIPE_SIZE: usize = 1 << 20;
+
+/// Unbuffered input, so that a frame's bytes go straight to the frame's memory.
+pub(super) struct Inlet {
+    file: File,
+    label: String,
+    length: Option<u64>,
+}
+
+impl Inlet {
+    /// Opens a file, or standard input for "-".
+    pub(super) fn open(path: &Path) -> Result<Inlet, SourceError> {
+        let (file, label) = if path.as_os_str() == "-" {
+            let stdin = io::stdin();
+            let label = "standard input".to_owned();
+            if stdin.is_terminal() {
+                return Err(SourceError::Invalid {
+                    path: label,
+                    problem: "is a terminal; pipe frames into it or name a file".to_owned(),
+                });
+            }
+            let file = stdin
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|cause| SourceError::Io {
+                    path: label.clone(),
+                    cause,
+                })?;
+            (File::from(file), label)
+        } else {
+            let label = path.display().to_string();
+            let file = File::open(path).map_err(|cause| SourceError::Io {
+                path: label.clone(),
+                cause,
+            })?;
+            (file, label)
+        };
+        let metadata = file.metadata().map_err(|cause| SourceError::Io {
+            path: label.clone(),
+            cause,
+        })?;
+        if metadata.is_dir() {
+            return Err(SourceError::Invalid {
+                path: label,
+                problem: "is a directory, and a file of frames was expected".to_owned(),
+            });
+        }
+        let length = metadata.is_file().then_some(metadata.len());
+        if length.is_none() {
+            // Refused for what is no pipe, which is as well.
+            let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
+        }
+        Ok(Inlet { file, label, length })
+    }
+
+    /// The file's name, or "standard input".
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Bytes of a regular file; `None` for a pipe.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// The open file.
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+
+    /// Fills `buffer` and tells how many bytes there were: fewer than asked for only at the end of the input. With a
+    /// supply, a wait for a pipe ends when the run is stopped.
+    pub(super) fn read_full(
+        &mut self,
+        buffer: &mut [u8],
+        supply: Option<&Supply>,
+    ) -> Result<usize, SourceError> {
+        let mut done = 0;
+        while done < buffer.len() {
+            if self.length.is_none() {
+                self.wait(supply)?;
+            }
+            match self.file.read(&mut buffer[done..]) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(cause) => {
+                    return Err(SourceError::Io {
+                        path: self.label.clone(),
+                        cause,
+                    });
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn wait(&self, supply: Option<&Supply>) -> Result<(), SourceError> {
+        loop {
+            if supply.is_some_and(Supply::is_stopped) {
+                return Err(Stopped.into());
+            }
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PATIENCE)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                // Data, the end, or an error that the read will tell.
+                Ok(_) => return Ok(()),
+                Err(e) => {
+                    return Err(SourceError::Io {
+                        path: self.label.clone(),
+                        cause: e.into(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// [`SourceError::Invalid`] with the input's name.
+    pub(super) fn invalid(&self, problem: impl Into<String>) -> SourceError {
+        SourceError::Invalid {
+            path: self.label.clone(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// What is said of an input that ends inside a frame.
+pub(super) fn ends_in_mid_frame(whole: u64, found: u64, frame_bytes: u64) -> String {
+    format!(
+        "ends in the middle of a frame: {whole} whole frames, then {found} of {frame_bytes} bytes ({} bytes are missing); the input is truncated, or its geometry is not as stated",
+        frame_bytes - found
+    )
+}

@@ -1,0 +1,82 @@
+//! Frame rates as people write them.
+
+use super::Rational;
+
+/// Words that are no frame rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no frame rate; write it like 30, 29.97 or 30000/1001, larger than 0")]
+pub struct BadRate(pub String);
+
+/// Reads `30`, `30000/1001` or `29.97` (the last becomes 30000/1001, as do its relatives 23.976 and 59.94).
+pub fn parse_rate(text: &str) -> Result<Rational, BadRate> {
+    let bad = || BadRate(text.to_owned());
+    let (num, den) = if let Some((num, den)) = text.split_once(['/', ':']) {
+        (
+            num.parse::<i64>().map_err(|_| bad())?,
+            den.parse::<i64>().map_err(|_| bad())?,
+        )
+    } else if let Some((_, decimals)) = text.split_once('.') {
+        let value: f64 = text.parse().map_err(|_| bad())?;
+        let nearest = value.round();
+        let ntsc = nearest * 1000.0 / 1001.0;
+        if decimals.len() >= 2 && value != nearest && (value - ntsc).abs() < 0.005 {
+            ((nearest * 1000.0) as i64, 1001)
+        } else {
+            ((value * 1000.0).round() as i64, 1000)
+        }
+    } else {
+        (text.parse::<i64>().map_err(|_| bad())?, 1)
+    };
+    if num <= 0 || den <= 0 {
+        return Err(bad());
+    }
+    let divisor = gcd(num, den);
+    match (i32::try_from(num / divisor), i32::try_from(den / divisor)) {
+        (Ok(num), Ok(den)) => Ok(Rational { num, den }),
+        _ => Err(bad()),
+    }
+}
+
+fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn rates_as_people_write_them() {
+        for (text, num, den) in [
+            ("30", 30, 1),
+            ("30000/1001", 30000, 1001),
+            ("50:2", 25, 1),
+            ("29.97", 30000, 1001),
+            ("23.976", 24000, 1001),
+            ("59.94", 60000, 1001),
+            ("12.5", 25, 2),
+            ("25.0", 25, 1),
+        ] {
+            assert_eq!(parse_rate(text), Ok(Rational { num, den }), "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "-5",
+            "1/0",
+            "0/1",
+            "nan",
+            "x",
+            "1e3",
+            "99999999999",
+            "0.0",
+        ] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+}

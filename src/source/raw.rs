@@ -1,0 +1,261 @@
+//! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is told.
+
+use super::inlet::{Inlet, ends_in_mid_frame};
+use super::rate::{BadRate, parse_rate};
+use super::{AnySource, IndexedSource, Rational, Source, SourceError, StreamInfo, Supply};
+use crate::frame::{
+    Buffer, Colour, FieldOrder, Frame, Layout, LayoutError, Metadata, PixelFormat, UnknownPixelFormat,
+};
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The geometry of raw frames: `raw:1920x1080:yuv420p:30`. The frame rate is 25 if it is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawSpec {
+    /// Where the planes lie, without padding.
+    pub layout: Layout,
+    /// Frames a second.
+    pub rate: Rational,
+}
+
+/// A geometry that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RawSpecError {
+    /// Parts are missing or too many.
+    #[error("'{0}' is no geometry; write WIDTHxHEIGHT:FORMAT:FPS, such as 1920x1080:yuv420p:30")]
+    Shape(String),
+    /// The size is not two numbers.
+    #[error("'{0}' is no size; write WIDTHxHEIGHT, such as 1920x1080")]
+    Size(String),
+    /// The size is impossible.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The pixel format is unknown.
+    #[error(transparent)]
+    Format(#[from] UnknownPixelFormat),
+    /// The frame rate is none.
+    #[error(transparent)]
+    Rate(#[from] BadRate),
+}
+
+impl RawSpec {
+    /// Reads the parts that stand between colons: size, format and, perhaps, frame rate.
+    pub(super) fn from_parts(
+        size: &str,
+        format: Option<&str>,
+        rate: Option<&str>,
+    ) -> Result<RawSpec, RawSpecError> {
+        let (width, height) = size
+            .split_once('x')
+            .and_then(|(w, h)| Some((w.parse::<u32>().ok()?, h.parse::<u32>().ok()?)))
+            .ok_or_else(|| RawSpecError::Size(size.to_owned()))?;
+        let format: PixelFormat = format.unwrap_or("yuv420p").parse()?;
+        Ok(RawSpec {
+            layout: Layout::new(format, width as usize, height as usize, 1)?,
+            rate: rate.map_or(Ok(Rational { num: 25, den: 1 }), parse_rate)?,
+        })
+    }
+
+    /// What is known of a stream of this geometry.
+    pub(super) fn info(&self, frames: Option<u64>, description: String) -> StreamInfo {
+        StreamInfo {
+            format: self.layout.format(),
+            width: self.layout.width(),
+            height: self.layout.height(),
+            uniform: true,
+            frame_rate: Some(self.rate),
+            time_base: Rational {
+                num: self.rate.den,
+                den: self.rate.num,
+            },
+            frames,
+            colour: Colour::default(),
+            sample_aspect: (0, 1),
+            field_order: FieldOrder::Progressive,
+            side_data: Vec::new(),
+            origin: None,
+            description,
+        }
+    }
+}
+
+impl FromStr for RawSpec {
+    type Err = RawSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.strip_prefix("raw:").unwrap_or(text).split(':').collect();
+        match parts[..] {
+            [size, format] => RawSpec::from_parts(size, Some(format), None),
+            [size, format, rate] => RawSpec::from_parts(size, Some(format), Some(rate)),
+            _ => Err(RawSpecError::Shape(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for RawSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layout = &self.layout;
+        write!(
+            f,
+            "raw:{}x{}:{}:",
+            layout.width(),
+            layout.height(),
+            layout.format()
+        )?;
+        match self.rate {
+            Rational { num, den: 1 } => write!(f, "{num}"),
+            Rational { num, den } => write!(f, "{num}/{den}"),
+        }
+    }
+}
+
+/// Metadata of frame `index` of a stream with a constant frame rate.
+pub(super) fn metadata(index: u64) -> Metadata {
+    Metadata {
+        pts: Some(index as i64),
+        duration: Some(1),
+        sample_aspect: (0, 1),
+        ..Metadata::default()
+    }
+}
+
+/// Opens raw frames: a regular file is read by several threads, a pipe (or "-") in order.
+///
+/// A file that does not hold a whole number of frames is refused at once.
+pub fn open(path: &Path, spec: &RawSpec) -> Result<AnySource, SourceError> {
+    let inlet = Inlet::open(path)?;
+    let frame_bytes = spec.layout.size() as u64;
+    let label = inlet.label().to_owned();
+    match inlet.length() {
+        Some(length) if path.as_os_str() != "-" => {
+            let (whole, rest) = (length / frame_bytes, length % frame_bytes);
+            if rest > 0 {
+                return Err(inlet.invalid(ends_in_mid_frame(whole, rest, frame_bytes)));
+            }
+            Ok(AnySource::Indexed(Arc::new(RawFile {
+                file: inlet.into_file(),
+                info: spec.info(Some(whole), format!("{whole} raw frames of {label} as {spec}")),
+                label,
+                layout: spec.layout,
+                frames: whole,
+            })))
+        }
+        // Standard input may be a file that was read to some place already, so its length says nothing.
+        _ => Ok(AnySource::Stream(Box::new(RawPipe {
+            inlet,
+            info: spec.info(None, format!("raw frames of {label} as {spec}")),
+            layout: spec.layout,
+            read: 0,
+        }))),
+    }
+}
+
+struct RawFile {
+    file: File,
+    info: StreamInfo,
+    label: String,
+    layout: Layout,
+    frames: u64,
+}
+
+impl IndexedSource for RawFile {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn len(&self) -> u64 {
+        self.frames
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        let mut frame = Frame::new(self.layout, buffer)?;
+        let at = index * self.layout.size() as u64;
+        self.file.read_exact_at(frame.bytes_mut(), at).map_err(|cause| {
+            if cause.kind() == std::io::ErrorKind::UnexpectedEof {
+                SourceError::Invalid {
+                    path: self.label.clone(),
+                    problem: format!("became shorter while it was read: frame {index} is no longer there"),
+                }
+            } else {
+                SourceError::Io {
+                    path: self.label.clone(),
+                    cause,
+                }
+            }
+        })?;
+        frame.sequence = index;
+        frame.metadata = metadata(index);
+        Ok(frame)
+    }
+}
+
+struct RawPipe {
+    inlet: Inlet,
+    info: StreamInfo,
+    layout: Layout,
+    read: u64,
+}
+
+impl Source for RawPipe {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let buffer = supply.take()?;
+        let born = Instant::now();
+        let mut frame = Frame::new(self.layout, buffer)?;
+        let found = self.inlet.read_full(frame.bytes_mut(), Some(supply))?;
+        if found == 0 {
+            return Ok(None);
+        }
+        if found < self.layout.size() {
+            return Err(self.inlet.invalid(ends_in_mid_frame(
+                self.read,
+                found as u64,
+                self.layout.size() as u64,
+            )));
+        }
+        frame.sequence = self.read;
+        frame.born = born;
+        frame.metadata = metadata(self.read);
+        self.read += 1;
+        Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn geometries_are_read_and_told_again() {
+        let spec: RawSpec = "raw:5x3:yuv420p10:30000/1001".parse().unwrap();
+        assert_eq!(spec.to_string(), "raw:5x3:yuv420p10le:30000/1001");
+        assert_eq!(spec.layout.size(), 2 * (15 + 6 + 6));
+        assert_eq!(spec.to_string().parse::<RawSpec>().unwrap(), spec);
+        assert_eq!(
+            "4x2:rgb24".parse::<RawSpec>().unwrap().to_string(),
+            "raw:4x2:rgb24:25"
+        );
+    }
+
+    #[test]
+    fn wrong_geometries_say_what_is_wrong() {
+        let wrong = |text: &str| text.parse::<RawSpec>().unwrap_err();
+        assert!(matches!(wrong("raw:"), RawSpecError::Shape(_)));
+        assert!(matches!(wrong("raw:4x4"), RawSpecError::Shape(_)));
+        assert!(matches!(wrong("4x4:gray:1:2"), RawSpecError::Shape(_)));
+        assert!(matches!(wrong("4y4:gray"), RawSpecError::Size(_)));
+        assert!(matches!(wrong("0x4:gray"), RawSpecError::Layout(_)));
+        assert!(matches!(wrong("4x4:pal8"), RawSpecError::Format(_)));
+        assert!(matches!(wrong("4x4:gray:0"), RawSpecError::Rate(_)));
+    }
+}

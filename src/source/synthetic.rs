@@ -1,0 +1,400 @@
+//! Moving pseudo-random detail, made fast enough not to be what limits a run.
+//!
+//! One picture larger than a frame is made when the source is opened; frame `k` is a window into it that wanders with `k`. So
+//! each frame costs one copy, and depends on the specification and `k` alone. With `cycle` even the copy is saved: a buffer
+//! that comes back from the pool still holding one of this source's frames is handed out again as it is.
+
+use super::raw::{RawSpec, RawSpecError, metadata};
+use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::frame::{Allocator, Buffer, Frame, Layout, Memory, Pageable};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The window's steps are multiples of this many pixels, so that they are whole in subsampled chroma too.
+const STEP: usize = 4;
+/// Places of the window across and down. They have no common divisor, so that all their pairs are visited.
+const PLACES: (usize, usize) = (17, 13);
+
+/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:cycle` and `:seed=N`. Format, rate and frames may be left
+/// out (yuv420p, 25, endless); 0 frames stand for endless too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyntheticSpec {
+    /// Size, format and rate.
+    pub raw: RawSpec,
+    /// How many frames; `None` for endless.
+    pub frames: Option<u64>,
+    /// Hand out prepared buffers unchanged: the fastest, but which picture a frame shows depends on the pool.
+    pub cycle: bool,
+    /// Chooses the picture.
+    pub seed: u64,
+}
+
+/// A specification that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SyntheticSpecError {
+    /// Parts are missing or too many.
+    #[error(
+        "'{0}' is no synthetic source; write synthetic:WIDTHxHEIGHT:FORMAT:FPS:FRAMES, such as synthetic:1920x1080:yuv420p:30:300, and perhaps :cycle and :seed=N"
+    )]
+    Shape(String),
+    /// Size, format or rate.
+    #[error(transparent)]
+    Geometry(#[from] RawSpecError),
+    /// The count or seed is no number.
+    #[error("'{0}' is no whole number of frames (0 for endless), nor cycle, nor seed=N")]
+    Number(String),
+}
+
+impl FromStr for SyntheticSpec {
+    type Err = SyntheticSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let shape = || SyntheticSpecError::Shape(text.to_owned());
+        let number = |word: &str| {
+            word.parse::<u64>()
+                .map_err(|_| SyntheticSpecError::Number(word.to_owned()))
+        };
+        let (mut cycle, mut seed) = (false, 1);
+        let mut parts = Vec::new();
+        for part in text.strip_prefix("synthetic:").unwrap_or(text).split(':') {
+            if part == "cycle" {
+                cycle = true;
+            } else if let Some(value) = part.strip_prefix("seed=") {
+                seed = number(value)?;
+            } else {
+                parts.push(part);
+            }
+        }
+        let [size, rest @ ..] = &parts[..] else {
+            return Err(shape());
+        };
+        if size.is_empty() || rest.len() > 3 {
+            return Err(shape());
+        }
+        Ok(SyntheticSpec {
+            raw: RawSpec::from_parts(size, rest.first().copied(), rest.get(1).copied())?,
+            frames: rest.get(2).copied().map(number).transpose()?.filter(|&n| n > 0),
+            cycle,
+            seed,
+        })
+    }
+}
+
+impl fmt::Display for SyntheticSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let geometry = self.raw.to_string();
+        let geometry = geometry.trim_start_matches("raw:");
+        write!(f, "synthetic:{geometry}:{}", self.frames.unwrap_or(0))?;
+        if self.cycle {
+            f.write_str(":cycle")?;
+        }
+        if self.seed != 1 {
+            write!(f, ":seed={}", self.seed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the generator: read by several threads, or with `cycle` by one that does next to nothing.
+pub fn open(spec: &SyntheticSpec) -> Result<AnySource, SourceError> {
+    let painting = Painting::new(spec)?;
+    let info = spec
+        .raw
+        .info(spec.frames, format!("moving pseudo-random detail, {spec}"));
+    Ok(if spec.cycle {
+        // Distinguishes the tags of this source from those that another one left in the same pool.
+        static SOURCES: AtomicU64 = AtomicU64::new(1);
+        AnySource::Stream(Box::new(Cycle {
+            painting,
+            info,
+            frames: spec.frames.unwrap_or(u64::MAX),
+            made: 0,
+            prepared: 0,
+            tag: SOURCES.fetch_add(1, Ordering::Relaxed),
+        }))
+    } else {
+        AnySource::Indexed(Arc::new(Wander {
+            painting,
+            info,
+            frames: spec.frames.unwrap_or(u64::MAX),
+        }))
+    })
+}
+
+/// The large picture that frames are windows of.
+struct Painting {
+    whole: Frame,
+    layout: Layout,
+}
+
+impl Painting {
+    fn new(spec: &SyntheticSpec) -> Result<Painting, SourceError> {
+        let layout = spec.raw.layout;
+        let geometry = |cause| SourceError::Layout {
+            path: "synthetic".to_owned(),
+            cause,
+        };
+        let whole = Layout::new(
+            layout.format(),
+            layout.width() + STEP * (PLACES.0 - 1),
+            layout.height() + STEP * (PLACES.1 - 1),
+            1,
+        )
+        .map_err(geometry)?;
+        let memory: Box<dyn Memory> = Pageable.allocate(whole.size())?;
+        let mut whole = Frame::new(whole, Buffer::unpooled(memory))?;
+        let mut lane = 0;
+        for index in 0..whole.layout().planes().len() {
+            let plane = whole.layout().planes()[index];
+            for channel in 0..plane.channels {
+                paint(
+                    &mut whole,
+                    index,
+                    channel,
+                    spec.seed.wrapping_mul(64).wrapping_add(lane),
+                );
+                lane += 1;
+            }
+        }
+        Ok(Painting { whole, layout })
+    }
+
+    /// Frame `index`, in the given buffer.
+    fn window(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        let mut frame = Frame::new(self.layout, buffer)?;
+        // Strides of 3 and 5 places a frame: fast motion, and every place is reached.
+        let x = STEP * (index.wrapping_mul(3) % PLACES.0 as u64) as usize;
+        let y = STEP * (index.wrapping_mul(5) % PLACES.1 as u64) as usize;
+        for (plane, pf) in self.layout.format().planes().iter().enumerate() {
+            let (left, top) = (x >> pf.log2_x, y >> pf.log2_y);
+            let start = left * pf.channels.len() * self.layout.format().bytes_per_sample();
+            for row in 0..self.layout.planes()[plane].height {
+                let target = frame.row_mut(plane, row);
+                let source = self.whole.row(plane, top + row);
+                target.copy_from_slice(&source[start..start + target.len()]);
+            }
+        }
+        Ok(frame)
+    }
+}
+
+/// Fills one component with noise on grids of 64, 16 and 4 pixels, interpolated, and a little for each pixel: shapes, edges,
+/// texture and grain over the whole range of values.
+fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
+    let plane = frame.layout().planes()[index];
+    let format = frame.format();
+    let (max, shift, wide) = (
+        i64::from(format.max_value()),
+        format.shift(),
+        format.bytes_per_sample() == 2,
+    );
+    for y in 0..plane.height {
+        let row = frame.row_mut(index, y);
+        for x in 0..plane.width {
+            let coarse =
+                smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
+            let grain = i64::from(noise(lane ^ 0x300, x, y) >> 12) - 8;
+            // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is clipped there.
+            let level = (coarse / 8 - 32768) * 7 / 4 + 32768 + grain * 256;
+            let sample = (level.clamp(0, 65535) * max / 65535) as u16;
+            let at = x * plane.channels + channel;
+            if wide {
+                row[2 * at..2 * at + 2].copy_from_slice(&(sample << shift).to_le_bytes());
+            } else {
+                row[at] = sample as u8;
+            }
+        }
+    }
+}
+
+/// Noise on a grid of `1 << log2` pixels, bilinearly interpolated, 0 to 65535.
+fn smooth(lane: u64, x: usize, y: usize, log2: u32) -> i64 {
+    let size = 1_i64 << log2;
+    let (cx, cy) = (x >> log2, y >> log2);
+    let (fx, fy) = ((x & (size as usize - 1)) as i64, (y & (size as usize - 1)) as i64);
+    let corner = |dx, dy| i64::from(noise(lane, cx + dx, cy + dy));
+    let top = corner(0, 0) * (size - fx) + corner(1, 0) * fx;
+    let bottom = corner(0, 1) * (size - fx) + corner(1, 1) * fx;
+    (top * (size - fy) + bottom * fy) >> (2 * log2)
+}
+
+/// A pseudo-random 16-bit number that depends on its arguments alone.
+fn noise(lane: u64, x: usize, y: usize) -> u16 {
+    let mut z = lane
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add((x as u64).wrapping_mul(0xd1b5_4a32_d192_ed03))
+        .wrapping_add((y as u64).wrapping_mul(0x8cb9_2ba7_2f3d_8dd7));
+    z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z >> 48) as u16
+}
+
+struct Wander {
+    painting: Painting,
+    info: StreamInfo,
+    frames: u64,
+}
+
+impl IndexedSource for Wander {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn len(&self) -> u64 {
+        self.frames
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        let mut frame = self.painting.window(index, buffer)?;
+        frame.sequence = index;
+        frame.metadata = metadata(index);
+        Ok(frame)
+    }
+}
+
+struct Cycle {
+    painting: Painting,
+    info: StreamInfo,
+    frames: u64,
+    made: u64,
+    prepared: u64,
+    tag: u64,
+}
+
+impl Source for Cycle {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        if self.made == self.frames {
+            return Ok(None);
+        }
+        let buffer = supply.take()?;
+        let born = Instant::now();
+        let mut frame = if buffer.tag() == self.tag {
+            Frame::new(self.painting.layout, buffer)?
+        } else {
+            let frame = self.painting.window(self.prepared, buffer)?;
+            self.prepared += 1;
+            let (_, mut buffer) = frame.into_parts();
+            buffer.set_tag(self.tag);
+            Frame::new(self.painting.layout, buffer)?
+        };
+        frame.born = born;
+        frame.sequence = self.made;
+        frame.metadata = metadata(self.made);
+        self.made += 1;
+        Ok(Some(frame))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::frame::{FramePool, PixelFormat};
+    use crossbeam_channel::bounded;
+
+    fn indexed(text: &str) -> Arc<dyn IndexedSource> {
+        match open(&text.parse().unwrap()).unwrap() {
+            AnySource::Indexed(source) => source,
+            AnySource::Stream(_) => panic!("{text} is read by one thread"),
+        }
+    }
+
+    fn buffer() -> Buffer {
+        Buffer::unpooled(Box::new(Vec::new()))
+    }
+
+    #[test]
+    fn specifications_are_read_and_told_again() {
+        for text in [
+            "synthetic:64x48:rgb24:30:12",
+            "synthetic:64x48:gray:30000/1001:0:cycle",
+            "synthetic:1x1:p010le:25:3:cycle:seed=9",
+        ] {
+            assert_eq!(text.parse::<SyntheticSpec>().unwrap().to_string(), text);
+        }
+        let least: SyntheticSpec = "synthetic:8x8".parse().unwrap();
+        assert_eq!(least.to_string(), "synthetic:8x8:yuv420p:25:0");
+        assert_eq!(least.frames, None);
+        for text in [
+            "synthetic:",
+            "8x8:gray:25:x",
+            "8x8:gray:25:1:2",
+            "8:gray",
+            "8x8:nope",
+            "8x8:gray:25:1:seed=x",
+        ] {
+            assert!(text.parse::<SyntheticSpec>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_frame_depends_on_its_number_and_the_seed_alone() {
+        let (a, b) = (
+            indexed("33x17:yuv420p10le:25:9"),
+            indexed("33x17:yuv420p10le:25:9"),
+        );
+        let other = indexed("33x17:yuv420p10le:25:9:seed=2");
+        let mut dirty = buffer();
+        dirty.fit(1 << 16).unwrap();
+        dirty.bytes_mut().fill(0xaa);
+        let frame = a.read(5, dirty).unwrap();
+        assert_eq!(frame.bytes(), b.read(5, buffer()).unwrap().bytes());
+        assert_ne!(frame.bytes(), a.read(6, buffer()).unwrap().bytes());
+        assert_ne!(frame.bytes(), other.read(5, buffer()).unwrap().bytes());
+        assert_eq!(a.len(), 9);
+    }
+
+    #[test]
+    fn every_format_is_filled_over_its_whole_range() {
+        for format in PixelFormat::all() {
+            let source = indexed(&format!("160x96:{format}:25:1"));
+            let frame = source.read(0, buffer()).unwrap();
+            for (index, plane) in frame.layout().planes().iter().enumerate() {
+                for channel in 0..plane.channels {
+                    let samples = (0..plane.height)
+                        .flat_map(|y| (0..plane.width).map(move |x| (x, y)))
+                        .map(|(x, y)| u32::from(frame.sample(index, x, y, channel)));
+                    let (low, high) = samples.fold((u32::MAX, 0), |(l, h), s| (l.min(s), h.max(s)));
+                    assert!(high <= format.max_value(), "{format}");
+                    assert!(
+                        high - low > format.max_value() / 4,
+                        "{format} plane {index}: {low} to {high}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cycle_hands_out_prepared_buffers_until_somebody_writes_to_them() {
+        let pool = FramePool::new(2, Arc::new(Pageable));
+        let (_keep, stop) = bounded(0);
+        let supply = Supply { pool, stop };
+        let AnySource::Stream(mut source) = open(&"16x16:gray:25:5:cycle".parse().unwrap()).unwrap() else {
+            panic!("a cycle is read by several threads");
+        };
+        let first = source.next(&supply).unwrap().unwrap();
+        let second = source.next(&supply).unwrap().unwrap();
+        assert_ne!(first.bytes(), second.bytes());
+        let (picture, place) = (first.bytes().to_vec(), first.bytes().as_ptr());
+        drop(first);
+        let mut third = source.next(&supply).unwrap().unwrap();
+        assert_eq!((third.bytes(), third.bytes().as_ptr()), (&picture[..], place));
+        assert_eq!((third.sequence, third.metadata.pts), (2, Some(2)));
+        third.bytes_mut().fill(0);
+        drop(third);
+        let fourth = source.next(&supply).unwrap().unwrap();
+        assert!(fourth.bytes().iter().any(|&b| b != 0));
+        drop((second, fourth));
+        assert!(source.next(&supply).unwrap().is_some());
+        assert!(source.next(&supply).unwrap().is_none());
+    }
+}

@@ -1,0 +1,655 @@
+//! Video files, URLs and streams, decoded by FFmpeg.
+//!
+//! Pictures keep the pixel format that they were coded in where it is native; others go to the native format that loses least.
+//! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
+//! off never passes for a whole one.
+
+mod formats;
+pub(crate) mod raw;
+
+pub(crate) use formats::{divides, is_full_range_name, loss};
+
+use super::{Origin, Rational, Source, SourceError, StreamInfo, Supply, convert};
+use crate::frame::{Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
+use formats::nearest_native;
+use raw::{
+    AvError, AvFormat, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd,
+};
+use std::path::{Path, PathBuf};
+
+/// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
+const MAX_READ_ERRORS: u32 = 10_000;
+
+/// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
+const MAX_DECODER_THREADS: usize = 16;
+
+/// What to do about a file that is none.
+const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
+
+/// How a video is to be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VideoSourceOptions {
+    /// Index of the stream to filter; `None` takes the one that a player would show.
+    pub stream: Option<usize>,
+    /// Fail at the first damaged packet instead of concealing it.
+    pub strict: bool,
+    /// Decoder threads; `None` takes one a core, 16 at most.
+    pub threads: Option<usize>,
+}
+
+/// Frames of one video stream of a media file.
+pub struct VideoSource {
+    name: String,
+    strict: bool,
+    info: StreamInfo,
+    demuxer: Demuxer,
+    stream: usize,
+    decoder: Decoder,
+    packet: Packet,
+    picture: Picture,
+    /// The picture that was decoded to know the stream's facts, given out first.
+    held: bool,
+    input: Input,
+    native: AvFormat,
+    scaler: Option<Conversion>,
+    damage: Damage,
+    frames: u64,
+    warnings: Vec<String>,
+}
+
+/// How far the input has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Reading,
+    /// The decoder was told that nothing follows.
+    Draining,
+    Ended,
+}
+
+/// swscale's part where the coded format is not native.
+struct Conversion {
+    scaler: Scaler,
+    into: Picture,
+}
+
+/// What was found to be wrong with the input, in counts.
+#[derive(Debug, Default)]
+struct Damage {
+    /// Packets that could not be read, were marked as damaged, or that the decoder refused.
+    packets: u64,
+    /// Pictures that the decoder patched.
+    pictures: u64,
+    /// Packets of the filtered stream read so far.
+    read: u64,
+    /// Largest end of any packet of any stream, in seconds.
+    end: f64,
+    errors_in_a_row: u32,
+    /// Reading stopped for this reason.
+    stopped: Option<String>,
+}
+
+impl VideoSource {
+    /// Opens `path` (a file, a URL, or a device such as /dev/stdin) and decodes its first picture.
+    pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<VideoSource, SourceError> {
+        let name = path.display().to_string();
+        let invalid = |problem: String| SourceError::Invalid {
+            path: name.clone(),
+            problem,
+        };
+        let demuxer = Demuxer::open(path).map_err(|failure| match failure {
+            OpenFailure::Open(e) if e.is_invalid_data() => {
+                invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"))
+            }
+            OpenFailure::Open(e) => SourceError::Io {
+                path: name.clone(),
+                cause: e.to_io(),
+            },
+            OpenFailure::Streams(e) => invalid(format!(
+                "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
+            )),
+        })?;
+        if demuxer.format_name() == "tty" {
+            // FFmpeg would draw any text's letters as a film.
+            return Err(invalid(format!("it is a text file, and {NO_VIDEO}")));
+        }
+        let stream = choose_stream(&demuxer, options.stream).map_err(invalid)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains them at the end.
+        let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
+        let facts = demuxer.stream(stream);
+        let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
+        let decoder = Decoder::open(&demuxer, stream, threads, options.strict)
+            .map_err(|e| invalid(format!("the {codec} decoder cannot be opened: {e}")))?
+            .ok_or_else(|| {
+                invalid(format!(
+                    "this FFmpeg has no decoder for {codec}, the codec of stream {stream}"
+                ))
+            })?;
+        let memory = |e: AvError| SourceError::Io {
+            path: name.clone(),
+            cause: e.to_io(),
+        };
+        let (packet, picture) = (Packet::new().map_err(memory)?, Picture::new().map_err(memory)?);
+        let gray = PixelFormat::all().next();
+        let mut source = VideoSource {
+            strict: options.strict,
+            // Replaced below, when the first picture tells the truth; the container's word is not always it.
+            info: StreamInfo {
+                format: gray.ok_or_else(|| invalid("no pixel format is native".to_owned()))?,
+                width: 0,
+                height: 0,
+                uniform: true,
+                frame_rate: demuxer.frame_rate(stream),
+                time_base: facts
+                    .as_ref()
+                    .map_or(Rational { num: 1, den: 1 }, |f| f.time_base),
+                frames: None,
+                colour: Colour::default(),
+                sample_aspect: (0, 1),
+                field_order: crate::frame::FieldOrder::default(),
+                side_data: demuxer.stream_side_data(stream),
+                origin: None,
+                description: String::new(),
+            },
+            demuxer,
+            stream,
+            decoder,
+            packet,
+            picture,
+            held: false,
+            input: Input::Reading,
+            native: AvFormat(-1),
+            scaler: None,
+            damage: Damage::default(),
+            frames: 0,
+            warnings: Vec::new(),
+            name,
+        };
+        if !source.decode(|| false)? {
+            let why = source
+                .damage
+                .sentence()
+                .map_or_else(String::new, |s| format!(": {s}"));
+            return Err(source.invalid(format!("stream {stream} holds no frame that can be decoded{why}")));
+        }
+        source.held = true;
+        source.learn(path)?;
+        Ok(source)
+    }
+
+    /// Fills in the stream's facts from its first picture.
+    fn learn(&mut self, path: &Path) -> Result<(), SourceError> {
+        let coded = self.picture.format();
+        let (native, exact) = nearest_native(coded).ok_or_else(|| {
+            self.invalid(format!(
+                "its pictures are {}, which cannot be brought into ordinary memory",
+                coded.name()
+            ))
+        })?;
+        let (width, height) = (self.picture.width(), self.picture.height());
+        self.info.format = native;
+        self.info.width = width;
+        self.info.height = height;
+        self.native = coded;
+        let is_plain = coded.name() == native.name() || is_full_range_name(coded);
+        let mut conversion = String::new();
+        if !is_plain {
+            let from = self.coded_colour();
+            let to = self.colour();
+            let target = AvFormat::from_name(native.name())
+                .ok_or_else(|| self.invalid(format!("this FFmpeg does not know {native}")))?;
+            let is_rgb = native.model() == ColourModel::Rgb;
+            let make = || -> Result<Conversion, AvError> {
+                let matrix = convert::written_matrix(from.matrix, height);
+                Ok(Conversion {
+                    scaler: Scaler::new(
+                        width,
+                        height,
+                        ScalerEnd {
+                            format: coded,
+                            // Between two formats of one family the range stays what it is, whatever it is.
+                            full_range: from.range == Range::Full || is_rgb,
+                            matrix,
+                            chroma_location: from.chroma_location,
+                        },
+                        ScalerEnd {
+                            format: target,
+                            full_range: to.range == Range::Full || is_rgb,
+                            matrix,
+                            chroma_location: to.chroma_location,
+                        },
+                    )?,
+                    into: Picture::allocate(target, width, height)?,
+                })
+            };
+            let made = make().map_err(|e| {
+                self.invalid(format!("{} cannot be converted to {native}: {e}", coded.name()))
+            })?;
+            self.scaler = Some(made);
+            let care = if exact { "" } else { ", which loses precision" };
+            conversion = format!(", converted from {} to {native}{care}", coded.name());
+        }
+        self.info.colour = self.colour();
+        self.info.sample_aspect = self.demuxer.sample_aspect(self.stream, &self.picture);
+        self.info.field_order = self.picture.field_order();
+        self.info.frames = self.expected_frames();
+        // Without a second stream there is nothing that a sink could copy from a pipe.
+        if path.is_file() || self.demuxer.stream_count() > 1 {
+            self.info.origin = Some(Origin {
+                path: PathBuf::from(path),
+                stream: self.stream,
+            });
+        }
+        let rate = self
+            .info
+            .frame_rate
+            .map_or_else(String::new, |r| format!(", {} frames/s", tidy(r.to_f64())));
+        self.info.description = format!(
+            "stream {} of {} ({}), {width}x{height} {}{rate}{conversion}",
+            self.stream,
+            self.name,
+            self.decoder.codec_name(),
+            coded.name(),
+        );
+        Ok(())
+    }
+
+    /// A hint for the progress bar.
+    fn expected_frames(&self) -> Option<u64> {
+        let facts = self.demuxer.stream(self.stream)?;
+        if facts.frames > 0 {
+            return u64::try_from(facts.frames).ok();
+        }
+        let rate = match facts.mean_rate {
+            (num, den) if num > 0 && den > 0 => f64::from(num) / f64::from(den),
+            _ => self.info.frame_rate?.to_f64(),
+        };
+        // Matroska's clock runs from zero, not from the first frame.
+        let start = facts
+            .start
+            .map_or(0.0, |at| at as f64 * facts.time_base.to_f64())
+            .max(0.0);
+        let seconds = match self.demuxer.stream_tag(self.stream, c"DURATION") {
+            Some(text) => parse_clock(&text)? - start,
+            None => facts
+                .duration
+                .map(|d| d as f64 * facts.time_base.to_f64())
+                .or_else(|| self.demuxer.duration())?,
+        };
+        let frames = (seconds * rate).round();
+        (1.0..1e15).contains(&frames).then_some(frames as u64)
+    }
+
+    fn invalid(&self, problem: String) -> SourceError {
+        SourceError::Invalid {
+            path: self.name.clone(),
+            problem,
+        }
+    }
+
+    /// Where the input is now, for an error's sentence.
+    fn place(&self) -> String {
+        let base = self.info.time_base;
+        let at = self.packet.pts().or_else(|| self.packet.dts());
+        match at {
+            Some(at) => format!(
+                "at {:.3} s (after {} frames)",
+                at as f64 * base.to_f64(),
+                self.frames
+            ),
+            None => format!("after {} frames", self.frames),
+        }
+    }
+
+    /// Counts damage, or fails if the source is strict.
+    fn damaged(&mut self, what: &str) -> Result<(), SourceError> {
+        if self.strict {
+            let place = self.place();
+            return Err(self.invalid(format!(
+                "{what} {place}; without --strict the damage is concealed and counted"
+            )));
+        }
+        tracing::debug!(path = %self.name, "{what} {}", self.place());
+        self.damage.packets += 1;
+        Ok(())
+    }
+
+    /// Decodes the next picture into `self.picture`; false at the end. `stopped` ends a long search.
+    fn decode(&mut self, stopped: impl Fn() -> bool) -> Result<bool, SourceError> {
+        loop {
+            match self.decoder.receive(&mut self.picture) {
+                Ok(Received::Item) => {
+                    if self.picture.is_corrupt() {
+                        if self.strict {
+                            let at =
+                                self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
+                            return Err(self.invalid(format!(
+                                "frame {} at {at:.3} s is damaged; without --strict the damage is concealed and counted",
+                                self.frames
+                            )));
+                        }
+                        self.damage.pictures += 1;
+                    }
+                    return Ok(true);
+                }
+                Ok(Received::Again) if self.input == Input::Reading => self.feed(&stopped)?,
+                Ok(Received::Again | Received::End) => {
+                    if self.input != Input::Ended {
+                        self.input = Input::Ended;
+                        self.check_end()?;
+                    }
+                    return Ok(false);
+                }
+                // Frame threads report a packet's damage when its picture's turn comes.
+                Err(e) => self.damaged(&format!("a packet cannot be decoded ({e})"))?,
+            }
+            if stopped() {
+                return Err(crate::frame::Stopped.into());
+            }
+        }
+    }
+
+    /// Reads packets until one was given to the decoder, or the end was.
+    fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+        loop {
+            if stopped() {
+                return Err(crate::frame::Stopped.into());
+            }
+            match self.demuxer.read(&mut self.packet) {
+                Ok(()) => self.damage.errors_in_a_row = 0,
+                Err(e) if e.is_eof() => {
+                    self.damage.stopped = self.demuxer.io_error().map(|e| e.to_string());
+                    return self.send_end();
+                }
+                Err(e) if e.is_again() => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                Err(e) => {
+                    self.damaged(&format!("a packet cannot be read ({e})"))?;
+                    self.damage.errors_in_a_row += 1;
+                    if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
+                        self.damage.stopped = Some(e.to_string());
+                        return self.send_end();
+                    }
+                    continue;
+                }
+            }
+            self.note_end();
+            if self.packet.stream() != self.stream {
+                continue;
+            }
+            self.damage.read += 1;
+            if self.packet.is_corrupt() {
+                self.damaged("a packet is marked as damaged")?;
+            }
+            if self.packet.size() == 0 {
+                continue;
+            }
+            return match self.decoder.send(Some(&self.packet)) {
+                Ok(()) => Ok(()),
+                Err(e) => self.damaged(&format!("a packet cannot be decoded ({e})")),
+            };
+        }
+    }
+
+    fn send_end(&mut self) -> Result<(), SourceError> {
+        self.input = Input::Draining;
+        match self.decoder.send(None) {
+            Ok(()) => Ok(()),
+            Err(e) if e.is_eof() => Ok(()),
+            Err(e) => self.damaged(&format!("the decoder failed at the end ({e})")),
+        }
+    }
+
+    /// Remembers how far the packets reach.
+    fn note_end(&mut self) {
+        let Some(facts) = self.demuxer.stream(self.packet.stream()) else {
+            return;
+        };
+        if let Some(at) = self.packet.pts().or_else(|| self.packet.dts()) {
+            let end = (at + self.packet.duration()) as f64 * facts.time_base.to_f64();
+            self.damage.end = self.damage.end.max(end);
+        }
+    }
+
+    /// Looks, at the end, for signs that the input was cut off.
+    fn check_end(&mut self) -> Result<(), SourceError> {
+        let mut cut = None;
+        if let Some(reason) = &self.damage.stopped {
+            cut = Some(format!("reading ended early ({reason})"));
+        } else if let Some(duration) = self.demuxer.duration() {
+            // Containers round, and count sound that outlasts the picture.
+            let tolerance = f64::max(0.25, duration * 0.01);
+            if self.damage.end > 0.0 && self.damage.end + tolerance < duration {
+                cut = Some(format!(
+                    "its data end at {:.3} s, though its header says {duration:.3} s",
+                    self.damage.end
+                ));
+            }
+        }
+        if cut.is_none() && self.demuxer.format_name().contains("mp4") {
+            // This container lists every packet.
+            let listed = self.demuxer.stream(self.stream).map_or(0, |f| f.frames);
+            if listed > 0 && self.damage.read < listed as u64 {
+                cut = Some(format!(
+                    "only {} of its {listed} packets are there",
+                    self.damage.read
+                ));
+            }
+        }
+        let Some(cut) = cut else { return Ok(()) };
+        if self.strict {
+            return Err(self.invalid(format!(
+                "{cut}; the input is incomplete; without --strict what is there is used"
+            )));
+        }
+        self.warnings.push(format!(
+            "{}: {cut}; the input is incomplete, and so is the output",
+            self.name
+        ));
+        Ok(())
+    }
+
+    /// Colour facts as the decoder tagged the picture, full range told by an old format name included.
+    fn coded_colour(&self) -> Colour {
+        let mut colour = self.picture.colour();
+        if is_full_range_name(self.picture.format()) {
+            colour.range = Range::Full;
+        }
+        colour
+    }
+
+    /// Colour facts of the frame that is made of the picture.
+    fn colour(&self) -> Colour {
+        let mut colour = self.coded_colour();
+        let facts = self.picture.format().facts();
+        let was_rgb = facts.is_some_and(|f| f.rgb || f.palette);
+        if self.info.format.model() == ColourModel::Rgb && !was_rgb {
+            colour.matrix = 0;
+            colour.range = Range::Full;
+        }
+        colour
+    }
+
+    /// The frame that the decoded picture holds, in a buffer of the pool.
+    fn frame(&mut self, supply: &Supply) -> Result<Frame, SourceError> {
+        let (format, width, height) = (self.picture.format(), self.picture.width(), self.picture.height());
+        if (format, width, height) != (self.native, self.info.width, self.info.height) {
+            return Err(self.invalid(format!(
+                "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring it to one size and format first",
+                self.frames,
+                format.name(),
+                self.info.width,
+                self.info.height,
+                self.native.name()
+            )));
+        }
+        let born = std::time::Instant::now();
+        let layout =
+            Layout::new(self.info.format, width, height, 64).map_err(|cause| SourceError::Layout {
+                path: self.name.clone(),
+                cause,
+            })?;
+        let mut frame = Frame::new(layout, supply.take()?)?;
+        let copied = match &mut self.scaler {
+            None => self.picture.copy_to(&mut frame),
+            Some(conversion) => conversion
+                .scaler
+                .run(&self.picture, &mut conversion.into)
+                .and_then(|()| conversion.into.copy_to(&mut frame)),
+        };
+        copied.map_err(|e| self.invalid(format!("frame {} cannot be converted: {e}", self.frames)))?;
+        frame.born = born;
+        frame.sequence = self.frames;
+        frame.metadata = Metadata {
+            pts: self.picture.timestamp(),
+            duration: self.picture.duration(),
+            colour: self.colour(),
+            sample_aspect: self.demuxer.sample_aspect(self.stream, &self.picture),
+            field_order: self.picture.field_order(),
+            side_data: self.picture.side_data(),
+            ..Metadata::default()
+        };
+        self.picture.clear();
+        self.frames += 1;
+        Ok(frame)
+    }
+}
+
+impl Source for VideoSource {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        if self.input == Input::Ended {
+            return Ok(None);
+        }
+        if !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())? {
+            return Ok(None);
+        }
+        self.frame(supply).map(Some)
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        let mut warnings = std::mem::take(&mut self.warnings);
+        if let Some(sentence) = self.damage.sentence() {
+            warnings.insert(0, format!("{}: {sentence}", self.name));
+        }
+        warnings
+    }
+}
+
+impl Damage {
+    /// The counts as a sentence, if there is anything to tell.
+    fn sentence(&self) -> Option<String> {
+        let count = |n: u64, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        match (self.packets, self.pictures) {
+            (0, 0) => None,
+            (0, pictures) => Some(format!(
+                "{} concealed by the decoder; --strict would fail",
+                count(pictures, "damaged frame")
+            )),
+            (packets, 0) => Some(format!(
+                "{} concealed or skipped; --strict would fail",
+                count(packets, "corrupt packet")
+            )),
+            (packets, pictures) => Some(format!(
+                "{} and {} concealed or skipped; --strict would fail",
+                count(packets, "corrupt packet"),
+                count(pictures, "damaged frame")
+            )),
+        }
+    }
+}
+
+/// The stream to filter: the wanted one, or among those that move the default one, then the largest, then the first.
+fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, String> {
+    let streams: Vec<_> = (0..demuxer.stream_count())
+        .filter_map(|i| Some((i, demuxer.stream(i)?)))
+        .collect();
+    let list = || {
+        let words: Vec<String> = streams
+            .iter()
+            .map(|(i, s)| format!("{i}: {} ({})", s.medium.word(), s.codec))
+            .collect();
+        if words.is_empty() {
+            "it has no streams at all".to_owned()
+        } else {
+            format!("its streams are {}", words.join(", "))
+        }
+    };
+    if let Some(wanted) = wanted {
+        return match streams.iter().find(|(i, _)| *i == wanted) {
+            Some((_, s)) if s.medium == Medium::Video => Ok(wanted),
+            Some((_, s)) => Err(format!(
+                "stream {wanted} is {}, not video; {}",
+                s.medium.word(),
+                list()
+            )),
+            None => Err(format!("there is no stream {wanted}; {}", list())),
+        };
+    }
+    let best = streams
+        .iter()
+        .filter(|(_, s)| s.medium == Medium::Video && !s.is_cover)
+        .max_by_key(|(i, s)| {
+            let area = i64::from(s.width) * i64::from(s.height);
+            (s.is_default, area, std::cmp::Reverse(*i))
+        });
+    match best {
+        Some((index, _)) => Ok(*index),
+        None if streams.iter().any(|(_, s)| s.is_cover) => Err(
+            "it holds no video, only sound with a cover picture (--stream N would filter that picture)"
+                .to_owned(),
+        ),
+        None => Err(format!("it holds no video; {}", list())),
+    }
+}
+
+/// Seconds of a clock such as "00:01:02.5".
+fn parse_clock(text: &str) -> Option<f64> {
+    text.trim().split(':').try_fold(0.0, |seconds, part| {
+        let part: f64 = part.parse().ok()?;
+        (part.is_finite() && part >= 0.0).then_some(seconds * 60.0 + part)
+    })
+}
+
+/// A number with at most three decimals and no idle zeros.
+fn tidy(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_and_rates_are_read_and_written() {
+        assert_eq!(parse_clock("00:01:02.500000000"), Some(62.5));
+        assert_eq!(parse_clock("nonsense"), None);
+        assert_eq!(tidy(25.0), "25");
+        assert_eq!(tidy(30000.0 / 1001.0), "29.97");
+    }
+
+    #[test]
+    fn damage_is_told_in_the_singular_and_the_plural() {
+        let mut damage = Damage::default();
+        assert_eq!(damage.sentence(), None);
+        damage.packets = 1;
+        assert_eq!(
+            damage.sentence().as_deref(),
+            Some("1 corrupt packet concealed or skipped; --strict would fail")
+        );
+        damage.pictures = 2;
+        assert_eq!(
+            damage.sentence().as_deref(),
+            Some("1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail")
+        );
+    }
+}

@@ -1,0 +1,632 @@
+//! The program from the outside: exit codes, bad input, pipes, interruption, files that appear only when whole.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
+const BLUR: [&str; 2] = ["--filter", "soft"];
+
+fn sample(name: &str) -> String {
+    format!("{}/samples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A temporary folder and the names in it.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+    fn name(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+    /// The names of everything in the folder, hidden files too.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn framepipe(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// Waits for the end; a hang fails the test.
+fn wait(mut child: Child) -> Output {
+    let began = Instant::now();
+    // Both pipes are drained meanwhile, so that the child never waits for room.
+    let drain = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                pipe.read_to_end(&mut bytes).unwrap();
+            }
+            bytes
+        })
+    };
+    let stdout = drain(child.stdout.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let stderr = drain(child.stderr.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > Duration::from_secs(120) {
+            child.kill().unwrap();
+            panic!("framepipe hangs");
+        }
+        sleep(Duration::from_millis(10));
+    };
+    Output {
+        status,
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+    }
+}
+
+fn run(arguments: &[&str]) -> Output {
+    wait(framepipe(arguments).spawn().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs `framepipe filter` with a filter added and expects this exit code; gives what it said on stderr.
+fn filter(code: i32, arguments: &[&str]) -> String {
+    let mut all = vec!["filter"];
+    all.extend(arguments);
+    if !arguments.contains(&"--filter") {
+        all.extend(BLUR);
+    }
+    let output = run(&all);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    if code == 1 || code == 2 {
+        assert_eq!(said.matches("error:").count(), 1, "{said}");
+    }
+    said
+}
+
+fn probe(path: &str, entries: &str) -> String {
+    let output = Command::new("ffprobe")
+        .args(["-v", "error", "-count_frames", "-select_streams", "v:0"])
+        .args(["-show_entries", entries, "-of", "csv=p=0", path])
+        .output()
+        .unwrap();
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    text(&output.stdout).trim().trim_end_matches(',').to_owned()
+}
+
+fn ffmpeg(arguments: &[&str]) {
+    let output = Command::new("ffmpeg")
+        .args(["-v", "error", "-y"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_video_is_filtered_and_the_summary_and_report_say_how() {
+    let folder = Folder::new();
+    let (out, report) = (folder.name("out.mkv"), folder.name("report.json"));
+    let said = filter(
+        0,
+        &[
+            &sample("clip-odd.mp4"),
+            &out,
+            "--encoder",
+            "ffv1",
+            "--report",
+            &report,
+        ],
+    );
+    assert_eq!(
+        probe(&out, "stream=nb_read_frames"),
+        probe(&sample("clip-odd.mp4"), "stream=nb_read_frames")
+    );
+    for word in ["engine: ", "decode", "encode", "frames/s", "limit"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    for line in said
+        .lines()
+        .filter(|l| l.starts_with("decode") || l.starts_with("engine  "))
+    {
+        assert!(line.len() <= 100, "{line}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    assert_eq!(json["schema"], "framepipe-report");
+    assert_eq!(json["stages"][2]["frames"], json["frames"]);
+    assert_eq!(json["task"]["filters"][0], "soft");
+    assert_eq!(folder.names(), ["out.mkv", "report.json"]);
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let folder = Folder::new();
+    let said = filter(0, &[&sample("still-gray.png"), &folder.name("a.png"), "-q"]);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn usage_errors_exit_with_2_and_touch_nothing() {
+    let folder = Folder::new();
+    let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));
+    let cases: &[(&[&str], &str)] = &[
+        (&[&clip, &out, "--filter", "blurr"], "'blurr' is no filter"),
+        (&[&clip, &out, "--filter", "mask:rows=1 1;1 1"], "2x2"),
+        (&[&clip, &out, "--filter", "mask:rows=1 2 1;1 2;1 1 1"], "row 2"),
+        (&[&clip, &out, "--filter", "mask:rows=1 nan 1"], "nan"),
+        (&[&clip, &out, "--border", "wrapp"], "no border mode"),
+        (&[&clip, &out, "--planes", "q"], "no choice of planes"),
+        (&[&clip, &out, "--algorithm", "fast"], "no algorithm"),
+        (&[&clip, &clip], "both input and output"),
+        (&[&clip, &out, "--fps", "0"], "no frame rate"),
+        (&[&clip, &out, "--fps", "30"], "--fps"),
+        (
+            &[&clip, &out, "--engine", "cpu", "--memory", "shared"],
+            "--memory",
+        ),
+        (
+            &[&clip, &out, "--engine", "reference", "--threads", "2"],
+            "--threads",
+        ),
+        (&[&clip, &out, "--slots", "1"], "--slots"),
+        (&[&clip, &out, "--block", "64x64"], "block shape"),
+        (&[&clip, &out, "--report", "report.txt"], ".json"),
+        (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
+        (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
+        (&["raw:clip.yuv", &out], "geometry"),
+        (&["synthetic:0x4:gray:25:1", &out], "empty"),
+        (&[&clip, &out, "--nonsense"], "--nonsense"),
+    ];
+    for (arguments, expected) in cases {
+        let said = filter(2, arguments);
+        assert!(said.to_lowercase().contains(expected), "{arguments:?}: {said}");
+    }
+    let missing = run(&["filter", &clip, &out]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("--filter"));
+    let frames = sample("frames");
+    assert!(filter(2, &[&frames, &format!("{frames}/")]).contains("both input and output"));
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn inputs_that_cannot_be_read_exit_with_1_and_name_the_file() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let empty = folder.name("empty/");
+    fs::create_dir(&empty).unwrap();
+    let nonsense = folder.name("nonsense.mp4");
+    fs::write(&nonsense, "this is no video".repeat(100)).unwrap();
+    let nothing = folder.name("nothing.mp4");
+    fs::write(&nothing, "").unwrap();
+    let lying = folder.name("lying.y4m");
+    fs::write(&lying, "YUV4MPEG2 W64 H-3 F25:1 C420\nFRAME\n").unwrap();
+    let headless = folder.name("headless.y4m");
+    fs::write(&headless, "YUV4MPEG2 W64 H48 F25:1 C420jpeg\n").unwrap();
+    let image = folder.name("image.png");
+    fs::write(&image, "\x7fno image").unwrap();
+    let before = folder.names();
+    for input in [
+        &folder.name("missing.mp4"),
+        &folder.name("missing.png"),
+        &empty,
+        &nonsense,
+        &nothing,
+        &lying,
+        &headless,
+        &image,
+    ] {
+        let said = filter(1, &[input, &out]);
+        let name = Path::new(input).file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(name), "{input}: {said}");
+    }
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn a_pipe_that_stops_in_mid_frame_fails_and_leaves_the_old_output() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    fs::write(&out, "precious").unwrap();
+    let whole = fs::read(sample("clip.y4m")).unwrap();
+    let mut child = framepipe(&["filter", "-", &out, "--overwrite", "--filter", "soft"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let _ = stdin.write_all(&whole[..whole.len() - 1000]);
+    });
+    let output = wait(child);
+    writer.join().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+    assert_eq!(folder.names(), ["out.mkv"]);
+}
+
+#[test]
+fn an_existing_output_is_replaced_only_when_asked() {
+    let folder = Folder::new();
+    let out = folder.name("out.png");
+    fs::write(&out, "precious").unwrap();
+    let said = filter(1, &[&sample("still-gray.png"), &out]);
+    assert!(said.contains("--overwrite"), "{said}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+    filter(0, &[&sample("still-gray.png"), &out, "--overwrite"]);
+    assert_ne!(fs::read(&out).unwrap(), b"precious");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_exit_with_1() {
+    let folder = Folder::new();
+    let clip = sample("clip.y4m");
+    let nowhere = folder.name("no/such/folder/out.mkv");
+    assert!(filter(1, &[&clip, &nowhere]).contains("no/such/folder"));
+    let said = filter(1, &[&clip, "raw:/dev/full"]);
+    assert!(said.contains("/dev/full") && said.contains("space"), "{said}");
+    let said = filter(1, &[&clip, &folder.name("out.mkv"), "--encoder", "libnothing"]);
+    assert!(said.contains("libnothing") && said.contains("ffv1"), "{said}");
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn tiny_frames_and_masks_larger_than_the_frame_work() {
+    for border in ["replicate", "zero", "constant:9", "reflect", "mirror", "wrap"] {
+        for format in ["gray", "yuv420p", "rgb24", "yuv444p16le"] {
+            let input = format!("synthetic:1x1:{format}:25:3");
+            filter(
+                0,
+                &[
+                    &input,
+                    "null:",
+                    "--filter",
+                    "box:size=63",
+                    "--border",
+                    border,
+                    "-q",
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn between_two_ffmpegs_every_frame_arrives() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let script = format!(
+        "set -o pipefail; ffmpeg -v error -i '{}' -f yuv4mpegpipe -strict -1 - | '{PROGRAM}' filter - - --filter soft -q | ffmpeg -v error -i - -c:v ffv1 '{out}'",
+        sample("clip-10bit.mkv"),
+    );
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(
+        probe(&out, "stream=nb_read_frames,pix_fmt"),
+        probe(&sample("clip-10bit.mkv"), "stream=nb_read_frames,pix_fmt")
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_an_endless_run_well() {
+    for target in ["-", "raw:-"] {
+        let mut child = framepipe(&["filter", "synthetic:320x240", target, "--filter", "soft"])
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut some = vec![0; 500_000];
+        stdout.read_exact(&mut some).unwrap();
+        drop(stdout);
+        let output = wait(child);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(
+            !text(&output.stderr).contains("error"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    // `framepipe masks | head -1` likewise.
+    let mut child = framepipe(&["masks"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(wait(child).status.code(), Some(0));
+}
+
+#[test]
+fn interrupting_an_endless_run_leaves_a_playable_file_and_says_how_many_frames() {
+    let folder = Folder::new();
+    let out = folder.name("out.mp4");
+    let child = framepipe(&[
+        "filter",
+        "synthetic:160x120",
+        &out,
+        "--filter",
+        "soft",
+        "--preset",
+        "ultrafast",
+    ])
+    .spawn()
+    .unwrap();
+    sleep(Duration::from_millis(1500));
+    assert!(!Path::new(&out).exists(), "the name appears only at the end");
+    interrupt(&child);
+    let output = wait(child);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let frames: u64 = said
+        .lines()
+        .find_map(|l| l.strip_prefix("interrupted: ")?.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(frames > 0);
+    assert_eq!(probe(&out, "stream=nb_read_frames"), frames.to_string());
+    assert_eq!(folder.names(), ["out.mp4"]);
+}
+
+#[test]
+fn interrupting_a_run_on_a_silent_pipe_ends_it() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let mut child = framepipe(&["filter", "-", &out, "--filter", "soft"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let clip = fs::read(sample("clip.y4m")).unwrap();
+    // The pipe stays open and gives nothing more.
+    let (header, rest) = clip.split_at(clip.iter().position(|&b| b == b'\n').unwrap() + 1);
+    let frame = rest[1..].windows(6).position(|w| w == b"FRAME\n").unwrap() + 1;
+    stdin.write_all(header).unwrap();
+    stdin.write_all(&rest[..3 * frame]).unwrap();
+    stdin.flush().unwrap();
+    sleep(Duration::from_millis(1000));
+    interrupt(&child);
+    let output = wait(child);
+    drop(stdin);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: 3 frames"), "{said}");
+    assert_eq!(probe(&out, "stream=nb_read_frames"), "3");
+}
+
+#[test]
+fn interrupting_twice_abandons_the_run() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let mut child = framepipe(&["filter", "-", &out, "--filter", "soft"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(b"YUV4MPEG2 W64 H48 F25:1 C420jpeg\nFRAME\n")
+        .unwrap();
+    sleep(Duration::from_millis(700));
+    interrupt(&child);
+    sleep(Duration::from_millis(300));
+    interrupt(&child);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+    drop(stdin);
+}
+
+#[test]
+fn damaged_packets_are_concealed_and_told_or_fail_when_strict() {
+    let folder = Folder::new();
+    let (whole, damaged) = (folder.name("whole.mkv"), folder.name("damaged.mkv"));
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=320x240:rate=25:duration=4",
+        "-c:v",
+        "mpeg4",
+        "-q:v",
+        "3",
+        "-g",
+        "10",
+        &whole,
+    ]);
+    let mut bytes = fs::read(&whole).unwrap();
+    let middle = bytes.len() / 2;
+    for byte in &mut bytes[middle..middle + 3000] {
+        *byte = byte.wrapping_mul(31) ^ 0x5A;
+    }
+    fs::write(&damaged, &bytes).unwrap();
+    let said = filter(0, &[&damaged, &folder.name("out.mkv")]);
+    assert!(said.contains("warning: "), "{said}");
+    filter(1, &[&damaged, &folder.name("strict.mkv"), "--strict"]);
+    assert_eq!(folder.names(), ["damaged.mkv", "out.mkv", "whole.mkv"]);
+}
+
+#[test]
+fn a_directory_becomes_a_video_and_a_video_becomes_images() {
+    let folder = Folder::new();
+    let video = folder.name("out.mkv");
+    filter(
+        0,
+        &[&sample("frames"), &video, "--fps", "12", "--encoder", "ffv1"],
+    );
+    assert_eq!(probe(&video, "stream=r_frame_rate,nb_read_frames"), "12/1,12");
+    let images = folder.name("stills/");
+    let said = filter(0, &[&sample("clip-odd.mp4"), &images]);
+    assert!(said.contains("converted from yuv444p to rgb24"), "{said}");
+    let count: u64 = probe(&sample("clip-odd.mp4"), "stream=nb_read_frames")
+        .parse()
+        .unwrap();
+    assert_eq!(fs::read_dir(&images).unwrap().count() as u64, count);
+    // RGB images through a YUV4MPEG2 pipe become YUV 4:4:4.
+    let y4m = folder.name("out.y4m");
+    let said = filter(0, &[&sample("frames"), &y4m]);
+    assert!(said.contains("converted from rgb24 to yuv444p"), "{said}");
+    assert_eq!(probe(&y4m, "stream=pix_fmt,nb_read_frames"), "yuv444p,12");
+}
+
+#[test]
+fn images_of_different_sizes_go_to_a_directory_but_not_into_a_video() {
+    let folder = Folder::new();
+    let stills = folder.name("stills/");
+    fs::create_dir(&stills).unwrap();
+    for (name, size) in [("a", "64x48"), ("b", "33x17")] {
+        let source = format!("testsrc=size={size}");
+        let target = format!("{stills}{name}.png");
+        ffmpeg(&["-f", "lavfi", "-i", &source, "-frames:v", "1", &target]);
+    }
+    let out = folder.name("out/");
+    filter(0, &[&stills, &out]);
+    assert_eq!(probe(&format!("{out}b.png"), "stream=width,height"), "33,17");
+    for name in ["out.mkv", "out.y4m"] {
+        let said = filter(1, &[&stills, &folder.name(name)]);
+        assert!(said.contains("b.png") && said.contains("33x17"), "{said}");
+    }
+    assert_eq!(folder.names(), ["out", "stills"]);
+}
+
+#[test]
+fn a_truncated_video_is_never_taken_for_a_whole_one() {
+    let folder = Folder::new();
+    let cut = folder.name("cut.mkv");
+    let whole = fs::read(sample("clip-10bit.mkv")).unwrap();
+    fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    let said = filter(0, &[&cut, "null:"]);
+    assert!(said.contains("warning: "), "{said}");
+    filter(1, &[&cut, "null:", "--strict"]);
+}
+
+/// Kilobytes of memory that the process holds.
+#[cfg(target_os = "linux")]
+fn resident(child: &Child) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_the_number_of_frames() {
+    let child = framepipe(&[
+        "filter",
+        "synthetic:640x480",
+        "null:",
+        "--filter",
+        "box:size=3",
+        "--engine",
+        "cpu",
+    ])
+    .spawn()
+    .unwrap();
+    sleep(Duration::from_secs(2));
+    let early = resident(&child);
+    sleep(Duration::from_secs(4));
+    let late = resident(&child);
+    interrupt(&child);
+    let output = wait(child);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    // A frame is 450 kB, and many hundred went through in between.
+    assert!(late < early + 4_000, "{early} kB, then {late} kB: {said}");
+}
+
+#[test]
+fn workers_and_threads_change_nothing_in_the_pictures() {
+    let folder = Folder::new();
+    let read = |name: &str| -> Vec<Vec<u8>> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder.name(name))
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
+        files.sort();
+        files.iter().map(|f| fs::read(f).unwrap()).collect()
+    };
+    let frames = sample("frames");
+    filter(
+        0,
+        &[
+            &frames,
+            &folder.name("one/"),
+            "--workers",
+            "1",
+            "--threads",
+            "1",
+            "--engine",
+            "cpu",
+            "--queue",
+            "1",
+        ],
+    );
+    filter(
+        0,
+        &[
+            &frames,
+            &folder.name("many/"),
+            "--workers",
+            "5",
+            "--threads",
+            "3",
+            "--engine",
+            "cpu",
+        ],
+    );
+    filter(0, &[&frames, &folder.name("reference/"), "--engine", "reference"]);
+    assert_eq!(read("one").len(), 12);
+    assert_eq!(read("one"), read("many"));
+    assert_eq!(read("one"), read("reference"));
+}
+
+#[test]
+fn flipping_turns_the_mask() {
+    let folder = Folder::new();
+    let still = sample("still-gray.png");
+    let (a, b) = (folder.name("a.png"), folder.name("b.png"));
+    filter(0, &[&still, &a, "--filter", "mask:rows=1 0 0", "--flip"]);
+    filter(0, &[&still, &b, "--filter", "mask:rows=0 0 1"]);
+    assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap());
+}
+
+#[test]
+fn the_other_subcommands_work() {
+    let masks = run(&["masks"]);
+    assert!(masks.status.success() && text(&masks.stdout).contains("gaussian"));
+    let mask = run(&["masks", "box:size=3"]);
+    assert!(mask.status.success() && text(&mask.stdout).contains("rank"));
+    assert_eq!(run(&["masks", "nothing"]).status.code(), Some(2));
+    let devices = run(&["devices"]);
+    assert!(devices.status.success() && text(&devices.stdout).starts_with("cpu "));
+    let verify = run(&["verify", "--frames", "10"]);
+    assert!(verify.status.success(), "{}", text(&verify.stdout));
+    assert!(text(&verify.stdout).contains("every sample equals"));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]);
+        assert!(script.status.success() && text(&script.stdout).contains("framepipe"));
+    }
+    assert_eq!(run(&["--version"]).status.code(), Some(0));
+    assert_eq!(run(&["nonsense"]).status.code(), Some(2));
+}

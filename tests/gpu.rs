@@ -1,0 +1,585 @@
+//! The CUDA engine on a card: every variant gives the reference's bits, and the ring holds up. Without a card one line says so.
+#![allow(clippy::unwrap_used)]
+
+use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, Reservation, devices, probe};
+use framepipe::engine::reference::Reference;
+use framepipe::engine::verify::{Case, cases, compare};
+use framepipe::engine::{Engine, EngineError};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
+use framepipe::frame::{Channel, Frame, FramePool, Layout, PixelFormat};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, Once};
+
+/// Tests of this file that need a card.
+const TESTS: usize = 17;
+
+/// One at a time: some fill the card's memory, some count it.
+static CARD: Mutex<()> = Mutex::new(());
+
+/// The card, or `None` where there is none; then one visible line says how many tests that skips.
+fn card() -> Option<MutexGuard<'static, ()>> {
+    static SAID: Once = Once::new();
+    match probe() {
+        Ok(_) => Some(CARD.lock().unwrap_or_else(std::sync::PoisonError::into_inner)),
+        Err(reason) => {
+            let required = std::env::var_os("FRAMEPIPE_REQUIRE_GPU").is_some();
+            assert!(!required, "FRAMEPIPE_REQUIRE_GPU is set, but {reason}");
+            // Straight to the stream, since the harness shows what a passing test prints to nobody.
+            SAID.call_once(|| {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED: {TESTS} GPU tests (tests/gpu.rs): {reason}"
+                );
+            });
+            None
+        }
+    }
+}
+
+fn chain(specs: &[&str], border: Border, planes: Planes, algorithm: Algorithm) -> Chain {
+    Chain {
+        filters: specs.iter().map(|s| s.parse::<Filter>().unwrap()).collect(),
+        border,
+        planes,
+        algorithm,
+    }
+}
+
+fn case(chain: Chain, format: &str, (width, height): (usize, usize), seed: u64) -> Case {
+    Case {
+        chain,
+        format: PixelFormat::from_name(format).unwrap(),
+        width,
+        height,
+        seed,
+    }
+}
+
+fn options(memory: MemoryVariant) -> CudaOptions {
+    CudaOptions {
+        memory,
+        ..CudaOptions::default()
+    }
+}
+
+fn start(options: CudaOptions) -> impl FnMut(Chain) -> Result<Box<dyn Engine>, EngineError> {
+    move |chain| Ok(Box::new(Cuda::new(chain, options)?))
+}
+
+fn hold_against_reference(cases: &[Case], algorithm: Algorithm, options: CudaOptions) {
+    let found = compare(cases, algorithm, &mut start(options)).unwrap();
+    assert!(
+        found.frames > 0 && found.samples > 0,
+        "nothing compared: {options:?}"
+    );
+    assert_eq!(found.differences, 0, "{options:?} {algorithm}: {found:?}");
+}
+
+/// Every variant with each of these algorithms, side by side: most of the time is compilation, which takes one core each.
+fn hold_all_variants(cases: &[Case], algorithms: &[Algorithm]) {
+    std::thread::scope(|scope| {
+        for memory in MemoryVariant::ALL {
+            for &algorithm in algorithms {
+                scope.spawn(move || hold_against_reference(cases, algorithm, options(memory)));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_variant_gives_the_references_bits() {
+    let Some(_card) = card() else { return };
+    let cases = cases(150);
+    hold_all_variants(&cases, &[Algorithm::Direct, Algorithm::Separable]);
+}
+
+#[test]
+fn every_border_of_every_variant_at_sizes_around_the_mask() {
+    let Some(_card) = card() else { return };
+    let borders = [
+        Border::Replicate,
+        Border::Zero,
+        Border::Constant(200.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    let mut list = Vec::new();
+    for (index, border) in borders.into_iter().enumerate() {
+        for (spec, size) in [
+            ("box:size=7", (1, 1)),
+            ("gaussian:size=15:sigma=3", (2, 5)),
+            ("gaussian:size=63:sigma=12", (33, 17)),
+            ("box:size=5", (65, 33)),
+        ] {
+            for format in ["gray", "rgb24", "p010le"] {
+                let chain = chain(&[spec], border, Planes::All, Algorithm::Auto);
+                list.push(case(chain, format, size, index as u64 + 1));
+            }
+        }
+    }
+    hold_all_variants(&list, &[Algorithm::Direct, Algorithm::Separable]);
+}
+
+#[test]
+fn choices_of_planes_copy_and_fill_the_others() {
+    let Some(_card) = card() else { return };
+    let only = |list: &[Channel]| Planes::Only(list.to_vec());
+    let choices = [
+        ("nv12", Planes::Luma),
+        ("nv12", Planes::Gray),
+        ("nv12", only(&[Channel::Cb])),
+        ("yuv420p10le", Planes::Chroma),
+        ("yuv420p", Planes::Gray),
+        ("rgb24", only(&[Channel::Green])),
+        ("rgba", only(&[Channel::Red, Channel::Blue])),
+        ("rgba64le", Planes::AllWithAlpha),
+        ("ya8", Planes::AllWithAlpha),
+        ("ya16le", Planes::Luma),
+        ("gbrap12le", Planes::AllWithAlpha),
+        ("argb", only(&[Channel::Alpha])),
+        ("p016le", only(&[Channel::Cr])),
+    ];
+    let list: Vec<Case> = choices
+        .into_iter()
+        .flat_map(|(format, planes)| {
+            ["gaussian:size=5:sigma=1.1", "sharpen"].map(|spec| {
+                let chain = chain(&[spec], Border::Mirror, planes.clone(), Algorithm::Auto);
+                case(chain, format, (77, 41), 9)
+            })
+        })
+        .collect();
+    hold_all_variants(&list, &[Algorithm::Auto, Algorithm::Direct]);
+}
+
+#[test]
+fn frames_of_more_rows_than_a_grid_has() {
+    let Some(_card) = card() else { return };
+    let chain = chain(
+        &["gaussian:size=3:sigma=0.8"],
+        Border::Wrap,
+        Planes::All,
+        Algorithm::Auto,
+    );
+    // One row of blocks more than a grid has, with blocks of one row.
+    let list = [case(chain, "gray", (3, 70_001), 5)];
+    for memory in MemoryVariant::ALL {
+        for block in [None, Some((32, 1))] {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                let options = CudaOptions {
+                    block,
+                    ..options(memory)
+                };
+                hold_against_reference(&list, algorithm, options);
+            }
+        }
+    }
+}
+
+#[test]
+fn any_block_that_launches_gives_the_same_bits() {
+    let Some(_card) = card() else { return };
+    let list = cases(14);
+    let list = &list;
+    std::thread::scope(|scope| {
+        for memory in MemoryVariant::ALL {
+            for block in [(1, 1), (7, 3), (32, 32), (256, 1), (1, 64)] {
+                let options = CudaOptions {
+                    block: Some(block),
+                    ..options(memory)
+                };
+                scope.spawn(move || hold_against_reference(list, Algorithm::Auto, options));
+            }
+        }
+    });
+}
+
+#[test]
+fn chains_stay_on_the_device() {
+    let Some(_card) = card() else { return };
+    let specs = ["gaussian:sigma=1.5", "sharpen", "box:size=3", "laplacian8"];
+    let mut list = Vec::new();
+    for length in 1..=4 {
+        for format in ["rgb24", "yuv420p", "rgba", "gray16le", "yuva444p10le"] {
+            let chain = chain(&specs[..length], Border::Replicate, Planes::All, Algorithm::Auto);
+            list.push(case(chain, format, (101, 57), length as u64));
+        }
+    }
+    hold_all_variants(&list, &[Algorithm::Auto]);
+}
+
+#[test]
+fn without_overlap_the_bits_are_the_same() {
+    let Some(_card) = card() else { return };
+    let list = cases(30);
+    for overlap in [Overlap::Ring, Overlap::SerialPinned, Overlap::SerialPageable] {
+        let options = CudaOptions {
+            overlap,
+            ..CudaOptions::default()
+        };
+        hold_against_reference(&list, Algorithm::Auto, options);
+    }
+}
+
+/// Runs `cases` through one engine as a pipeline does: frames from its own pools, as many in flight as it takes.
+fn stream(engine: &mut dyn Engine, cases: &[Case], mut check: impl FnMut(usize, &Frame)) {
+    let depth = engine.depth();
+    let inputs = FramePool::new(depth + 2, engine.input_allocator());
+    let outputs = FramePool::new(depth + 2, engine.output_allocator());
+    let mut waiting: VecDeque<usize> = VecDeque::new();
+    let mut collect = |engine: &mut dyn Engine, waiting: &mut VecDeque<usize>| {
+        let frame = engine.collect().unwrap().unwrap();
+        let index = waiting.pop_front().unwrap();
+        assert_eq!(frame.sequence, index as u64);
+        check(index, &frame);
+    };
+    for (index, case) in cases.iter().enumerate() {
+        if waiting.len() == depth {
+            collect(engine, &mut waiting);
+        }
+        let noise = case.frame().unwrap();
+        let layout = Layout::new(case.format, case.width, case.height, 32).unwrap();
+        let mut frame = Frame::new(layout, inputs.try_take().unwrap()).unwrap();
+        for (plane, place) in layout.planes().iter().enumerate() {
+            for y in 0..place.height {
+                frame.row_mut(plane, y).copy_from_slice(noise.row(plane, y));
+            }
+        }
+        frame.sequence = index as u64;
+        frame.metadata = noise.metadata.clone();
+        engine.submit(frame, outputs.try_take().unwrap(), 64).unwrap();
+        waiting.push_back(index);
+    }
+    while !waiting.is_empty() {
+        collect(engine, &mut waiting);
+    }
+    assert!(engine.collect().unwrap().is_none());
+}
+
+#[test]
+fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
+    let Some(_card) = card() else { return };
+    let chain = chain(
+        &["gaussian:size=9:sigma=2", "sharpen"],
+        Border::Reflect,
+        Planes::All,
+        Algorithm::Auto,
+    );
+    let sizes = [
+        (64, 48),
+        (640, 360),
+        (3, 3),
+        (641, 361),
+        (17, 900),
+        (64, 48),
+        (1920, 1080),
+    ];
+    let formats = ["rgb24", "yuv420p", "rgba", "gray12le"];
+    let list: Vec<Case> = (0..40)
+        .map(|i| case(chain.clone(), formats[i / 3 % 4], sizes[i % 7], i as u64))
+        .collect();
+    let mut reference = Reference::new(chain.clone());
+    for memory in [MemoryVariant::Auto, MemoryVariant::Texture] {
+        for slots in [2, 3, 5] {
+            let options = CudaOptions {
+                slots,
+                ..options(memory)
+            };
+            let mut engine = Cuda::new(chain.clone(), options).unwrap();
+            stream(&mut engine, &list, |index, frame| {
+                let case = &list[index];
+                let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+                reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
+                let expected = reference.collect().unwrap().unwrap();
+                for (plane, place) in expected.layout().planes().iter().enumerate() {
+                    for y in 0..place.height {
+                        assert!(
+                            expected.row(plane, y) == frame.row(plane, y),
+                            "frame {index} plane {plane} row {y}"
+                        );
+                    }
+                }
+            });
+            let times = engine.device_times().unwrap();
+            assert_eq!(times.count, 40);
+            assert_eq!(times.frames.len(), 40);
+            assert!(times.wall > 0.0 && times.totals.iter().all(|&t| t > 0.0 && t <= times.wall));
+            for pair in times.frames.windows(2) {
+                assert!(pair[0].download.1 <= pair[1].download.1);
+            }
+            for frame in &times.frames {
+                assert!(frame.upload.1 <= frame.kernel.0 + 1e-5 && frame.kernel.1 <= frame.download.0 + 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_or_device_that_cannot_be_is_refused_with_the_limit() {
+    let Some(_card) = card() else { return };
+    let list = cases(1);
+    let too_many = CudaOptions {
+        block: Some((64, 32)),
+        ..CudaOptions::default()
+    };
+    let error = compare(&list, Algorithm::Direct, &mut start(too_many)).unwrap_err();
+    assert!(error.to_string().contains("2048 threads"), "{error}");
+    let device = CudaOptions {
+        device: 99,
+        ..CudaOptions::default()
+    };
+    let error = compare(&list, Algorithm::Direct, &mut start(device)).unwrap_err();
+    assert!(error.to_string().contains("99"), "{error}");
+    let one_slot = CudaOptions {
+        slots: 1,
+        ..CudaOptions::default()
+    };
+    let error = compare(&list, Algorithm::Direct, &mut start(one_slot)).unwrap_err();
+    assert!(error.to_string().contains("--slots 1"), "{error}");
+}
+
+#[test]
+fn a_full_card_leaves_fewer_slots_and_then_a_clear_error() {
+    let Some(_card) = card() else { return };
+    let chain = chain(&["box:size=3"], Border::Replicate, Planes::All, Algorithm::Direct);
+    // 64 MB a picture, two pictures a slot.
+    let list: Vec<Case> = (0..4)
+        .map(|i| case(chain.clone(), "gray", (8192, 7813), i))
+        .collect();
+    let mut engine = Cuda::new(chain.clone(), CudaOptions::default()).unwrap();
+    let reservation = Reservation::leaving(0, 320 << 20).unwrap();
+    stream(&mut engine, &list, |_, _| {});
+    let slots = engine.device_times().unwrap().slots;
+    assert!((1..3).contains(&slots), "{slots} slots");
+    drop(engine);
+    drop(reservation);
+
+    let mut engine = Cuda::new(chain, CudaOptions::default()).unwrap();
+    let reservation = Reservation::leaving(0, 32 << 20).unwrap();
+    let input = list[0].frame().unwrap();
+    let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+    let error = engine.submit(input, buffer, 1).unwrap_err().to_string();
+    assert!(
+        error.contains("MiB are needed") && error.contains("are free"),
+        "{error}"
+    );
+    drop(reservation);
+}
+
+#[test]
+fn a_run_broken_off_frees_what_it_held() {
+    let Some(_card) = card() else { return };
+    let free = || devices().unwrap().cards[0].memory_free;
+    let chain = chain(
+        &["gaussian:sigma=3"],
+        Border::Replicate,
+        Planes::All,
+        Algorithm::Auto,
+    );
+    let case = case(chain.clone(), "rgb24", (1920, 1080), 3);
+    let keep = Cuda::new(chain.clone(), CudaOptions::default()).unwrap();
+    let mut before = 0;
+    for round in 0..20 {
+        let mut engine = Cuda::new(chain.clone(), CudaOptions::default()).unwrap();
+        for _ in 0..3 {
+            let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+            engine.submit(case.frame().unwrap(), buffer, 64).unwrap();
+        }
+        // Dropped with three frames in flight.
+        drop(engine);
+        if round == 4 {
+            before = free();
+        }
+    }
+    assert!(
+        free() + (4 << 20) >= before,
+        "{before} bytes were free, {} are",
+        free()
+    );
+    drop(keep);
+}
+
+#[test]
+fn memory_stays_flat_over_a_hundred_thousand_frames() {
+    let Some(_card) = card() else { return };
+    let chain = chain(
+        &["gaussian:size=5:sigma=1.1"],
+        Border::Replicate,
+        Planes::All,
+        Algorithm::Auto,
+    );
+    let mut engine = Cuda::new(chain.clone(), CudaOptions::default()).unwrap();
+    let inputs = FramePool::new(5, engine.input_allocator());
+    let outputs = FramePool::new(5, engine.output_allocator());
+    let layout = Layout::new(PixelFormat::from_name("yuv420p").unwrap(), 64, 48, 1).unwrap();
+    let mut in_flight = 0;
+    let mut before = None;
+    for number in 0..100_000_u64 {
+        if in_flight == engine.depth() {
+            assert!(engine.collect().unwrap().is_some());
+            in_flight -= 1;
+        }
+        let mut frame = Frame::new(layout, inputs.try_take().unwrap()).unwrap();
+        frame.sequence = number;
+        engine.submit(frame, outputs.try_take().unwrap(), 1).unwrap();
+        in_flight += 1;
+        if number == 20_000 {
+            before = Some((resident_bytes(), devices().unwrap().cards[0].memory_free));
+        }
+    }
+    while engine.collect().unwrap().is_some() {}
+    let (resident, free) = before.unwrap();
+    let now = (resident_bytes(), devices().unwrap().cards[0].memory_free);
+    assert!(
+        now.0 < resident + (8 << 20),
+        "resident memory grew from {resident} to {}",
+        now.0
+    );
+    assert!(
+        now.1 + (8 << 20) > free,
+        "free device memory shrank from {free} to {}",
+        now.1
+    );
+    assert_eq!(engine.device_times().unwrap().count, 100_000);
+    assert_eq!(engine.device_times().unwrap().frames.len(), 1024);
+}
+
+/// Bytes of this process that lie in memory.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn two_engines_share_a_card() {
+    let Some(_card) = card() else { return };
+    let list = cases(20);
+    std::thread::scope(|scope| {
+        for memory in [
+            MemoryVariant::Auto,
+            MemoryVariant::Constant,
+            MemoryVariant::Texture,
+        ] {
+            let list = &list;
+            scope.spawn(move || hold_against_reference(list, Algorithm::Auto, options(memory)));
+        }
+    });
+}
+
+#[test]
+fn a_weights_change_of_one_engine_does_not_reach_another() {
+    let Some(_card) = card() else { return };
+    // Two engines of one process whose kernels are compiled alike, with other weights, used in turn.
+    let blur = chain(&["box:size=5"], Border::Replicate, Planes::All, Algorithm::Direct);
+    let gauss = chain(
+        &["gaussian:size=5:sigma=1"],
+        Border::Replicate,
+        Planes::All,
+        Algorithm::Direct,
+    );
+    let mut engines = [
+        Cuda::new(blur.clone(), options(MemoryVariant::ConstantShared)).unwrap(),
+        Cuda::new(gauss.clone(), options(MemoryVariant::ConstantShared)).unwrap(),
+    ];
+    let cases = [case(blur, "gray", (99, 77), 1), case(gauss, "gray", (99, 77), 1)];
+    let mut results: Vec<Vec<Vec<u8>>> = vec![Vec::new(), Vec::new()];
+    for _ in 0..3 {
+        for (index, engine) in engines.iter_mut().enumerate() {
+            stream(engine, &cases[index..=index], |_, frame| {
+                results[index].push((0..77).flat_map(|y| frame.row(0, y).to_vec()).collect());
+            });
+        }
+    }
+    for (index, case) in cases.iter().enumerate() {
+        let mut reference = Reference::new(case.chain.clone());
+        let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+        reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
+        let expected = reference.collect().unwrap().unwrap();
+        let expected: Vec<u8> = (0..77).flat_map(|y| expected.row(0, y).to_vec()).collect();
+        assert!(results[index].iter().all(|r| *r == expected));
+    }
+}
+
+/// The program: beside the test in a bundle, where cargo built it otherwise.
+fn framepipe() -> Command {
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_framepipe"));
+    let program = std::env::var_os("FRAMEPIPE_PROGRAM").map_or(built, PathBuf::from);
+    let mut command = Command::new(program);
+    command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
+    command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn an_error_in_mid_stream_ends_the_run_with_its_reason() {
+    let Some(_card) = card() else { return };
+    let done = framepipe().env("FRAMEPIPE_FAULT", "cuda:123").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("frame 123") && said.contains("FRAMEPIPE_FAULT"),
+        "{said}"
+    );
+}
+
+#[test]
+fn two_processes_share_a_card() {
+    let Some(_card) = card() else { return };
+    let running: Vec<_> = (0..2).map(|_| framepipe().spawn().unwrap()).collect();
+    for process in running {
+        let done = process.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+#[test]
+fn compiled_kernels_are_kept_and_damaged_ones_made_again() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        let done = framepipe().env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let entries = || {
+        let entries = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    run();
+    let first = entries();
+    assert!(!first.is_empty());
+    let whole = std::fs::read(&first[0]).unwrap();
+    std::fs::write(&first[0], &whole[..whole.len() / 2]).unwrap();
+    run();
+    assert_eq!(entries(), first);
+    assert!(
+        std::fs::read(&first[0]).unwrap() == whole,
+        "the damaged entry was not made again"
+    );
+}
+
+#[test]
+fn without_a_driver_the_error_says_so_and_nothing_panics() {
+    match probe() {
+        Ok(info) => assert!(info.multiprocessors > 0 && info.memory_total > 0),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(
+                ["driver", "NVRTC", "device"].iter().any(|w| text.contains(w)),
+                "{text}"
+            );
+            assert!(text.contains("--engine cpu"), "{text}");
+            let chain = chain(&["box:size=3"], Border::Replicate, Planes::All, Algorithm::Auto);
+            assert!(Cuda::new(chain, CudaOptions::default()).is_err());
+        }
+    }
+}

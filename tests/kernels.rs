@@ -1,0 +1,161 @@
+//! Every CUDA kernel variant compiles without a word from the compiler, for each generation of cards. Needs NVRTC, but no GPU.
+#![allow(clippy::unwrap_used)]
+
+use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, nvrtc_version, recipes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
+use framepipe::frame::{Colour, PixelFormat};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::io::Write;
+
+/// Turing, Ampere, Hopper, Blackwell: compute capability times 10, and bytes of shared memory that a block may ask for.
+const ARCHITECTURES: [(u32, u32); 4] = [(75, 64 << 10), (80, 163 << 10), (90, 227 << 10), (120, 99 << 10)];
+
+const BORDERS: [Border; 6] = [
+    Border::Replicate,
+    Border::Zero,
+    Border::Constant(90.0),
+    Border::Reflect,
+    Border::Mirror,
+    Border::Wrap,
+];
+
+/// One format for each way in which kernels differ: sample type, shift, width of the sums, interleaving, alpha.
+const FORMATS: [&str; 11] = [
+    "gray", "gray10le", "gray16le", "ya8", "nv12", "p010le", "p016le", "rgb24", "rgb48le", "rgba", "rgba64le",
+];
+
+fn limits(shared_per_block_optin: u32) -> DeviceInfo {
+    DeviceInfo {
+        shared_per_block: 48 << 10,
+        shared_per_block_optin,
+        max_threads_per_block: 1024,
+        max_block: (1024, 1024),
+        ..DeviceInfo::default()
+    }
+}
+
+fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize), planes: Planes) -> Plan {
+    let weights = vec![1.0 / (size.0 * size.1) as f64; size.0 * size.1];
+    let chain = Chain {
+        filters: vec![Filter {
+            label: format!("box {}x{}", size.0, size.1),
+            mask: Mask::new(size.0, size.1, weights).unwrap(),
+            bias: 0.0,
+        }],
+        border,
+        planes,
+        algorithm,
+    };
+    let format = PixelFormat::from_name(format).unwrap();
+    Plan::new(&chain, format, &Colour::default()).unwrap()
+}
+
+/// The kernels of all variants and both algorithms, over formats and borders; masks and blocks take turns.
+fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
+    let masks = [
+        (3, 3),
+        (5, 5),
+        (7, 5),
+        (1, 9),
+        (63, 63),
+        (15, 15),
+        (1, 1),
+        (33, 3),
+    ];
+    let blocks = [None, None, None, Some((16, 16)), Some((33, 3))];
+    let (mut list, mut seen) = (Vec::new(), HashSet::new());
+    let mut turn = 0;
+    for format in FORMATS {
+        for border in BORDERS {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                for memory in MemoryVariant::ALL {
+                    turn += 1;
+                    let planes = if turn % 3 == 0 {
+                        Planes::AllWithAlpha
+                    } else {
+                        Planes::All
+                    };
+                    let mask = masks[turn % masks.len()];
+                    let plan = plan(format, border, algorithm, mask, planes);
+                    let block = blocks[turn % blocks.len()];
+                    let block = block.filter(|&b| recipes(&plan, memory, Some(b), limits).is_ok());
+                    let recipes = recipes(&plan, memory, block, limits).unwrap();
+                    list.extend(recipes.into_iter().filter(|r| seen.insert(r.clone())));
+                }
+            }
+        }
+    }
+    list
+}
+
+/// True if the test can run; says so visibly if it cannot, and fails in CI, where it must.
+fn nvrtc_is_here(tests: usize) -> bool {
+    match nvrtc_version() {
+        Ok(_) => true,
+        Err(error) => {
+            let promised = std::env::var_os("FRAMEPIPE_NVRTC_DIR").is_some();
+            assert!(!promised, "FRAMEPIPE_NVRTC_DIR is set, but {error}");
+            // Straight to the stream, since the harness shows what a passing test prints to nobody.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: {tests} test that compiles CUDA kernels (tests/kernels.rs): {error}"
+            );
+            false
+        }
+    }
+}
+
+#[test]
+fn every_kernel_variant_compiles_without_a_warning() {
+    if !nvrtc_is_here(1) {
+        return;
+    }
+    let jobs: Vec<(u32, Recipe)> = ARCHITECTURES
+        .iter()
+        .flat_map(|&(architecture, shared)| {
+            let all = every_recipe(&limits(shared));
+            // All of them on each would take ten minutes. The steps are prime to the lengths of the lists above, so that every variant,
+            // border and format is met on every card.
+            let step = if architecture == 90 { 7 } else { 17 };
+            let first = architecture as usize % step;
+            let chosen = all
+                .into_iter()
+                .enumerate()
+                .filter(move |(i, _)| i % step == first);
+            chosen.map(move |(_, recipe)| (architecture, recipe))
+        })
+        .collect();
+    let complaints: Vec<String> = jobs
+        .par_iter()
+        .filter_map(|(architecture, recipe)| match recipe.compile(*architecture) {
+            Ok(compiled) if compiled.log.is_empty() && !compiled.image.is_empty() => None,
+            Ok(compiled) => Some(format!("sm_{architecture} {recipe:?}: {}", compiled.log)),
+            Err(error) => Some(format!("sm_{architecture} {recipe:?}: {error}")),
+        })
+        .collect();
+    println!("{} kernel programs compiled", jobs.len());
+    assert!(
+        complaints.is_empty(),
+        "{} of {}: {}",
+        complaints.len(),
+        jobs.len(),
+        complaints[..complaints.len().min(5)].join("\n")
+    );
+}
+
+#[test]
+fn a_text_that_does_not_compile_is_an_error_with_the_log() {
+    if !nvrtc_is_here(1) {
+        return;
+    }
+    let broken = Recipe {
+        source: framepipe::engine::cuda::Source::Alpha,
+        parameters: vec![("SAMPLE_BYTES", 1)],
+    };
+    let error = broken.compile(90).unwrap_err().to_string();
+    assert!(
+        error.contains("alpha.cu") && error.contains("MAX_VALUE"),
+        "{error}"
+    );
+}

@@ -1,0 +1,963 @@
+//! Video files through source and sink, judged by FFmpeg's own programs.
+
+#![allow(clippy::unwrap_used)]
+
+use crossbeam_channel::bounded;
+use framepipe::frame::{FramePool, Pageable, PixelFormat};
+use framepipe::sink::video::{VideoOptions, VideoSink, is_same_file};
+use framepipe::sink::{Flow, Sink, SinkError, Written};
+use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use framepipe::source::{Source, SourceError, StreamInfo, Supply};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name)
+}
+
+/// The standard output of a program, which must succeed.
+fn output(program: &str, arguments: &[&str]) -> String {
+    let done = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        done.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn ffmpeg(arguments: &[&str]) -> String {
+    output(
+        "ffmpeg",
+        &[&["-nostdin", "-v", "error", "-y"], arguments].concat(),
+    )
+}
+
+fn probe(path: &Path, arguments: &[&str]) -> Value {
+    let path = path.to_str().unwrap();
+    let all = [&["-v", "error", "-of", "json"], arguments, &[path]].concat();
+    serde_json::from_str(&output("ffprobe", &all)).unwrap()
+}
+
+/// MD5 of every decoded video frame, with nothing of time in it.
+fn pixels(path: &Path) -> Vec<String> {
+    let text = ffmpeg(&[
+        "-noautorotate",
+        "-i",
+        path.to_str().unwrap(),
+        "-map",
+        "0:V:0",
+        "-fps_mode",
+        "passthrough",
+        "-f",
+        "framemd5",
+        "-",
+    ]);
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit(',').next().unwrap().trim().to_owned())
+        .collect()
+}
+
+/// MD5 of the packets of the streams that `map` chooses.
+fn packets(path: &Path, map: &str) -> Vec<String> {
+    let text = ffmpeg(&[
+        "-i",
+        path.to_str().unwrap(),
+        "-map",
+        map,
+        "-c",
+        "copy",
+        "-f",
+        "streamhash",
+        "-hash",
+        "md5",
+        "-",
+    ]);
+    text.lines()
+        .map(|line| line.rsplit('=').next().unwrap().to_owned())
+        .collect()
+}
+
+/// Presentation times of the frames of the first real video stream, in seconds.
+fn times(path: &Path) -> Vec<f64> {
+    let found = probe(
+        path,
+        &[
+            "-select_streams",
+            "V:0",
+            "-show_entries",
+            "frame=best_effort_timestamp_time",
+        ],
+    );
+    found["frames"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["best_effort_timestamp_time"].as_str().unwrap().parse().unwrap())
+        .collect()
+}
+
+fn assert_times(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (f, e)) in found.iter().zip(expected).enumerate() {
+        assert!((f - e).abs() <= tolerance, "frame {at}: {f} instead of {e}");
+    }
+}
+
+fn open(path: &Path) -> Result<VideoSource, SourceError> {
+    VideoSource::open(path, &VideoSourceOptions::default())
+}
+
+fn open_strict(path: &Path) -> Result<VideoSource, SourceError> {
+    VideoSource::open(
+        path,
+        &VideoSourceOptions {
+            strict: true,
+            ..VideoSourceOptions::default()
+        },
+    )
+}
+
+fn to(path: &Path) -> VideoOptions {
+    VideoOptions {
+        path: path.to_owned(),
+        copy_streams: true,
+        ..VideoOptions::default()
+    }
+}
+
+fn lossless(path: &Path) -> VideoOptions {
+    VideoOptions {
+        encoder: Some("ffv1".to_owned()),
+        ..to(path)
+    }
+}
+
+/// A pool of so few buffers that a sink which keeps frames would stand still.
+fn supply() -> (Supply, crossbeam_channel::Sender<()>) {
+    let (keep, stop) = bounded(0);
+    let pool = FramePool::new(4, Arc::new(Pageable));
+    (Supply { pool, stop }, keep)
+}
+
+/// Every frame of `source` counted, or the first error.
+fn drain(source: &mut VideoSource) -> Result<u64, SourceError> {
+    let (supply, _keep) = supply();
+    let mut frames = 0;
+    while let Some(frame) = source.next(&supply)? {
+        assert_eq!(frame.sequence, frames);
+        frames += 1;
+    }
+    Ok(frames)
+}
+
+fn transcode_some(
+    source: &mut VideoSource,
+    options: VideoOptions,
+    most: usize,
+) -> Result<Written, SinkError> {
+    let (supply, _keep) = supply();
+    let mut sink = Box::new(VideoSink::create(source.info(), options)?);
+    for _ in 0..most {
+        let Some(frame) = source.next(&supply).unwrap() else {
+            break;
+        };
+        assert_eq!(sink.write(frame)?, Flow::More);
+    }
+    sink.finish()
+}
+
+fn transcode(input: &Path, options: VideoOptions) -> Result<Written, SinkError> {
+    transcode_some(&mut open(input).unwrap(), options, usize::MAX)
+}
+
+/// The keys of a stream that filtering must not change.
+fn facts(stream: &Value) -> Vec<(&'static str, Value)> {
+    [
+        "codec_type",
+        "width",
+        "height",
+        "sample_aspect_ratio",
+        "pix_fmt",
+        "color_range",
+        "color_space",
+        "color_transfer",
+        "color_primaries",
+        "chroma_location",
+        "field_order",
+    ]
+    .into_iter()
+    .map(|key| (key, stream[key].clone()))
+    .collect()
+}
+
+fn streams(path: &Path) -> Vec<Value> {
+    probe(path, &["-show_streams"])["streams"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+#[test]
+fn an_ordinary_clip_keeps_everything_but_its_pixels() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (sample("clip-720p.mp4"), folder.path().join("out.mp4"));
+    let written = transcode(
+        &input,
+        VideoOptions {
+            preset: Some("ultrafast".to_owned()),
+            ..to(&out)
+        },
+    )
+    .unwrap();
+    assert_eq!(written.warnings, Vec::<String>::new());
+    assert_eq!(written.bytes, Some(out.metadata().unwrap().len()));
+    let (before, after) = (streams(&input), streams(&out));
+    let kinds = |s: &[Value]| -> Vec<Value> { s.iter().map(|s| s["codec_type"].clone()).collect() };
+    assert_eq!(kinds(&after), kinds(&before));
+    assert_eq!(facts(&after[0]), facts(&before[0]));
+    for key in [
+        "time_base",
+        "nb_frames",
+        "start_pts",
+        "duration_ts",
+        "r_frame_rate",
+        "avg_frame_rate",
+    ] {
+        assert_eq!(after[0][key], before[0][key], "{key}");
+    }
+    assert_eq!(after[1]["tags"]["language"], "eng");
+    assert_times(&times(&out), &times(&input), 0.0);
+    assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
+    let sound = |path: &Path| {
+        probe(
+            path,
+            &[
+                "-select_streams",
+                "a:0",
+                "-show_entries",
+                "packet=pts_time,dts_time,duration_time,size",
+            ],
+        )["packets"]
+            .clone()
+    };
+    assert_eq!(sound(&out), sound(&input));
+    let (before, after) = (
+        probe(&input, &["-show_chapters"]),
+        probe(&out, &["-show_chapters"]),
+    );
+    let chapters = |v: &Value| -> Vec<(Value, Value, Value)> {
+        v["chapters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| {
+                (
+                    c["start_time"].clone(),
+                    c["end_time"].clone(),
+                    c["tags"]["title"].clone(),
+                )
+            })
+            .collect()
+    };
+    assert_eq!(chapters(&after).len(), 2);
+    assert_eq!(chapters(&after), chapters(&before));
+    let tags = |p: &Path| probe(p, &["-show_format"])["format"]["tags"].clone();
+    assert_eq!(tags(&out)["title"], tags(&input)["title"]);
+    assert_eq!(tags(&out)["artist"], tags(&input)["artist"]);
+}
+
+#[test]
+fn lossless_output_has_the_inputs_pixels() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "clip-720p.mp4",
+        "clip-10bit.mkv",
+        "clip-odd.mp4",
+        "clip-vfr.mkv",
+        "clip-rotated.mp4",
+    ] {
+        let out = folder.path().join(format!("{name}.mkv"));
+        transcode(&sample(name), lossless(&out)).unwrap();
+        assert_eq!(pixels(&out), pixels(&sample(name)), "{name}");
+        let (before, after) = (streams(&sample(name)), streams(&out));
+        let kept = |s: &Value| {
+            // FFV1 in Matroska has no place for the field order of progressive pictures.
+            let mut facts = facts(s);
+            facts.retain(|(key, _)| *key != "field_order");
+            facts
+        };
+        assert_eq!(kept(&after[0]), kept(&before[0]), "{name}");
+        // Matroska counts milliseconds.
+        assert_times_from_first(&times(&out), &times(&sample(name)), 0.000_6);
+    }
+}
+
+/// Matroska cannot hold the negative times that an AAC encoder's run-in has, and so shifts all streams together.
+fn assert_times_from_first(found: &[f64], expected: &[f64], tolerance: f64) {
+    let shift = found[0] - expected[0];
+    assert!((0.0..0.1).contains(&shift), "{shift}");
+    let moved: Vec<f64> = found.iter().map(|t| t - shift).collect();
+    assert_times(&moved, expected, 2.0 * tolerance);
+}
+
+#[test]
+fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = sample("clip-10bit.mkv");
+    let hdr = |path: &Path| {
+        let frame = probe(
+            path,
+            &[
+                "-select_streams",
+                "v:0",
+                "-read_intervals",
+                "%+#1",
+                "-show_frames",
+            ],
+        );
+        let list = frame["frames"][0]["side_data_list"].as_array().unwrap().clone();
+        let find = |kind: &str| list.iter().find(|b| b["side_data_type"] == kind).cloned();
+        (
+            find("Mastering display metadata"),
+            find("Content light level metadata"),
+        )
+    };
+    for out in ["out.mkv", "out.mp4"] {
+        let out = folder.path().join(out);
+        let written = transcode(
+            &input,
+            VideoOptions {
+                preset: Some("ultrafast".to_owned()),
+                ..to(&out)
+            },
+        )
+        .unwrap();
+        let (before, after) = (streams(&input), streams(&out));
+        assert_eq!(after[0]["codec_name"], "hevc");
+        assert_eq!(facts(&after[0]), facts(&before[0]));
+        assert_eq!(after[0]["r_frame_rate"], "24/1");
+        assert!(hdr(&out).0.is_some() && hdr(&out).1.is_some());
+        assert_eq!(hdr(&out), hdr(&input));
+        assert_times(&times(&out), &times(&input), 0.0);
+        assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
+        if out.extension().unwrap() == "mkv" {
+            assert_eq!(written.warnings, Vec::<String>::new());
+            let kinds: Vec<&Value> = after.iter().map(|s| &s["codec_type"]).collect();
+            assert_eq!(kinds, ["video", "audio", "subtitle", "attachment"]);
+            assert_eq!(after[3]["tags"]["filename"], "note.txt");
+            assert_eq!(packets(&out, "0:s"), packets(&input, "0:s"));
+            let dump = |path: &Path, to: &str| {
+                let to = folder.path().join(to);
+                // Without an output file FFmpeg calls it a failure, after it has written the attachment.
+                let dump = Command::new("ffmpeg")
+                    .args(["-nostdin", "-v", "error", "-y", "-dump_attachment:t:0"])
+                    .args([&to, Path::new("-i"), path])
+                    .output();
+                dump.unwrap();
+                std::fs::read(to).unwrap()
+            };
+            assert_eq!(dump(&out, "a"), dump(&input, "b"));
+        } else {
+            assert_eq!(after[0]["codec_tag_string"], "hvc1");
+            assert_eq!(
+                written.warnings,
+                [
+                    "stream 2 (subtitle, subrip) is left out: mp4 cannot hold it",
+                    "stream 3 (attachment, none) is left out: mp4 cannot hold it"
+                ]
+            );
+        }
+    }
+}
+
+#[test]
+fn irregular_times_stay_irregular_and_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = sample("clip-vfr.mkv");
+    for out in ["out.mkv", "out.mp4"] {
+        let out = folder.path().join(out);
+        transcode(&input, to(&out)).unwrap();
+        let found = times(&out);
+        assert!(
+            (found[0] - 1.5).abs() < 0.02,
+            "the first frame is at {}",
+            found[0]
+        );
+        assert_times(&found, &times(&input), 0.0);
+        assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
+        let start = |path: &Path| streams(path)[1]["start_time"].clone();
+        assert_eq!(start(&out), start(&input));
+    }
+}
+
+#[test]
+fn odd_sizes_and_odd_pixels_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (sample("clip-odd.mp4"), folder.path().join("out.mp4"));
+    transcode(&input, to(&out)).unwrap();
+    assert_eq!(facts(&streams(&out)[0]), facts(&streams(&input)[0]));
+    assert_times(&times(&out), &times(&input), 0.0);
+
+    // The same size in 4:2:0, which H.264 cannot have.
+    let odd = folder.path().join("odd.mkv");
+    ffmpeg(&[
+        "-i",
+        input.to_str().unwrap(),
+        "-pix_fmt",
+        "yuv420p",
+        "-c:v",
+        "ffv1",
+        odd.to_str().unwrap(),
+    ]);
+    let out = folder.path().join("odd.mp4");
+    let written = transcode(&odd, to(&out)).unwrap();
+    assert_eq!(streams(&out)[0]["pix_fmt"], "yuv444p");
+    assert_eq!(streams(&out)[0]["width"], 321);
+    assert!(
+        written
+            .description
+            .contains("converted from yuv420p to yuv444p (because the size is odd)"),
+        "{}",
+        written.description
+    );
+    let forced = VideoOptions {
+        pixel_format: Some("yuv420p".to_owned()),
+        overwrite: true,
+        ..to(&out)
+    };
+    let error = transcode(&odd, forced).unwrap_err().to_string();
+    assert!(error.contains("needs even sizes"), "{error}");
+}
+
+#[test]
+fn rotation_is_kept_or_its_loss_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (sample("clip-rotated.mp4"), folder.path().join("out.mp4"));
+    let written = transcode(&input, to(&out)).unwrap();
+    assert_eq!(written.warnings, Vec::<String>::new());
+    let matrix = |path: &Path| streams(path)[0]["side_data_list"][0]["displaymatrix"].clone();
+    assert!(matrix(&input).is_string());
+    assert_eq!(matrix(&out), matrix(&input));
+    assert_times(&times(&out), &times(&input), 0.0);
+
+    let out = folder.path().join("out.avi");
+    let written = transcode(&input, to(&out)).unwrap();
+    assert_eq!(
+        written.warnings,
+        ["the rotation (display matrix) is not kept: avi does not hold it"]
+    );
+    assert_eq!(times(&out).len(), times(&input).len());
+}
+
+#[test]
+fn foreign_formats_are_converted_and_it_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for (foreign, native) in [
+        ("rgb48be", "rgb48le"),
+        ("yuva420p", "yuva444p"),
+        ("bgr0", "rgb24"),
+        ("yuvj420p", "yuv420p"),
+    ] {
+        let input = folder.path().join(format!("{foreign}.nut"));
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=s=64x48:r=5",
+            "-frames:v",
+            "3",
+            "-pix_fmt",
+            foreign,
+            "-c:v",
+            if foreign == "yuvj420p" {
+                "mjpeg"
+            } else {
+                "rawvideo"
+            },
+            input.to_str().unwrap(),
+        ]);
+        let mut source = open(&input).unwrap();
+        assert_eq!(
+            source.info().format,
+            PixelFormat::from_name(native).unwrap(),
+            "{foreign}"
+        );
+        let said = source
+            .info()
+            .description
+            .contains(&format!("converted from {foreign} to {native}"));
+        assert_eq!(said, foreign != "yuvj420p", "{}", source.info().description);
+        let (supply, _keep) = supply();
+        let frame = source.next(&supply).unwrap().unwrap();
+        let raw = folder.path().join("raw");
+        let mut bytes = Vec::new();
+        for (index, plane) in frame.layout().planes().iter().enumerate() {
+            for y in 0..plane.height {
+                bytes.extend_from_slice(frame.row(index, y));
+            }
+        }
+        ffmpeg(&[
+            "-i",
+            input.to_str().unwrap(),
+            "-frames:v",
+            "1",
+            "-pix_fmt",
+            if foreign == "yuvj420p" { foreign } else { native },
+            "-sws_flags",
+            "bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact",
+            "-f",
+            "rawvideo",
+            raw.to_str().unwrap(),
+        ]);
+        assert!(bytes == std::fs::read(&raw).unwrap(), "{foreign}");
+    }
+}
+
+#[test]
+fn each_container_gets_an_encoder_that_it_can_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = sample("clip-rotated.mp4");
+    for (out, codec) in [
+        ("out.mov", "h264"),
+        ("out.webm", "vp9"),
+        ("out.avi", "mpeg4"),
+        ("out.gif", "gif"),
+        ("out.ogv", "theora"),
+        ("out.mxf", "mpeg2video"),
+        ("out.ts", "h264"),
+    ] {
+        let out = folder.path().join(out);
+        transcode_some(&mut open(&input).unwrap(), to(&out), 6).unwrap();
+        let stream = &streams(&out)[0];
+        assert_eq!(stream["codec_name"], codec);
+        assert_eq!(times(&out).len(), 6, "{codec}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_ends_its_sound_with_its_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.mp4");
+    transcode_some(&mut open(&sample("clip-720p.mp4")).unwrap(), to(&out), 25).unwrap();
+    let seconds = |index: usize| -> f64 {
+        streams(&out)[index]["duration"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert!((seconds(0) - 1.0).abs() < 0.001);
+    assert!((seconds(1) - 1.0).abs() < 0.1, "the sound lasts {} s", seconds(1));
+}
+
+#[test]
+fn sound_that_outlasts_the_picture_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("in.mkv"), folder.path().join("out.mkv"));
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=5:d=1",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=d=6",
+        "-c:v",
+        "ffv1",
+        "-c:a",
+        "flac",
+        input.to_str().unwrap(),
+    ]);
+    transcode(&input, to(&out)).unwrap();
+    assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
+}
+
+#[test]
+fn a_truncated_input_is_never_taken_for_a_whole_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, share) in [
+        ("clip-720p.mp4", 0.6),
+        ("clip-10bit.mkv", 0.5),
+        ("clip-vfr.mkv", 0.5),
+    ] {
+        let cut = folder.path().join(name);
+        let whole = std::fs::read(sample(name)).unwrap();
+        std::fs::write(&cut, &whole[..(whole.len() as f64 * share) as usize]).unwrap();
+        let mut source = open(&cut).unwrap();
+        let frames = drain(&mut source).unwrap();
+        let all = drain(&mut open(&sample(name)).unwrap()).unwrap();
+        assert!(frames > 0 && frames < all, "{name}: {frames} of {all}");
+        let warnings = source.warnings();
+        assert!(
+            warnings.iter().any(|w| w.contains("incomplete")),
+            "{name}: {warnings:?}"
+        );
+        let strict = open_strict(&cut).and_then(|mut source| drain(&mut source));
+        assert!(
+            matches!(strict, Err(SourceError::Invalid { .. })),
+            "{name}: {strict:?}"
+        );
+    }
+}
+
+#[test]
+fn whole_inputs_are_not_suspected() {
+    for name in [
+        "clip-720p.mp4",
+        "clip-10bit.mkv",
+        "clip-odd.mp4",
+        "clip-vfr.mkv",
+        "clip-rotated.mp4",
+        "clip.y4m",
+    ] {
+        let mut source = open_strict(&sample(name)).unwrap();
+        let frames = drain(&mut source).unwrap();
+        assert_eq!(frames as usize, times(&sample(name)).len(), "{name}");
+        assert_eq!(source.warnings(), Vec::<String>::new(), "{name}");
+        // At uneven times the number of frames cannot be told from the length.
+        if let Some(hint) = source.info().frames.filter(|_| name != "clip-vfr.mkv") {
+            assert!(
+                hint.abs_diff(frames) <= 3,
+                "{name}: {hint} expected, {frames} found"
+            );
+        }
+    }
+}
+
+#[test]
+fn corrupt_packets_are_concealed_and_counted_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken.mp4");
+    let mut bytes = std::fs::read(sample("clip-720p.mp4")).unwrap();
+    // Pictures only: places in the middle of the packets of video, some way into each.
+    let listed = probe(
+        &sample("clip-720p.mp4"),
+        &["-select_streams", "v:0", "-show_entries", "packet=pos,size"],
+    );
+    for packet in listed["packets"].as_array().unwrap().iter().skip(20).step_by(9) {
+        let number = |key: &str| -> usize { packet[key].as_str().unwrap().parse().unwrap() };
+        let (at, size) = (number("pos"), number("size"));
+        for byte in &mut bytes[at + size / 3..at + size / 3 + 40.min(size / 3)] {
+            *byte ^= 0x5a;
+        }
+    }
+    std::fs::write(&broken, bytes).unwrap();
+    for threads in [1, 4] {
+        let options = VideoSourceOptions {
+            threads: Some(threads),
+            ..VideoSourceOptions::default()
+        };
+        let mut source = VideoSource::open(&broken, &options).unwrap();
+        let frames = drain(&mut source).unwrap();
+        assert!((70..=75).contains(&frames), "{frames} frames");
+        let warnings = source.warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("concealed"), "{warnings:?}");
+    }
+    let error = open_strict(&broken)
+        .and_then(|mut source| drain(&mut source))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(" at ") && error.contains("without --strict"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_no_video_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |path: &Path| open(path).err().unwrap().to_string();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "Just words.\n".repeat(200)).unwrap();
+    assert!(message(&text).contains("text file"), "{}", message(&text));
+    let named_video = folder.path().join("notes.mp4");
+    std::fs::write(&named_video, "Just words.\n".repeat(200)).unwrap();
+    assert!(
+        message(&named_video).contains("finds no audio or video"),
+        "{}",
+        message(&named_video)
+    );
+    let empty = folder.path().join("empty.mp4");
+    std::fs::write(&empty, "").unwrap();
+    assert!(
+        message(&empty).contains("finds no audio or video"),
+        "{}",
+        message(&empty)
+    );
+    let sound = folder.path().join("sound.mka");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=d=1",
+        "-c:a",
+        "flac",
+        sound.to_str().unwrap(),
+    ]);
+    assert!(
+        message(&sound).contains("holds no video; its streams are 0: audio (flac)"),
+        "{}",
+        message(&sound)
+    );
+    let missing = folder.path().join("missing.mp4");
+    assert!(matches!(open(&missing), Err(SourceError::Io { .. })));
+    assert!(
+        message(&missing).contains("No such file"),
+        "{}",
+        message(&missing)
+    );
+    let wrong = VideoSourceOptions {
+        stream: Some(1),
+        ..VideoSourceOptions::default()
+    };
+    let error = VideoSource::open(&sample("clip-720p.mp4"), &wrong)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("stream 1 is audio, not video"), "{error}");
+}
+
+#[test]
+fn a_cover_picture_is_not_the_video() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cover, song) = (folder.path().join("cover.png"), folder.path().join("song.mp4"));
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=800x600",
+        "-frames:v",
+        "1",
+        cover.to_str().unwrap(),
+    ]);
+    let add_cover = |inputs: &[&str], maps: &[&str], disposition: &str| {
+        let cover = ["-i", cover.to_str().unwrap()];
+        let end = ["-c", "copy", disposition, "attached_pic", song.to_str().unwrap()];
+        ffmpeg(&[inputs, &cover, maps, &end].concat());
+    };
+    let clip = sample("clip-720p.mp4");
+    add_cover(
+        &["-i", clip.to_str().unwrap()],
+        &["-map", "1:v", "-map", "0:v", "-map", "0:a"],
+        "-disposition:v:0",
+    );
+    let source = open(&song).unwrap();
+    assert_eq!((source.info().width, source.info().height), (1280, 720));
+    let out = folder.path().join("out.mp4");
+    let written = transcode_some(
+        &mut open(&song).unwrap(),
+        VideoOptions {
+            preset: Some("ultrafast".to_owned()),
+            ..to(&out)
+        },
+        usize::MAX,
+    )
+    .unwrap();
+    assert_eq!(written.warnings, Vec::<String>::new());
+    let covers = |path: &Path| {
+        streams(path)
+            .iter()
+            .filter(|s| s["disposition"]["attached_pic"] == 1)
+            .count()
+    };
+    assert_eq!((covers(&out), covers(&song)), (1, 1));
+    add_cover(
+        &["-i", clip.to_str().unwrap()],
+        &["-map", "0:a", "-map", "1:v"],
+        "-disposition:v:0",
+    );
+    let error = open(&song).err().unwrap().to_string();
+    assert!(error.contains("only sound with a cover picture"), "{error}");
+}
+
+#[test]
+fn a_change_of_size_in_mid_stream_is_told_with_both_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut joined = Vec::new();
+    for size in ["64x48", "96x64"] {
+        let part = folder.path().join("part.ts");
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            &format!("testsrc2=s={size}:r=10"),
+            "-frames:v",
+            "5",
+            "-c:v",
+            "libx264",
+            "-bf",
+            "0",
+            "-pix_fmt",
+            "yuv420p",
+            part.to_str().unwrap(),
+        ]);
+        joined.extend(std::fs::read(&part).unwrap());
+    }
+    let input = folder.path().join("joined.ts");
+    std::fs::write(&input, joined).unwrap();
+    let error = drain(&mut open(&input).unwrap()).unwrap_err().to_string();
+    assert!(
+        error.contains("frame 5 is 96x64 yuv420p, but the video began as 64x48 yuv420p"),
+        "{error}"
+    );
+}
+
+fn refusal(info: &StreamInfo, options: VideoOptions) -> String {
+    VideoSink::create(info, options).err().unwrap().to_string()
+}
+
+#[test]
+fn impossible_outputs_are_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mp4");
+    std::fs::copy(sample("clip-rotated.mp4"), &input).unwrap();
+    let info = open(&input).unwrap().info().clone();
+    let out = folder.path().join("out.mp4");
+    let unknown = refusal(
+        &info,
+        VideoOptions {
+            encoder: Some("no-such-encoder".to_owned()),
+            ..to(&out)
+        },
+    );
+    assert!(
+        unknown.contains("no video encoder 'no-such-encoder'; for mp4 it has ") && unknown.contains("mpeg4"),
+        "{unknown}"
+    );
+    let webm = refusal(
+        &info,
+        VideoOptions {
+            encoder: Some("mpeg4".to_owned()),
+            ..to(&folder.path().join("out.webm"))
+        },
+    );
+    assert!(webm.contains("webm cannot hold mpeg4"), "{webm}");
+    assert!(refusal(&info, to(&folder.path().join("out.nonsense"))).contains("does not tell the container"));
+    let link = folder.path().join("link.mp4");
+    std::os::unix::fs::symlink(&input, &link).unwrap();
+    for same in [&input, &link] {
+        let error = refusal(
+            &info,
+            VideoOptions {
+                overwrite: true,
+                ..to(same)
+            },
+        );
+        assert!(error.contains("is the input itself"), "{error}");
+        assert!(is_same_file(&input, same));
+    }
+    assert!(!is_same_file(&input, &sample("clip-rotated.mp4")));
+    std::fs::write(&out, "kept").unwrap();
+    assert!(refusal(&info, to(&out)).contains("exists"));
+    assert!(refusal(&info, to(&folder.path().join("missing/out.mp4"))).contains("No such file"));
+    assert_eq!(std::fs::read(&out).unwrap(), b"kept");
+    // Nothing half-written is left behind.
+    let mut left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["in.mp4", "link.mp4", "out.mp4"]);
+}
+
+#[test]
+fn options_reach_encoder_and_container_or_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = sample("clip-rotated.mp4");
+    let out = folder.path().join("out.mp4");
+    let with = |pairs: &[(&str, &str)]| VideoOptions {
+        overwrite: true,
+        encoder_options: pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect(),
+        ..to(&out)
+    };
+    let error = |pairs| transcode(&input, with(pairs)).unwrap_err().to_string();
+    let unknown = error(&[("no-such-option", "1")]);
+    assert!(
+        unknown.contains("neither the encoder libx264 nor the container mp4 has an option 'no-such-option'"),
+        "{unknown}"
+    );
+    let refused = error(&[("bf", "many")]);
+    assert!(refused.contains("libx264 refuses bf=many"), "{refused}");
+    assert!(!out.exists());
+    transcode(
+        &input,
+        with(&[("g", "7"), ("movflags", "+faststart"), ("bf:v", "0")]),
+    )
+    .unwrap();
+    let keys = probe(&out, &["-show_entries", "packet=flags"])["packets"].clone();
+    let keys = keys.as_array().unwrap();
+    for (at, packet) in keys.iter().enumerate() {
+        let is_key = packet["flags"].as_str().unwrap().starts_with('K');
+        assert!(is_key || at % 7 != 0, "packet {at}");
+    }
+    let head = std::fs::read(&out).unwrap();
+    let place = |mark: &[u8]| head.windows(4).position(|w| w == mark).unwrap();
+    assert!(place(b"moov") < place(b"mdat"));
+    let quality = |value: f64| {
+        let options = VideoOptions {
+            quality: Some(value),
+            ..with(&[])
+        };
+        transcode(&input, options).unwrap().bytes.unwrap()
+    };
+    assert!(quality(40.0) < quality(20.0));
+    let none = VideoOptions {
+        encoder: Some("ffv1".to_owned()),
+        quality: Some(3.0),
+        ..to(&folder.path().join("out.mkv"))
+    };
+    let error = transcode(&input, none).unwrap_err().to_string();
+    assert!(error.contains("no single number for its quality"), "{error}");
+}
+
+#[test]
+fn a_frame_unlike_the_others_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (supply, _keep) = supply();
+    let mut small = open(&sample("clip-rotated.mp4")).unwrap();
+    let mut large = open(&sample("clip-vfr.mkv")).unwrap();
+    let mut sink = VideoSink::create(small.info(), to(&folder.path().join("out.mkv"))).unwrap();
+    sink.write(small.next(&supply).unwrap().unwrap()).unwrap();
+    let error = sink.write(large.next(&supply).unwrap().unwrap()).unwrap_err();
+    assert!(matches!(error, SinkError::Mismatch { .. }), "{error}");
+    assert!(error.to_string().contains("320x180") && error.to_string().contains("320x240"));
+    drop(sink);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_output_without_frames_is_no_video() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = open(&sample("clip-rotated.mp4")).unwrap();
+    let sink = Box::new(VideoSink::create(source.info(), to(&folder.path().join("out.mkv"))).unwrap());
+    assert!(matches!(sink.finish(), Err(SinkError::Unsupported { .. })));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_full_disk_is_told_with_the_files_name() {
+    let error = transcode(
+        &sample("clip-720p.mp4"),
+        VideoOptions {
+            muxer: Some("mpegts".to_owned()),
+            preset: Some("ultrafast".to_owned()),
+            overwrite: true,
+            ..to(Path::new("/dev/full"))
+        },
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains("/dev/full") && error.contains("No space left"),
+        "{error}"
+    );
+}
