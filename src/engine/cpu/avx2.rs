@@ -5,7 +5,11 @@
 //! sign; each piece is summed by itself and the sums are joined by carrying upwards.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
-#![allow(clippy::needless_range_loop, clippy::needless_pass_by_value, clippy::too_many_arguments)]
+#![allow(
+    clippy::needless_range_loop,
+    clippy::needless_pass_by_value,
+    clippy::too_many_arguments
+)]
 
 use core::arch::x86_64::*;
 

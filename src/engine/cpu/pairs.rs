@@ -336,12 +336,17 @@ fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Option<(Pla
     Some((taps, changes))
 }
 
+/// What a kernel needs of its plane.
+struct Parts {
+    reader: Reader,
+    work: Work,
+    taps: Places,
+    changes: Option<Places>,
+    finish: Finish,
+}
+
 /// The reader, the passes and the last step of a separable kernel.
-fn separable(
-    kernel: &SeparableKernel,
-    format: PixelFormat,
-    channels: &[ChannelStep],
-) -> Option<(Reader, Work, (Places, Option<Places>), Finish)> {
+fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelStep]) -> Option<Parts> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
     let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
@@ -399,14 +404,20 @@ fn separable(
     let q = |j: usize| c.weights[j];
     let taps = Places::column(vertical(c.weights.len(), 0, 0, q));
     let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::column);
-    Some((reader, work, (taps, changes), finish))
+    Some(Parts {
+        reader,
+        work,
+        taps,
+        changes,
+        finish,
+    })
 }
 
 impl Pairs {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
     pub(super) fn new(avx2: Avx2, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
         let channels = &step.planes[plane];
-        let (reader, work, (taps, changes), finish) = match &step.kernel {
+        let parts = match &step.kernel {
             Kernel::Direct(k) => {
                 let largest = i64::from(format.max_value());
                 let weight = magnitude(&k.weights);
@@ -420,11 +431,24 @@ impl Pairs {
                     correction: reader.correction(total(&k.weights)),
                 };
                 let finish = sums.finish(format, channels)?;
-                let taps = direct(k, channels.len(), reader)?;
-                (reader, Work::Direct { columns: k.width }, taps, finish)
+                let (taps, changes) = direct(k, channels.len(), reader)?;
+                Parts {
+                    reader,
+                    work: Work::Direct { columns: k.width },
+                    taps,
+                    changes,
+                    finish,
+                }
             }
             Kernel::Separable(k) => separable(k, format, channels)?,
         };
+        let Parts {
+            reader,
+            work,
+            taps,
+            changes,
+            finish,
+        } = parts;
         let pieces = match &work {
             Work::Direct { .. } => reader.pieces(),
             Work::Separable { pieces, .. } => *pieces,
