@@ -15,7 +15,7 @@ mod team;
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
-use crate::filter::{Chain, Plan, Step};
+use crate::filter::{Chain, Kernel, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -187,12 +187,15 @@ impl Prepared {
     }
 }
 
-/// Cuts the planes of a picture into strips of rows: one if there is one thread, else about four a thread, so that a slow thread holds nobody
+/// Cuts the planes of a picture into strips of rows: one if there is one thread, else a few a thread, so that a slow thread holds nobody
 /// up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
 fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<Strip<'a>> {
-    let (parts, least_rows) = match threads {
-        1 => (1, usize::MAX),
-        n => (4 * n, (4 * step.kernel.size().1).max(32)),
+    let height = step.kernel.size().1;
+    let height = step.kernel.size().1;
+    let (most, least_rows) = match &step.kernel {
+        // Each strip makes the row pass of the rows around it anew.
+        Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
+        Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
     };
     let mut strips = Vec::new();
     let mut at = 0;
@@ -202,13 +205,14 @@ fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: us
         let (mut own, rest) = rest.split_at_mut(len);
         at = plane.offset + len;
         bytes = rest;
+        let parts = match (plane.height / least_rows).clamp(1, most) {
+            _ if threads == 1 => 1,
+            few if few < threads => few,
+            // As many for each thread.
+            many => many / threads * threads,
+        };
         // Even, since rows are made two at a time.
-        let rows = plane
-            .height
-            .div_ceil(parts)
-            .max(least_rows)
-            .min(plane.height)
-            .next_multiple_of(2);
+        let rows = plane.height.div_ceil(parts).next_multiple_of(2);
         let mut first_row = 0;
         while first_row < plane.height {
             let rows = rows.min(plane.height - first_row);
