@@ -191,7 +191,6 @@ impl Prepared {
 /// up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
 fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<Strip<'a>> {
     let height = step.kernel.size().1;
-    let height = step.kernel.size().1;
     let (most, least_rows) = match &step.kernel {
         // Each strip makes the row pass of the rows around it anew.
         Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
