@@ -4,17 +4,18 @@
 //! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in them; each row is the median
 //! of `ROUNDS` runs, the ceiling measured anew beside each.
 
-use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, duplex, probe};
+use framepipe::engine::{DeviceTimes, Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
-use framepipe::frame::Frame;
+use framepipe::frame::{Allocator, Buffer, Frame};
 use framepipe::pipeline::{self, Job, PipelineOptions, Progress, Stop};
 use framepipe::sink::{AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::raw::RawSpec;
 use framepipe::source::{AnySource, raw, synthetic};
 use std::error::Error;
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -58,10 +59,68 @@ impl Sink for Clock {
     }
 }
 
+/// An engine whose calls are timed: what the host spends on a frame must stay below what the link does.
+struct Timed {
+    engine: Box<dyn Engine>,
+    frames: u64,
+    submit: Duration,
+    report: Sender<Duration>,
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        // As for the clock.
+        let _ = self.report.send(self.submit / (self.frames.max(1) as u32));
+    }
+}
+
+impl Engine for Timed {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn description(&self) -> String {
+        self.engine.description()
+    }
+
+    fn depth(&self) -> usize {
+        self.engine.depth()
+    }
+
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        self.engine.input_allocator()
+    }
+
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        self.engine.output_allocator()
+    }
+
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+        let counts = input.sequence >= WARM_UP;
+        let began = Instant::now();
+        self.engine.submit(input, output, row_alignment)?;
+        if counts {
+            self.frames += 1;
+            self.submit += began.elapsed();
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        self.engine.collect()
+    }
+
+    fn device_times(&mut self) -> Option<DeviceTimes> {
+        self.engine.device_times()
+    }
+}
+
 /// What one run showed after its warm-up.
 #[derive(Clone, Copy)]
 struct Steady {
     rate: f64,
+    /// The host's time to enqueue a frame.
+    submit: Duration,
     /// The slowest part's time over the wall's, by the device's clock; 0 without one.
     efficiency: f64,
     /// Seconds of upload, kernels and download of a frame.
@@ -70,6 +129,13 @@ struct Steady {
 
 fn run(source: AnySource, engine: Box<dyn Engine>) -> Fallible<Steady> {
     let (report, times) = channel();
+    let (report_submit, submit) = channel();
+    let engine = Box::new(Timed {
+        engine,
+        frames: 0,
+        submit: Duration::ZERO,
+        report: report_submit,
+    });
     let sink = Box::new(Clock {
         count: 0,
         first: None,
@@ -86,6 +152,7 @@ fn run(source: AnySource, engine: Box<dyn Engine>) -> Fallible<Steady> {
     let (frames, time) = times.recv()?;
     let mut steady = Steady {
         rate: frames as f64 / time.as_secs_f64(),
+        submit: submit.recv()?,
         efficiency: 0.0,
         parts: [0.0; 3],
     };
@@ -145,8 +212,17 @@ fn main() -> Fallible<()> {
         card.name
     );
     println!(
-        "{:<20} {:<22} {:>10} {:>10} {:>8} {:>10} {:>8} {:>8} {:>8}",
-        "frames", "engine", "frames/s", "duplex/s", "share", "overlap", "up us", "krnl us", "down us"
+        "{:<18} {:<20} {:>8} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "frames",
+        "engine",
+        "frames/s",
+        "duplex/s",
+        "share",
+        "overlap",
+        "up us",
+        "krnl us",
+        "down us",
+        "host us"
     );
     for size in ["3840x2160:rgb24", "1920x1080:yuv420p"] {
         compare(size)?;
@@ -183,7 +259,7 @@ fn compare(size: &str) -> Fallible<()> {
     ];
     for (name, options) in rows {
         let (mut rates, mut shares, mut ceilings, mut efficiencies) = (vec![], vec![], vec![], vec![]);
-        let mut parts = [0.0; 3];
+        let (mut parts, mut host) = ([0.0; 3], 0.0);
         for _ in 0..ROUNDS {
             let ceiling = duplex(0, bytes, Duration::from_millis(250))?.rate();
             let guess = if options.overlap == Overlap::SerialPageable {
@@ -201,9 +277,10 @@ fn compare(size: &str) -> Fallible<()> {
             shares.push(steady.rate / ceiling);
             efficiencies.push(steady.efficiency);
             parts = steady.parts;
+            host = steady.submit.as_secs_f64();
         }
         println!(
-            "{size:<20} {name:<22} {:>10.0} {:>10.0} {:>7.1}% {:>10.3} {:>8.1} {:>8.1} {:>8.1}",
+            "{size:<18} {name:<20} {:>8.0} {:>8.0} {:>6.1}% {:>8.3} {:>8.1} {:>8.1} {:>8.1} {:>8.1}",
             median(rates),
             median(ceilings),
             100.0 * median(shares),
@@ -211,13 +288,14 @@ fn compare(size: &str) -> Fallible<()> {
             parts[0] * 1e6,
             parts[1] * 1e6,
             parts[2] * 1e6,
+            host * 1e6,
         );
     }
     let cpu = run(
         synthetic_source(size, WARM_UP + 300)?,
         Box::new(Cpu::new(chain()?, 0)?),
     )?;
-    println!("{size:<20} {:<22} {:>10.0}", "cpu, all cores", cpu.rate);
+    println!("{size:<18} {:<20} {:>8.0}", "cpu, all cores", cpu.rate);
     Ok(())
 }
 
@@ -247,9 +325,6 @@ fn raw_file() -> Fallible<()> {
         )
     })();
     std::fs::remove_file(&path)?;
-    println!(
-        "3840x2160:rgb24      raw file, page cache   {:>10.0}",
-        written?.rate
-    );
+    println!("3840x2160:rgb24    raw file, page cache {:>8.0}", written?.rate);
     Ok(())
 }

@@ -121,13 +121,16 @@ struct PlanKey {
     memory: MemoryVariant,
 }
 
-/// Copies of a direction take turns on two streams: ordering a copy behind an event takes the card some microseconds, which pass while the
-/// other stream's copy runs. Small frames would otherwise lose a sixth of the link to it.
+/// Downloads of small frames take turns on two streams: ordering a copy behind an event and taking its time costs the card some microseconds, which
+/// pass while the other stream's copy runs. For large frames that is nothing, and two copies at once disturb each other.
 struct Streams {
-    upload: [Stream; 2],
+    upload: Stream,
     compute: Stream,
     download: [Stream; 2],
 }
+
+/// Frames of fewer bytes are small in that sense.
+const SMALL_FRAME: usize = 8 << 20;
 
 /// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after another.
 #[derive(Default)]
@@ -183,7 +186,7 @@ impl Cuda {
             count: 0,
             fault: fault_from_environment(),
             streams: Streams {
-                upload: [Stream::new(&device)?, Stream::new(&device)?],
+                upload: Stream::new(&device)?,
                 compute: Stream::new(&device)?,
                 download: [Stream::new(&device)?, Stream::new(&device)?],
             },
@@ -375,10 +378,11 @@ impl Cuda {
             cargo.output.bytes_mut().as_mut_ptr()
         };
         // Without overlap everything goes through one stream, and the host waits after each part.
-        let turn = (self.count % 2) as usize;
+        let small = geometry.host_output.size() < SMALL_FRAME;
+        let turn = if small { (self.count % 2) as usize } else { 0 };
         let (up, compute, down) = match overlap {
             Overlap::Ring => (
-                &self.streams.upload[turn],
+                &self.streams.upload,
                 &self.streams.compute,
                 &self.streams.download[turn],
             ),
@@ -470,7 +474,7 @@ impl Cuda {
                 compute,
                 download,
             } = &self.streams;
-            for stream in upload.iter().chain([compute]).chain(download) {
+            for stream in [upload, compute].into_iter().chain(download) {
                 if let Err(error) = stream.synchronise() {
                     tracing::debug!("while stopping: {error}");
                 }
