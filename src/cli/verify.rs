@@ -4,7 +4,7 @@ use super::Failure;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
-use framepipe::engine::verify::{cases, compare};
+use framepipe::engine::verify::{cases, compare, quick_cases};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
 use std::io::Write;
@@ -32,9 +32,6 @@ enum Checked {
     Cpu,
     Cuda,
 }
-
-/// Frames for each variant with `--quick`.
-const QUICK_FRAMES: usize = 12;
 
 /// An engine in one of its variants.
 #[derive(Clone)]
@@ -108,12 +105,11 @@ fn cuda_candidates(device: usize) -> impl Iterator<Item = Candidate> {
 
 /// Prints a line for each engine, variant and algorithm; an error if any sample differs.
 pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(), Failure> {
-    let frames = if arguments.quick {
-        QUICK_FRAMES
+    let cases = if arguments.quick {
+        quick_cases()
     } else {
-        arguments.frames as usize
+        cases(arguments.frames as usize)
     };
-    let cases = cases(frames);
     let mut differences = 0;
     writeln!(
         out,

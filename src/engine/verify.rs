@@ -65,6 +65,30 @@ const BORDERS: [Border; 6] = [
     Border::Wrap,
 ];
 
+/// A few of the cases, with small frames and small masks: enough for every kind of kernel to run once under a memory checker, which makes them a
+/// thousand times slower.
+pub fn quick_cases() -> Vec<Case> {
+    const AREA: usize = 70 * 45;
+    const MASK: usize = 25;
+    const COUNT: usize = 6;
+    let small = |case: &Case| {
+        let masks = case
+            .chain
+            .filters
+            .iter()
+            .map(|f| f.mask.width() * f.mask.height());
+        case.width > 1
+            && case.width * case.height <= AREA
+            && masks.max().is_some_and(|area| (9..=MASK).contains(&area))
+    };
+    cases(500)
+        .into_iter()
+        .filter(small)
+        .step_by(3)
+        .take(COUNT)
+        .collect()
+}
+
 /// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives the same cases.
 pub fn cases(count: usize) -> Vec<Case> {
     let formats: Vec<PixelFormat> = PixelFormat::all().collect();
