@@ -177,6 +177,12 @@ impl Input {
                 "--stream chooses among the streams of a video file; other inputs have one".to_owned(),
             ));
         }
+        if reading.threads.is_some() && !matches!(self, Input::Video(_)) {
+            return Err(Failure::Usage(
+                "--decoder-threads is an option of video files; --workers sets how many threads read images"
+                    .to_owned(),
+            ));
+        }
         let mut files = None;
         let source = match self {
             Input::Y4m(path) => AnySource::Stream(source::y4m::open(path)?),

@@ -48,6 +48,9 @@ pub(crate) struct FilterArguments {
     /// Fail at the first damaged packet instead of concealing it.
     #[arg(long)]
     strict: bool,
+    /// Threads of FFmpeg's decoder [default: as many as there are cores, 16 at most].
+    #[arg(long, value_name = "N")]
+    decoder_threads: Option<NonZeroUsize>,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -148,7 +151,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let reading = VideoSourceOptions {
         stream: arguments.stream,
         strict: arguments.strict,
-        ..VideoSourceOptions::default()
+        threads: arguments.decoder_threads.map(NonZeroUsize::get),
     };
     let opened = arguments.input.open(rate, &reading)?;
     if let (None, Some(assumed)) = (arguments.fps, rate) {
