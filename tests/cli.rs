@@ -521,6 +521,64 @@ fn a_truncated_video_is_never_taken_for_a_whole_one() {
     filter(1, &[&cut, "null:", "--strict"]);
 }
 
+#[test]
+fn a_stream_and_shares_of_the_cores_can_be_chosen() {
+    let folder = Folder::new();
+    let (two, out) = (folder.name("two.mkv"), folder.name("out.mkv"));
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:d=0.2",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=32x24:d=0.2",
+        "-map",
+        "0",
+        "-map",
+        "1",
+        "-c:v",
+        "ffv1",
+        &two,
+    ]);
+    filter(
+        0,
+        &[
+            &two,
+            &out,
+            "--stream",
+            "1",
+            "--decoder-threads",
+            "1",
+            "--encoder-threads",
+            "1",
+        ],
+    );
+    let streams = Command::new("ffprobe")
+        .args([
+            "-v",
+            "error",
+            "-show_entries",
+            "stream=width,codec_name",
+            "-of",
+            "csv=p=0",
+            &out,
+        ])
+        .output()
+        .unwrap();
+    let streams = text(&streams.stdout);
+    assert!(
+        streams.contains("ffv1,64") && streams.contains(",32"),
+        "{streams}"
+    );
+    assert!(filter(1, &[&two, "null:", "--stream", "2"]).contains("no stream 2"));
+    for option in ["--stream", "--decoder-threads"] {
+        filter(2, &["synthetic:8x8:gray:25:1", "null:", option, "1"]);
+    }
+    filter(2, &[&two, "null:", "--encoder-threads", "1"]);
+}
+
 /// Kilobytes of memory that the process holds.
 #[cfg(target_os = "linux")]
 fn resident(child: &Child) -> u64 {

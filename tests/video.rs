@@ -606,6 +606,65 @@ fn a_truncated_input_is_never_taken_for_a_whole_one() {
 }
 
 #[test]
+fn however_little_a_container_lacks_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let muxers: [(&str, &[&str]); 6] = [
+        ("seekable.mkv", &["-c:v", "ffv1"]),
+        // Written as into a pipe: no sizes but the clusters', no duration.
+        (
+            "live.mkv",
+            &["-c:v", "ffv1", "-f", "matroska", "-cluster_time_limit", "200"],
+        ),
+        ("faststart.mp4", &["-c:v", "mpeg4", "-movflags", "+faststart"]),
+        (
+            "fragments.mp4",
+            &[
+                "-c:v",
+                "mpeg4",
+                "-g",
+                "5",
+                "-movflags",
+                "+frag_keyframe+empty_moov",
+            ],
+        ),
+        ("clip.avi", &["-c:v", "ffv1"]),
+        (
+            "clip.webm",
+            &["-c:v", "libvpx", "-deadline", "realtime", "-g", "5"],
+        ),
+    ];
+    for (name, options) in muxers {
+        let whole = folder.path().join(name);
+        let mut command = Command::new("ffmpeg");
+        command
+            .args(["-v", "error", "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1"])
+            .args(options);
+        if name.starts_with("live") {
+            let bytes = command.arg("-").output().unwrap().stdout;
+            std::fs::write(&whole, bytes).unwrap();
+        } else {
+            assert!(command.arg(&whole).status().unwrap().success(), "{name}");
+        }
+        let mut source = open_strict(&whole).unwrap();
+        assert_eq!(drain(&mut source).unwrap(), 25, "{name}");
+        assert_eq!(source.warnings(), Vec::<String>::new(), "{name}");
+
+        let bytes = std::fs::read(&whole).unwrap();
+        let cut = folder.path().join(format!("cut-{name}"));
+        for share in [0.97, 0.66, 0.5] {
+            std::fs::write(&cut, &bytes[..(bytes.len() as f64 * share) as usize]).unwrap();
+            let mut source = open(&cut).unwrap();
+            drain(&mut source).unwrap();
+            let warnings = source.warnings();
+            assert!(
+                warnings.iter().any(|w| w.contains("incomplete")),
+                "{name} cut to {share}: {warnings:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn whole_inputs_are_not_suspected() {
     for name in [
         "clip-720p.mp4",

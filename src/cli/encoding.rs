@@ -7,6 +7,7 @@ use framepipe::frame::PixelFormat;
 use framepipe::sink::video::{VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
 use framepipe::source::StreamInfo;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Encoder, container, pixel format.
@@ -25,6 +26,9 @@ pub(crate) struct EncodingArguments {
     /// Any other option of the encoder; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) encoder_option: Vec<(String, String)>,
+    /// Threads of FFmpeg's encoder [default: the encoder decides, most take one a core].
+    #[arg(long, value_name = "N")]
+    pub(crate) encoder_threads: Option<NonZeroUsize>,
     /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it].
     #[arg(long, value_name = "FORMAT")]
     pub(crate) pixel_format: Option<String>,
@@ -55,6 +59,7 @@ impl EncodingArguments {
             (self.quality.is_some() && !images, "--quality"),
             (self.preset.is_some(), "--preset"),
             (!self.encoder_option.is_empty(), "--encoder-option"),
+            (self.encoder_threads.is_some(), "--encoder-threads"),
             (self.format.is_some(), "--format"),
         ];
         match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
@@ -76,7 +81,7 @@ impl EncodingArguments {
             encoder_options: self.encoder_option.clone(),
             pixel_format: self.pixel_format.clone(),
             muxer: self.format.clone(),
-            threads: None,
+            threads: self.encoder_threads.map(NonZeroUsize::get),
             copy_streams: true,
         };
         Ok(Box::new(VideoSink::create(info, options)?))

@@ -161,11 +161,26 @@ impl Input {
         }
     }
 
-    /// Opens the source. `rate` is for image files only.
-    pub(crate) fn open(&self, rate: Option<Rational>, strict: bool) -> Result<Opened, Failure> {
+    /// Opens the source. `rate` is for image files only, `reading` for videos.
+    pub(crate) fn open(
+        &self,
+        rate: Option<Rational>,
+        reading: &VideoSourceOptions,
+    ) -> Result<Opened, Failure> {
         if rate.is_some() && !matches!(self, Input::Images(_)) {
             return Err(Failure::Usage(
                 "--fps gives image files a frame rate; other inputs have their own".to_owned(),
+            ));
+        }
+        if reading.stream.is_some() && !matches!(self, Input::Video(_)) {
+            return Err(Failure::Usage(
+                "--stream chooses among the streams of a video file; other inputs have one".to_owned(),
+            ));
+        }
+        if reading.threads.is_some() && !matches!(self, Input::Video(_)) {
+            return Err(Failure::Usage(
+                "--decoder-threads is an option of video files; --workers sets how many threads read images"
+                    .to_owned(),
             ));
         }
         let mut files = None;
@@ -178,13 +193,7 @@ impl Input {
                 files = Some(images.files().clone());
                 AnySource::Indexed(Arc::new(images))
             }
-            Input::Video(path) => {
-                let options = VideoSourceOptions {
-                    strict,
-                    ..VideoSourceOptions::default()
-                };
-                AnySource::Stream(Box::new(VideoSource::open(path, &options)?))
-            }
+            Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
         };
         Ok(Opened { source, files })
     }

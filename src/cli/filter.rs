@@ -11,6 +11,7 @@ use framepipe::report::{Ending, Report, Task};
 use framepipe::sink::part::PartFile;
 use framepipe::source::Rational;
 use framepipe::source::rate::parse_rate;
+use framepipe::source::video::VideoSourceOptions;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -41,9 +42,15 @@ pub(crate) struct FilterArguments {
     /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     fps: Option<Rational>,
+    /// Index of the video stream to filter [default: the one that a player would show].
+    #[arg(long, value_name = "N")]
+    stream: Option<usize>,
     /// Fail at the first damaged packet instead of concealing it.
     #[arg(long)]
     strict: bool,
+    /// Threads of FFmpeg's decoder [default: as many as there are cores, 16 at most].
+    #[arg(long, value_name = "N")]
+    decoder_threads: Option<NonZeroUsize>,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -141,7 +148,12 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     };
 
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
-    let opened = arguments.input.open(rate, arguments.strict)?;
+    let reading = VideoSourceOptions {
+        stream: arguments.stream,
+        strict: arguments.strict,
+        threads: arguments.decoder_threads.map(NonZeroUsize::get),
+    };
+    let opened = arguments.input.open(rate, &reading)?;
     if let (None, Some(assumed)) = (arguments.fps, rate) {
         say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
     }

@@ -4,6 +4,7 @@
 //! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
 //! off never passes for a whole one.
 
+mod extent;
 mod formats;
 pub(crate) mod raw;
 
@@ -40,6 +41,7 @@ pub struct VideoSourceOptions {
 /// Frames of one video stream of a media file.
 pub struct VideoSource {
     name: String,
+    path: PathBuf,
     strict: bool,
     info: StreamInfo,
     demuxer: Demuxer,
@@ -54,7 +56,8 @@ pub struct VideoSource {
     scaler: Option<Conversion>,
     damage: Damage,
     frames: u64,
-    warnings: Vec<String>,
+    /// What shows that the input was cut off.
+    cut: Option<String>,
 }
 
 /// How far the input has been read.
@@ -83,6 +86,8 @@ struct Damage {
     read: u64,
     /// Largest end of any packet of any stream, in seconds.
     end: f64,
+    /// Largest end of any packet of the filtered stream, in seconds.
+    stream_end: f64,
     errors_in_a_row: u32,
     /// Reading stopped for this reason.
     stopped: Option<String>,
@@ -162,23 +167,22 @@ impl VideoSource {
             scaler: None,
             damage: Damage::default(),
             frames: 0,
-            warnings: Vec::new(),
+            cut: None,
+            path: path.to_owned(),
             name,
         };
         if !source.decode(|| false)? {
-            let why = source
-                .damage
-                .sentence()
-                .map_or_else(String::new, |s| format!(": {s}"));
+            let signs = [source.damage.sentence(), source.cut.take()];
+            let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
             return Err(source.invalid(format!("stream {stream} holds no frame that can be decoded{why}")));
         }
         source.held = true;
-        source.learn(path)?;
+        source.learn()?;
         Ok(source)
     }
 
     /// Fills in the stream's facts from its first picture.
-    fn learn(&mut self, path: &Path) -> Result<(), SourceError> {
+    fn learn(&mut self) -> Result<(), SourceError> {
         let coded = self.picture.format();
         let (native, exact) = nearest_native(coded).ok_or_else(|| {
             self.invalid(format!(
@@ -234,9 +238,9 @@ impl VideoSource {
         self.info.field_order = self.picture.field_order();
         self.info.frames = self.expected_frames();
         // Without a second stream there is nothing that a sink could copy from a pipe.
-        if path.is_file() || self.demuxer.stream_count() > 1 {
+        if self.path.is_file() || self.demuxer.stream_count() > 1 {
             self.info.origin = Some(Origin {
-                path: PathBuf::from(path),
+                path: self.path.clone(),
                 stream: self.stream,
             });
         }
@@ -269,8 +273,8 @@ impl VideoSource {
             .start
             .map_or(0.0, |at| at as f64 * facts.time_base.to_f64())
             .max(0.0);
-        let seconds = match self.demuxer.stream_tag(self.stream, c"DURATION") {
-            Some(text) => parse_clock(&text)? - start,
+        let seconds = match self.stated_seconds() {
+            Some(seconds) => seconds - start,
             None => facts
                 .duration
                 .map(|d| d as f64 * facts.time_base.to_f64())
@@ -278,6 +282,11 @@ impl VideoSource {
         };
         let frames = (seconds * rate).round();
         (1.0..1e15).contains(&frames).then_some(frames as u64)
+    }
+
+    /// Where the stream ends on the clock by Matroska's word for it.
+    fn stated_seconds(&self) -> Option<f64> {
+        parse_clock(&self.demuxer.stream_tag(self.stream, c"DURATION")?)
     }
 
     fn invalid(&self, problem: String) -> SourceError {
@@ -410,6 +419,9 @@ impl VideoSource {
         if let Some(at) = self.packet.pts().or_else(|| self.packet.dts()) {
             let end = (at + self.packet.duration()) as f64 * facts.time_base.to_f64();
             self.damage.end = self.damage.end.max(end);
+            if self.packet.stream() == self.stream {
+                self.damage.stream_end = self.damage.stream_end.max(end);
+            }
         }
     }
 
@@ -418,14 +430,25 @@ impl VideoSource {
         let mut cut = None;
         if let Some(reason) = &self.damage.stopped {
             cut = Some(format!("reading ended early ({reason})"));
-        } else if let Some(duration) = self.demuxer.duration() {
-            // Containers round, and count sound that outlasts the picture.
-            let tolerance = f64::max(0.25, duration * 0.01);
-            if self.damage.end > 0.0 && self.damage.end + tolerance < duration {
-                cut = Some(format!(
-                    "its data end at {:.3} s, though its header says {duration:.3} s",
-                    self.damage.end
-                ));
+        } else if let Some(missing) = extent::missing(&self.path) {
+            cut = Some(format!("by its own account its last {missing} bytes are missing"));
+        } else {
+            // Containers round to milliseconds and guess the last frame's duration.
+            let tolerance = match self.info.frame_rate {
+                Some(rate) if rate.to_f64() > 0.0 => f64::max(0.1, 2.0 / rate.to_f64()),
+                _ => 0.25,
+            };
+            let announced = [
+                (self.damage.stream_end, self.stated_seconds()),
+                (self.damage.end, self.demuxer.duration()),
+            ];
+            for (end, seconds) in announced {
+                if let Some(seconds) = seconds.filter(|&s| end > 0.0 && end + tolerance < s) {
+                    cut = Some(format!(
+                        "its data end at {end:.3} s, though its header says {seconds:.3} s"
+                    ));
+                    break;
+                }
             }
         }
         if cut.is_none() && self.demuxer.format_name().contains("mp4") {
@@ -444,10 +467,7 @@ impl VideoSource {
                 "{cut}; the input is incomplete; without --strict what is there is used"
             )));
         }
-        self.warnings.push(format!(
-            "{}: {cut}; the input is incomplete, and so is the output",
-            self.name
-        ));
+        self.cut = Some(cut);
         Ok(())
     }
 
@@ -533,11 +553,16 @@ impl Source for VideoSource {
     }
 
     fn warnings(&mut self) -> Vec<String> {
-        let mut warnings = std::mem::take(&mut self.warnings);
-        if let Some(sentence) = self.damage.sentence() {
-            warnings.insert(0, format!("{}: {sentence}", self.name));
-        }
-        warnings
+        let cut = self
+            .cut
+            .take()
+            .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
+        let signs = [self.damage.sentence(), cut];
+        signs
+            .iter()
+            .flatten()
+            .map(|s| format!("{}: {s}", self.name))
+            .collect()
     }
 }
 

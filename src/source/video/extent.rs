@@ -1,0 +1,263 @@
+//! How many bytes a container says that it has, against how many there are.
+//!
+//! FFmpeg's demuxers tell a file that was cut off inside a packet as plain end of file. The containers that state sizes are
+//! walked here by their outermost elements, a few bytes each, so that such a file is known for what it is.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Outermost elements after which a walk gives up: weeks of video.
+const MAX_ELEMENTS: u32 = 1_000_000;
+
+const EBML: u32 = 0x1A45_DFA3;
+const SEGMENT: u32 = 0x1853_8067;
+
+/// What a Segment holds: SeekHead, Info, Tracks, Cluster, Cues, Chapters, Tags, Attachments, Void, CRC-32.
+const SEGMENT_CHILDREN: [u32; 10] = [
+    0x114D_9B74,
+    0x1549_A966,
+    0x1654_AE6B,
+    0x1F43_B675,
+    0x1C53_BB6B,
+    0x1043_A770,
+    0x1254_C367,
+    0x1941_A469,
+    0xEC,
+    0xBF,
+];
+
+/// Outermost boxes of MP4 and QuickTime files. What bears another name may be rubbish behind a whole file.
+const BOXES: [&[u8; 4]; 13] = [
+    b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"mfra", b"sidx", b"free", b"skip", b"wide", b"uuid",
+    b"meta", b"pnot",
+];
+
+/// Bytes that `path` lacks at its end by its own account; `None` if it is whole, states nothing, or is no file with an end.
+pub(super) fn missing(path: &Path) -> Option<u64> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let end = stated_end(&mut file, length).ok()??;
+    end.checked_sub(length).filter(|&missing| missing > 0)
+}
+
+/// Where the container that `file` begins with says it ends: past `length` if it was cut off, `None` if it says nothing.
+fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
+    let mut head = [0; 12];
+    file.read_exact(&mut head)?;
+    let first = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+    if first == EBML {
+        matroska(file, length)
+    } else if &head[..4] == b"RIFF" {
+        walk(file, length, riff_chunk)
+    } else if BOXES.iter().any(|name| head[4..8] == name[..]) {
+        walk(file, length, iso_box)
+    } else {
+        Ok(None)
+    }
+}
+
+/// An element: where its content begins, and its size if it states one.
+struct Element {
+    id: u32,
+    content: u64,
+    size: Option<u64>,
+}
+
+/// Goes from one outermost element to the next; `step` gives an element's end, or `None` where the walk must stop.
+fn walk<R: Read + Seek>(
+    file: &mut R,
+    length: u64,
+    step: fn(&mut R, u64) -> io::Result<Option<u64>>,
+) -> io::Result<Option<u64>> {
+    let mut at = 0;
+    for _ in 0..MAX_ELEMENTS {
+        if at >= length {
+            return Ok(Some(at));
+        }
+        file.seek(SeekFrom::Start(at))?;
+        match step(file, at)? {
+            Some(end) if end > at => at = end,
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+fn iso_box(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
+    let mut head = [0; 8];
+    file.read_exact(&mut head)?;
+    if !BOXES.iter().any(|name| head[4..] == name[..]) {
+        return Ok(None);
+    }
+    let size = match u32::from_be_bytes([head[0], head[1], head[2], head[3]]) {
+        // "To the end of the file."
+        0 => return Ok(None),
+        1 => {
+            let mut long = [0; 8];
+            file.read_exact(&mut long)?;
+            u64::from_be_bytes(long)
+        }
+        size => u64::from(size),
+    };
+    Ok(at.checked_add(size))
+}
+
+fn riff_chunk(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
+    let mut head = [0; 8];
+    file.read_exact(&mut head)?;
+    let size = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+    // A writer that was stopped, or that could not go back, leaves one of these.
+    if &head[..4] != b"RIFF" || size == 0 || size == u64::from(u32::MAX) {
+        return Ok(None);
+    }
+    Ok(at.checked_add(8 + size))
+}
+
+fn matroska(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
+    file.seek(SeekFrom::Start(0))?;
+    let header = element(file, 0)?;
+    let Some(after) = header.size.and_then(|size| header.content.checked_add(size)) else {
+        return Ok(None);
+    };
+    file.seek(SeekFrom::Start(after))?;
+    let segment = element(file, after)?;
+    if segment.id != SEGMENT {
+        return Ok(None);
+    }
+    if let Some(size) = segment.size {
+        return Ok(segment.content.checked_add(size));
+    }
+    // Written to a pipe: only the elements inside have sizes, or not even they.
+    let mut at = segment.content;
+    for _ in 0..MAX_ELEMENTS {
+        if at >= length {
+            return Ok(Some(at));
+        }
+        file.seek(SeekFrom::Start(at))?;
+        let child = element(file, at)?;
+        let end = child.size.and_then(|size| child.content.checked_add(size));
+        match end {
+            Some(end) if SEGMENT_CHILDREN.contains(&child.id) => at = end,
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads an EBML element's id and size at `at`.
+fn element(file: &mut impl Read, at: u64) -> io::Result<Element> {
+    let (id, id_bytes) = number(file, 4)?;
+    let (size, size_bytes) = number(file, 8)?;
+    // The id keeps its length marker; the size drops it, and all ones mean "unknown".
+    let value_bits = 7 * size_bytes;
+    let value = size & ((1 << value_bits) - 1);
+    Ok(Element {
+        id: u32::try_from(id).map_err(io::Error::other)?,
+        content: at + u64::from(id_bytes) + u64::from(size_bytes),
+        size: (value != (1 << value_bits) - 1).then_some(value),
+    })
+}
+
+/// An EBML number with its length marker, and how many bytes it took.
+fn number(file: &mut impl Read, longest: u32) -> io::Result<(u64, u32)> {
+    let mut first = [0];
+    file.read_exact(&mut first)?;
+    let bytes = first[0].leading_zeros() + 1;
+    if bytes > longest {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut value = u64::from(first[0]);
+    for _ in 1..bytes {
+        file.read_exact(&mut first)?;
+        value = value << 8 | u64::from(first[0]);
+    }
+    Ok((value, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn end(bytes: &[u8]) -> Option<u64> {
+        stated_end(&mut Cursor::new(bytes), bytes.len() as u64).unwrap_or(None)
+    }
+
+    /// The whole file states its own length; every shorter one that still shows the last element's head, too.
+    fn check(whole: &[u8], last_head: usize) {
+        assert_eq!(end(whole), Some(whole.len() as u64));
+        for cut in last_head..whole.len() {
+            assert_eq!(end(&whole[..cut]), Some(whole.len() as u64), "cut at {cut}");
+        }
+        for cut in 0..last_head {
+            // What is not known is not made up.
+            assert!(
+                end(&whole[..cut]).is_none_or(|end| end <= whole.len() as u64),
+                "cut at {cut}"
+            );
+        }
+    }
+
+    fn mp4() -> Vec<u8> {
+        let mut file = Vec::new();
+        file.extend([0, 0, 0, 16]);
+        file.extend(b"ftypisomisom");
+        file.extend([0, 0, 0, 1]);
+        file.extend(b"mdat");
+        file.extend(40u64.to_be_bytes());
+        file.extend([7; 24]);
+        file
+    }
+
+    #[test]
+    fn boxes() {
+        check(&mp4(), 32);
+        // Rubbish behind a whole file, and a last box without a size, say nothing.
+        for tail in [&b"\x00\x01\x00\x00junkjunk"[..], b"\x00\x00\x00\x00mdatmore"] {
+            let mut file = mp4();
+            file.extend(tail);
+            assert_eq!(end(&file), None);
+        }
+    }
+
+    #[test]
+    fn riff() {
+        let mut file = b"RIFF".to_vec();
+        file.extend(16u32.to_le_bytes());
+        file.extend(b"AVI LIST\x04\x00\x00\x00abcd");
+        check(&file, 12);
+        file[4..8].fill(0);
+        assert_eq!(end(&file), None);
+    }
+
+    #[test]
+    fn segments_with_and_without_a_size() {
+        let header = [0x1A, 0x45, 0xDF, 0xA3, 0x82, 1, 2];
+        let cluster = [0x1F, 0x43, 0xB6, 0x75, 0x40, 0x04, 1, 2, 3, 4];
+        let mut sized = header.to_vec();
+        sized.extend([0x18, 0x53, 0x80, 0x67, 0x01, 0, 0, 0, 0, 0, 0, 10]);
+        sized.extend(cluster);
+        check(&sized, 19);
+        let mut live = header.to_vec();
+        live.extend([0x18, 0x53, 0x80, 0x67, 0xFF]);
+        live.extend(cluster);
+        live.extend(cluster);
+        check(&live, live.len() - 4);
+        let mut unknown = live.clone();
+        unknown.truncate(12);
+        unknown.extend([0x1F, 0x43, 0xB6, 0x75, 0xFF, 1, 2, 3]);
+        assert_eq!(end(&unknown), None);
+    }
+
+    #[test]
+    fn what_is_no_container_says_nothing() {
+        assert_eq!(end(b""), None);
+        assert_eq!(end(&[0x47; 400]), None);
+        assert_eq!(missing(Path::new("/")), None);
+        assert_eq!(missing(Path::new("no such file")), None);
+    }
+}
