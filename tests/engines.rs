@@ -7,7 +7,7 @@ mod oracle;
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, Plan, Planes, factors};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, NAMED_MASKS, Plan, Planes, factors};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Pageable, PixelFormat, Range};
 use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, real};
 
@@ -208,6 +208,22 @@ fn results_stay_within_one_level_of_the_real_numbers() {
             }
         }
     }
+}
+
+#[test]
+fn every_named_mask_border_and_format_is_held_against_the_real_numbers() {
+    let formats: Vec<PixelFormat> = PixelFormat::all().filter(|f| !f.has_alpha()).collect();
+    let mut samples = 0;
+    for (m, mask) in NAMED_MASKS.iter().enumerate() {
+        for (f, &format) in formats.iter().enumerate() {
+            // Every mask meets every format and every border; the pairs of formats and borders change with the mask.
+            let border = BORDERS[(m + f) % BORDERS.len()];
+            let chain = one(mask.name, border, Algorithm::Auto);
+            let frame = natural(format, 23, 15);
+            samples += compare_with_real(&frame, &chain, &reference(&chain, &frame)).1;
+        }
+    }
+    assert!(samples > 500_000, "{samples}");
 }
 
 /// The sum of the errors of the weights that a plan really applies.
