@@ -7,14 +7,14 @@ use super::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::{Ending, Report, Task};
+use framepipe::report::{Ending, Recording, Report, Task, Trace, page};
 use framepipe::sink::part::PartFile;
 use framepipe::source::Rational;
 use framepipe::source::rate::parse_rate;
 use framepipe::source::video::VideoSourceOptions;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -58,9 +58,15 @@ pub(crate) struct FilterArguments {
     /// Say nothing but errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Write the report to this file, whose name ends in .json.
+    /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it ends in .html.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a trace for https://ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// How many of the first frames the trace holds; each takes about 400 bytes of memory and 3 kB of the file.
+    #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    trace_frames: u64,
     /// Frames that may wait between two stages.
     #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = queue)]
     queue: usize,
@@ -82,30 +88,57 @@ impl FilterArguments {
         self.engine.check()?;
         self.encoding.check(&self.output)?;
         check_distinct(&self.input, &self.output)?;
-        if let Some(report) = &self.report {
-            if report.extension().is_none_or(|e| e != "json") {
-                return Err(Failure::Usage(format!(
-                    "--report {}: the name must end in .json",
-                    report.display()
-                )));
-            }
-            if self.output.to_string() == report.display().to_string() {
-                return Err(Failure::Usage(format!(
-                    "{} is both output and report; choose another name",
-                    report.display()
-                )));
-            }
-            if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
-                &self.input
-                && same_file(input, report)
-            {
-                return Err(Failure::Usage(format!(
-                    "{} is both input and report; choose another name",
-                    report.display()
-                )));
-            }
+        for (option, path, endings) in [
+            ("--report", &self.report, &["json", "html"][..]),
+            ("--trace", &self.trace, &["json"]),
+        ] {
+            let Some(path) = path else { continue };
+            self.check_written(option, path, endings)?;
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace)
+            && (report == trace || same_file(report, trace))
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both report and trace; choose another name",
+                report.display()
+            )));
         }
         Ok(())
+    }
+
+    /// Refuses a file to be written beside the output whose name says something else, or that is the input or the output itself.
+    fn check_written(&self, option: &str, path: &Path, endings: &[&str]) -> Result<(), Failure> {
+        let ending = path.extension().unwrap_or_default();
+        if !endings.iter().any(|&e| ending == e) {
+            return Err(Failure::Usage(format!(
+                "{option} {}: the name must end in .{}",
+                path.display(),
+                endings.join(" or .")
+            )));
+        }
+        let noun = option.trim_start_matches('-');
+        if self.output.to_string() == path.display().to_string() {
+            return Err(Failure::Usage(format!(
+                "{} is both output and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
+            &self.input
+            && same_file(input, path)
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both input and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// True if the report is to be a page.
+    fn wants_page(&self) -> bool {
+        let extension = self.report.as_ref().and_then(|path| path.extension());
+        extension.is_some_and(|e| e == "html")
     }
 
     fn chain(&self) -> Chain {
@@ -129,6 +162,14 @@ impl FilterArguments {
             queue: self.queue,
             source_workers: self.workers.map_or(defaults.source_workers, NonZeroUsize::get),
             sink_workers: self.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+            recording: Recording {
+                frames: self
+                    .trace
+                    .as_ref()
+                    .map_or(0, |_| self.trace_frames)
+                    .max(if self.wants_page() { page::FRAMES } else { 0 }),
+                throughput: self.report.is_some(),
+            },
         }
     }
 }
@@ -167,11 +208,8 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let engine = arguments.engine.start(chain)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
     say(&format!("engine: {engine_description}"));
-    let report_file = arguments
-        .report
-        .as_deref()
-        .map(|path| PartFile::create(path, true))
-        .transpose()?;
+    let part = |path: &Option<PathBuf>| path.as_deref().map(|p| PartFile::create(p, true)).transpose();
+    let (report_file, trace_file) = (part(&arguments.report)?, part(&arguments.trace)?);
     let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
 
     let stop = Stop::new();
@@ -202,12 +240,22 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
+    if let Some(file) = trace_file {
+        Trace::new(&task, measured, arguments.trace_frames)
+            .write_to(BufWriter::new(file.file()))
+            .map_err(|cause| file.failed(cause))?;
+        file.commit()?;
+    }
     let report = Report::new(task, measured, outcome.warnings);
     say(&format!("\n{}", report.to_string().trim_end()));
     if let Some(file) = report_file {
-        let json = report.to_json()?;
+        let text = if arguments.wants_page() {
+            page::run(&report, measured)?
+        } else {
+            report.to_json()?
+        };
         file.file()
-            .write_all(json.as_bytes())
+            .write_all(text.as_bytes())
             .map_err(|cause| file.failed(cause))?;
         file.commit()?;
     }

@@ -9,6 +9,7 @@ pub mod verify;
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Takes frames and gives them back filtered, in the same order.
 ///
@@ -78,6 +79,8 @@ pub struct DeviceTimes {
     pub count: u64,
     /// Seconds in which at least one upload was under way, at least one frame's kernels, at least one download.
     pub totals: [f64; 3],
+    /// The host's instant just before the first event, from which the frames' times count, was recorded; `None` if the engine does not say.
+    pub origin: Option<Instant>,
     /// Seconds from the begin of the first upload to the end of the last download.
     pub wall: f64,
     /// Bytes up and down, pixels filtered, all frames.

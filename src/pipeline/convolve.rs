@@ -6,7 +6,7 @@ use super::stop::Stop;
 use super::{Progress, send};
 use crate::engine::{DeviceTimes, Engine};
 use crate::frame::{Frame, FramePool};
-use crate::report::{Stage, StageClock};
+use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -38,7 +38,6 @@ struct Input<'a> {
     frames: &'a Receiver<Frame>,
     stop: &'a Stop,
     reorder: Reorder,
-    wait: Duration,
 }
 
 impl Input<'_> {
@@ -58,13 +57,6 @@ impl Input<'_> {
 
     /// Waits for the next frame in order.
     fn wait(&mut self) -> Result<Next, Halt> {
-        let began = Instant::now();
-        let next = self.wait_inner();
-        self.wait += began.elapsed();
-        next
-    }
-
-    fn wait_inner(&mut self) -> Result<Next, Halt> {
         loop {
             match self.poll()? {
                 Next::Nothing => {}
@@ -116,13 +108,12 @@ pub(super) fn run(
     row_alignment: usize,
     stop: &Stop,
     progress: &Progress,
+    mut clock: StageClock,
 ) -> Result<Convolved, Halt> {
-    let mut clock = StageClock::worker();
     let mut input = Input {
         frames: input,
         stop,
         reorder: Reorder::default(),
-        wait: Duration::ZERO,
     };
     // When each frame in flight was submitted.
     let mut flying: VecDeque<(u64, Instant)> = VecDeque::new();
@@ -133,6 +124,8 @@ pub(super) fn run(
             if stop.is_abandoned() {
                 return Err(Halt::Stopped);
             }
+            // What was waited for belongs to the frame that the waits end with, if one comes.
+            let (mut buffer_wait, mut input_wait) = (None, None);
             // The buffer first: a frame that is taken can then be submitted whatever happens.
             let buffer = match pool.try_take() {
                 Some(buffer) => buffer,
@@ -141,12 +134,19 @@ pub(super) fn run(
                 None => {
                     let began = Instant::now();
                     let buffer = pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
-                    clock.output_wait += began.elapsed();
+                    let waited = began.elapsed();
+                    clock.output_wait += waited;
+                    buffer_wait = Some((Doing::BufferWait, began, waited));
                     buffer
                 }
             };
             let next = if flying.is_empty() {
-                input.wait()?
+                let began = Instant::now();
+                let next = input.wait()?;
+                let waited = began.elapsed();
+                clock.input_wait += waited;
+                input_wait = Some((Doing::InputWait, began, waited));
+                next
             } else {
                 input.poll()?
             };
@@ -154,12 +154,16 @@ pub(super) fn run(
                 Next::Frame(frame) => {
                     let sequence = frame.sequence;
                     taken += 1;
+                    for (doing, began, waited) in buffer_wait.into_iter().chain(input_wait) {
+                        clock.span(doing, sequence, began, waited);
+                    }
                     let began = Instant::now();
                     engine
                         .submit(frame, buffer, row_alignment)
                         .map_err(|cause| PipelineError::Engine { sequence, cause })?;
                     let busy = began.elapsed();
                     clock.busy += busy;
+                    clock.span(Doing::Submit, sequence, began, busy);
                     progress.add_busy(Stage::Engine, busy);
                     flying.push_back((sequence, began));
                 }
@@ -180,6 +184,7 @@ pub(super) fn run(
             .map_err(|cause| PipelineError::Engine { sequence, cause })?;
         let busy = began.elapsed();
         clock.busy += busy;
+        clock.span(Doing::Collect, sequence, began, busy);
         progress.add_busy(Stage::Engine, busy);
         let frame = collected.ok_or(PipelineError::FrameCount {
             decoded: taken,
@@ -196,7 +201,7 @@ pub(super) fn run(
         }
         let bytes = frame.layout().picture_bytes();
         let latency = submitted.elapsed();
-        if !send(output, frame, stop, &mut clock.output_wait)? {
+        if !send(output, frame, stop, &mut clock)? {
             left_early = true;
             break;
         }
@@ -213,7 +218,6 @@ pub(super) fn run(
         }
         .into());
     }
-    clock.input_wait = input.wait;
     let device = engine.device_times();
     Ok(Convolved {
         clock,

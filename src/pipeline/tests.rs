@@ -347,6 +347,7 @@ fn stream(count: u64) -> Setup {
             queue: 2,
             source_workers: 5,
             sink_workers: 4,
+            recording: Recording::default(),
         },
     }
 }
