@@ -231,7 +231,7 @@ impl<'a> Trace<'a> {
                 events.thread(HOST, tid, &name)?;
                 // A call that waited inside is kept as two spans that may differ from the call by the clock's steps.
                 let mut last = 0;
-                for span in spans.list() {
+                for span in spans.list().iter().filter(|s| s.sequence < self.kept) {
                     let begin = span.begin.max(last);
                     last = span.end.max(begin);
                     let span = Span {
@@ -292,7 +292,10 @@ impl<'a> Trace<'a> {
                 .len()
                 .min(usize::try_from(self.kept).unwrap_or(usize::MAX));
             put("device_frames_kept", json!(kept));
-            put("device_frames_dropped", json!(device.count - kept as u64));
+            put(
+                "device_frames_dropped",
+                json!(device.count.saturating_sub(kept as u64)),
+            );
             if let Some(alignment) = Alignment::find(self.measured) {
                 put("device_clock_offset_us", json!(alignment.offset * 1e6));
                 put("device_clock_tolerance_us", json!(alignment.tolerance * 1e6));
@@ -367,9 +370,14 @@ fn host_span<W: Write>(events: &mut Events<W>, stage: Stage, tid: u32, span: &Sp
         (Doing::QueueWait, _) => ("waits for room".to_owned(), None),
         (Doing::Submit, _) => (format!("submit {}", span.sequence), Some(Knot::Middle)),
         (Doing::Collect, _) => (format!("collect {}", span.sequence), Some(Knot::Middle)),
-        (Doing::Work, Stage::Decode) => (format!("decode {}", span.sequence), Some(Knot::First)),
-        (Doing::Work, Stage::Engine) => (format!("convolve {}", span.sequence), Some(Knot::Middle)),
-        (Doing::Work, Stage::Encode) => (format!("encode {}", span.sequence), Some(Knot::Last)),
+        (Doing::Work, stage) => {
+            let knot = match stage {
+                Stage::Decode => Knot::First,
+                Stage::Engine => Knot::Middle,
+                Stage::Encode => Knot::Last,
+            };
+            (format!("{stage} {}", span.sequence), Some(knot))
+        }
     };
     let ts = span.begin as f64 / 1e3;
     events.put(&Event {

@@ -197,11 +197,13 @@ pub(super) fn time_unit(most: f64) -> (&'static str, f64) {
     }
 }
 
-/// Draws the axes and gives the plane between them. The y axis' title stands above it, the x axis' below.
+/// Draws the axes and gives the plane between them. The y axis' title stands above it, the x axis' below; `above` more pixels between the
+/// title and the plane are left free.
 pub(super) fn axes<'a, 'b>(
     area: &'b Area<'a>,
     x: &Axis,
     y: &Axis,
+    above: i32,
 ) -> Result<ChartContext<'b, SVGBackend<'a>, Plane>, PageError> {
     let left = y
         .labels
@@ -211,7 +213,7 @@ pub(super) fn axes<'a, 'b>(
         .unwrap_or(0)
         + 12;
     let mut chart = ChartBuilder::on(area)
-        .margin_top(26)
+        .margin_top(26 + above)
         .margin_right(18)
         .margin_left(left)
         .margin_bottom(44)
@@ -229,7 +231,7 @@ pub(super) fn axes<'a, 'b>(
         write(
             area,
             text,
-            (from_x - 6, local(area, at).1),
+            (local(area, (from_x, 0)).0 - 6, local(area, at).1),
             letters(Ink::Muted, HPos::Right, VPos::Center),
         )?;
     }
@@ -246,7 +248,7 @@ pub(super) fn axes<'a, 'b>(
     write(
         area,
         &y.title,
-        (0, from_y - origin.1 - 22),
+        (0, from_y - origin.1 - 22 - above),
         letters(Ink::Text, HPos::Left, VPos::Top),
     )?;
     write(

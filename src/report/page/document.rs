@@ -103,8 +103,8 @@ impl Document {
             self.html.push_str("<ul class=\"legend\">\n");
             for (key, text) in legend {
                 let mark = match key {
-                    Key::Fill(ink) => format!("<span class=\"{}\"></span>", ink.name()),
-                    Key::Mark(ink, mark) => format!("<i class=\"{}\">{mark}</i>", ink.name()),
+                    Key::Fill(ink) => format!("<span class=\"{}\"></span>", ink.class()),
+                    Key::Mark(ink, mark) => format!("<i class=\"{}\">{mark}</i>", ink.class()),
                 };
                 self.html.push_str(&format!("<li>{mark}{}</li>\n", escape(text)));
             }

@@ -71,8 +71,8 @@ impl Ink {
     }
 
     /// The class that colours text of the page itself.
-    pub(super) fn name(self) -> &'static str {
-        INKS[self.index()].1
+    pub(super) fn class(self) -> String {
+        format!("ink-{}", INKS[self.index()].1)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn style() -> String {
         let RGBColor(r, g, b) = ink.colour();
         let stand_in = format!("#{r:02X}{g:02X}{b:02X}");
         css.push_str(&format!(
-            "svg [fill=\"{stand_in}\"]{{fill:var(--{name})}}svg [stroke=\"{stand_in}\"]{{stroke:var(--{name})}}.{name}{{color:var(--{name})}}\n"
+            "svg [fill=\"{stand_in}\"]{{fill:var(--{name})}}svg [stroke=\"{stand_in}\"]{{stroke:var(--{name})}}.ink-{name}{{color:var(--{name})}}\n"
         ));
     }
     css

@@ -75,7 +75,7 @@ fn draw(
     document.figure(id, title, caption, &legend, |width| {
         let across = width.pick(2, 1);
         let down = panels.len().div_ceil(across);
-        svg(width, 210 * down as u32, |area| {
+        svg(width, 224 * down as u32, |area| {
             for (panel, place) in panels.iter().zip(area.split_evenly((down, across))) {
                 panel_of(&place, panel, width)?;
             }
@@ -98,9 +98,7 @@ fn panel_of(area: &super::canvas::Area<'_>, panel: &Panel, width: Width) -> Resu
     let highest = bins.iter().copied().max().unwrap_or(1);
     let mut y = Axis::from_zero("frames", highest as f64, 3);
     y.labels.retain(|(value, _)| value.fract() == 0.0);
-    // Room for the percentiles' names.
-    y.ends.1 *= 1.12;
-    let mut chart = axes(area, &x, &y)?;
+    let mut chart = axes(area, &x, &y, 16)?;
     let wide = (x.ends.1 - x.ends.0) / BINS as f64;
     chart.draw_series(
         bins.iter()
@@ -129,7 +127,7 @@ fn panel_of(area: &super::canvas::Area<'_>, panel: &Panel, width: Width) -> Resu
             write(
                 area,
                 name,
-                (pixel.min(right - 14), 5),
+                (pixel.min(right - 14), 23),
                 letters(Ink::Limit, HPos::Center, VPos::Top),
             )?;
             free_from = pixel + 15;

@@ -122,7 +122,7 @@ fn draw(width: Width, bars: &[Bar], x: Axis, unit: &str) -> Result<String, PageE
                 .map(|(row, bar)| (count - row as f64 - 0.5, bar.name.clone()))
                 .collect(),
         };
-        let chart = axes(area, &x, &y)?;
+        let chart = axes(area, &x, &y, 0)?;
         for (row, bar) in bars.iter().enumerate() {
             let middle = count - row as f64 - 0.5;
             let mut from = 0.0;

@@ -22,7 +22,8 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
     let (interval, rates) = rates(throughput, report.wall_seconds);
     let mean = report.frames_per_second;
     let caption = format!(
-        "Frames written, counted over intervals of {}. The mean is that of the whole run, beginning and end included.",
+        "Frames handed to the output, counted over intervals of {}. The mean is that of the whole run, the beginning and the finishing of the output \
+         included.",
         crate::report::text::time(interval)
     );
     let legend = [
@@ -34,17 +35,22 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
     ];
     document.figure("throughput", "Throughput over time", &caption, &legend, |width| {
         svg(width, width.pick(260, 220), |area| {
-            let end = (rates.len() as f64 * interval).min(report.wall_seconds);
+            let end = report.wall_seconds;
             let (unit, factor) = time_unit(end);
             let x = Axis::until(format!("time, {unit}"), end * factor, width.pick(8, 4));
             let most = rates.iter().copied().fold(mean, f64::max);
             let y = Axis::from_zero("frames/s", most, 4);
-            let mut chart = axes(area, &x, &y)?;
+            let mut chart = axes(area, &x, &y, 0)?;
             let mut steps = Vec::with_capacity(2 * rates.len());
             for (index, rate) in rates.iter().enumerate() {
                 let begin = index as f64 * interval;
                 steps.push((begin * factor, *rate));
                 steps.push(((begin + interval).min(end) * factor, *rate));
+            }
+            // After the last frame the output was finished.
+            let last = steps.last().map_or(0.0, |s| s.0);
+            if last < end * factor {
+                steps.extend([(last, 0.0), (end * factor, 0.0)]);
             }
             chart.draw_series([PathElement::new(steps, Ink::Series(0).colour().stroke_width(2))])?;
             let dash = x.ends.1 / width.pick(80.0, 40.0);

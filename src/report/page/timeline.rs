@@ -163,7 +163,7 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
     };
     let height = (rows * f64::from(width.pick(LANE + 5, LANE + 3))) as u32 + 70;
     svg(width, height, |area: &Area<'_>| {
-        let chart = axes(area, &x, &y)?;
+        let chart = axes(area, &x, &y, 0)?;
         for block in blocks {
             let top = rows - tops[block.lane];
             let begin = chart.backend_coord(&(block.begin * factor, top - 0.04));
