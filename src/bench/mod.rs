@@ -1,0 +1,17 @@
+//! Measuring what the engines do: sweeps of single configurations, and runs of the whole pipeline in its steady state.
+//!
+//! Nothing is timed at its first call, every figure is a median with its spread, pixels are fresh noise in more memory than the last-level cache
+//! holds, ceilings are measured in the same run, and what was timed is compared with the CPU engine's result. docs/bench-schema.md states every
+//! field of the JSON.
+
+mod ceiling;
+mod frames;
+mod machine;
+mod measure;
+mod spread;
+mod sweep;
+
+pub use machine::{Machine, Versions, processor};
+pub use measure::{Bench, BenchError, Case, Effort, Subject};
+pub use spread::Spread;
+pub use sweep::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
