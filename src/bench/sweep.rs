@@ -153,7 +153,7 @@ pub struct Sweep {
     pub version: u32,
     /// What was swept, in words.
     pub title: String,
-    /// When it ended or was written, UTC.
+    /// When it began, UTC.
     pub date: String,
     /// On what.
     pub machine: Machine,
@@ -199,5 +199,106 @@ impl Sweep {
         let mut json = serde_json::to_string_pretty(self)?;
         json.push('\n');
         Ok(json)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::report::tests::{documented, paths};
+    use serde_json::Value;
+
+    /// Gives every optional field a value.
+    pub(in crate::bench) fn complete(machine: &mut Machine, versions: &mut Versions) {
+        machine.cache_bytes = Some(32 << 20);
+        machine.gpu = Some("Test card".to_owned());
+        machine.compute_capability = Some("9.0".to_owned());
+        machine.multiprocessors = Some(132);
+        machine.l2_bytes = Some(50 << 20);
+        versions.cuda_driver = Some("13.0".to_owned());
+        versions.nvrtc = Some("13.0".to_owned());
+    }
+
+    /// A sweep in which every optional field has a value.
+    pub(in crate::bench) fn full() -> Sweep {
+        let (mut machine, mut versions) = (Machine::default(), Versions::default());
+        complete(&mut machine, &mut versions);
+        let mut sweep = Sweep::new("a test".to_owned(), machine, versions);
+        sweep.ceilings.push(Ceiling {
+            engine: "cuda".to_owned(),
+            kind: CeilingKind::Copy,
+            bytes: Some(2_073_600),
+            threads: Some(1),
+            giga_per_second: 3900.0,
+            method: "a copying kernel".to_owned(),
+        });
+        sweep.cells.push(Cell {
+            engine: "cuda".to_owned(),
+            scope: Scope::Kernel,
+            variant: Some("auto".to_owned()),
+            algorithm: "separable".to_owned(),
+            block: Some("64x4".to_owned()),
+            threads: Some(1),
+            filter: "gaussian:size=7".to_owned(),
+            mask_width: 7,
+            mask_height: 7,
+            format: "gray".to_owned(),
+            width: 1920,
+            height: 1080,
+            border: "replicate".to_owned(),
+            milliseconds: Spread::of(&[0.02, 0.019, 0.021]).unwrap(),
+            rows_timed: 1080,
+            frames_in_turn: 60,
+            bytes: 4_147_200,
+            multiply_adds: 29_030_400,
+            gigapixels_per_second: 103.68,
+            gigabytes_per_second: 207.36,
+            gigamacs_per_second: 1451.5,
+            share_of_copy: Some(0.05),
+            share_of_arithmetic: Some(0.1),
+            reference_milliseconds: Some(20.0),
+            speed_up: Some(1000.0),
+            samples_checked: 2_073_600,
+        });
+        sweep.note("no card");
+        sweep
+    }
+
+    #[test]
+    fn the_json_has_the_documented_fields_and_no_others() {
+        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
+        let mut found = Vec::new();
+        paths(&json, "", &mut found);
+        let page = include_str!("../../docs/bench-schema.md");
+        let (sweeps, steady) = page.split_once("# Steady runs").unwrap();
+        let (_, latency) = steady.split_once("A latency is").unwrap();
+        let mut listed = documented(&format!("{sweeps}{latency}"));
+        found.sort();
+        listed.sort();
+        assert_eq!(found, listed);
+        assert_eq!(json["schema"], SWEEP_SCHEMA);
+        assert_eq!(json["version"], SWEEP_VERSION);
+    }
+
+    #[test]
+    fn words_of_the_json_are_those_of_the_table() {
+        for scope in Scope::ALL {
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+            assert_eq!(scope.has_transfers(), scope != Scope::Kernel);
+        }
+        assert_eq!(
+            serde_json::to_value(CeilingKind::MultiplyAdd).unwrap(),
+            "multiply-add"
+        );
+    }
+
+    #[test]
+    fn a_note_is_told_once() {
+        let mut sweep = full();
+        sweep.note("no card");
+        sweep.note("another");
+        assert_eq!(sweep.notes, ["no card", "another"]);
     }
 }
