@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod ring;
+mod sweeps;
 
 use framepipe::report::{Measurements, Report, page};
 use serde_json::Value;
@@ -352,4 +353,36 @@ fn a_run_of_the_program_in_a_browser() {
         &html,
         &["throughput", "stages", "stage-timeline", "latency"],
     );
+}
+
+#[test]
+fn a_sweep_in_a_browser() {
+    let html = sweeps::sweep().to_html().unwrap();
+    let text = well_formed(&html);
+    assert!(text.contains("Made-up <processor>") && text.contains("a note with <b>&\""));
+    let expected = [
+        "mask-1-speed-up",
+        "mask-1",
+        "block-1",
+        "threads-1",
+        "size-1",
+        "size-2",
+        "size-3",
+        "size-4",
+        "format-1",
+        "format-2",
+        "roofline-cuda",
+        "roofline-cpu",
+    ];
+    hold_in_browser("sweep", &html, &expected);
+}
+
+#[test]
+fn a_sweep_of_one_cell_and_one_of_none_have_pages_too() {
+    let mut sweep = sweeps::sweep();
+    sweep.cells.truncate(1);
+    well_formed(&sweep.to_html().unwrap());
+    sweep.cells.clear();
+    sweep.ceilings.clear();
+    assert!(!sweep.to_html().unwrap().contains("<svg"));
 }

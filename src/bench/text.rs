@@ -73,7 +73,7 @@ fn head(
     writeln!(f, "date     {date}, framepipe {}", versions.framepipe)
 }
 
-fn line(ceiling: &Ceiling) -> String {
+pub(super) fn line(ceiling: &Ceiling) -> String {
     let what = match ceiling.kind {
         CeilingKind::Copy => "copy",
         CeilingKind::Link => "link",

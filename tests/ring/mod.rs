@@ -2,7 +2,9 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use framepipe::engine::{DeviceTimes, FrameTimes};
-use framepipe::report::{Doing, Latencies, Measurements, PoolMemory, Recording, StageClock, Task};
+use framepipe::report::{
+    Doing, Latencies, Measurements, PoolMemory, Recording, StageClock, Task, Throughput,
+};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -36,6 +38,8 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
     let mut flying: VecDeque<(u64, u64)> = VecDeque::new();
     // Where each of the three threads is.
     let (mut decoder, mut submitter, mut encoder) = (ZERO - 100_000, ZERO - 3_000, ZERO);
+    // The clock counts when it is told, and all of this is told at once.
+    let mut throughput = Throughput::new(began);
     let mut collect = |engine: &mut StageClock,
                        submitter: &mut u64,
                        flying: &mut VecDeque<(u64, u64)>,
@@ -54,6 +58,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
         encode.busy += ns(ENCODE);
         encoder += ENCODE;
         encode.frame(FRAME_BYTES as usize, ns(ENCODE));
+        throughput.count(at(encoder));
         end_to_end.record(ns(encoder - born));
     };
     for sequence in 0..count {
@@ -119,6 +124,7 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
             frames[sequence as usize].download.1,
         );
     }
+    encode.throughput = Some(throughput);
     let device = DeviceTimes {
         device: "Made-up card".to_owned(),
         slots,

@@ -14,7 +14,7 @@ pub(super) enum Key {
 }
 
 /// The page as far as it is written.
-pub(super) struct Document {
+pub(crate) struct Document {
     html: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn escape(text: &str) -> String {
 
 impl Document {
     /// A page with this title.
-    pub(super) fn new(title: &str) -> Document {
+    pub(crate) fn new(title: &str) -> Document {
         let title = escape(title);
         let ground = format!(
             ":root{{--ground:{}}}@media (prefers-color-scheme:dark){{:root{{--ground:{}}}}}",
@@ -61,18 +61,18 @@ impl Document {
     }
 
     /// A heading.
-    pub(super) fn heading(&mut self, text: &str) {
+    pub(crate) fn heading(&mut self, text: &str) {
         self.html.push_str(&format!("<h2>{}</h2>\n", escape(text)));
     }
 
     /// A paragraph of this class.
-    pub(super) fn paragraph(&mut self, class: &str, text: &str) {
+    pub(crate) fn paragraph(&mut self, class: &str, text: &str) {
         self.html
             .push_str(&format!("<p class=\"{class}\">{}</p>\n", escape(text)));
     }
 
     /// Figures in large letters, each with what it is.
-    pub(super) fn facts(&mut self, facts: &[(String, &str)]) {
+    pub(crate) fn facts(&mut self, facts: &[(String, &str)]) {
         self.html.push_str("<ul class=\"facts\">\n");
         for (value, what) in facts {
             self.html.push_str(&format!(
@@ -122,7 +122,7 @@ impl Document {
     }
 
     /// A table of figures: the first column to the left, the rest to the right.
-    pub(super) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+    pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
         self.html.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
         for cell in head {
             self.html.push_str(&format!("<th>{}</th>", escape(cell)));
@@ -139,7 +139,7 @@ impl Document {
     }
 
     /// A table of words: what each is, and what it says.
-    pub(super) fn words(&mut self, rows: &[(&str, String)]) {
+    pub(crate) fn words(&mut self, rows: &[(&str, String)]) {
         self.html.push_str("<table class=\"words\"><tbody>\n");
         for (what, text) in rows {
             self.html.push_str(&format!(
@@ -152,7 +152,7 @@ impl Document {
     }
 
     /// The whole page.
-    pub(super) fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         self.html.push_str("</main>\n</body>\n</html>\n");
         self.html
     }

@@ -20,6 +20,7 @@ pub(super) enum Ink {
     Download,
     /// Transfer time that something else ran beside.
     Hidden,
+    Wall,
     Busy,
     NoInput,
     NoRoom,
@@ -32,7 +33,7 @@ pub(super) const SERIES: usize = 8;
 
 /// Each ink's name in the style sheet and its colours on light and on dark ground. The data's are Okabe and Ito's, which people with any kind of
 /// colour vision tell apart, made darker for light ground or lighter for dark where the contrast would be below 3 to 1.
-const INKS: [(Ink, &str, &str, &str); 12 + SERIES] = [
+const INKS: [(Ink, &str, &str, &str); 13 + SERIES] = [
     (Ink::Text, "text", "#1b1f24", "#e8eaed"),
     (Ink::Muted, "muted", "#59626d", "#a3abb5"),
     (Ink::Grid, "grid", "#d9dde2", "#3a4048"),
@@ -42,6 +43,7 @@ const INKS: [(Ink, &str, &str, &str); 12 + SERIES] = [
     (Ink::Kernel, "kernel", "#dd8f00", "#e69f00"),
     (Ink::Download, "download", "#1fa57c", "#2fc59a"),
     (Ink::Hidden, "hidden", "#c4cad2", "#7c8794"),
+    (Ink::Wall, "wall", "#a58bd0", "#b9a3e3"),
     (Ink::Busy, "busy", "#3f9fdc", "#56b4e9"),
     (Ink::NoInput, "no-input", "#dd8f00", "#e69f00"),
     (Ink::NoRoom, "no-room", "#cc79a7", "#cc79a7"),
@@ -129,7 +131,13 @@ mod tests {
             let least = match ink {
                 Ink::Text | Ink::Muted => 4.5,
                 Ink::Grid | Ink::OnFill | Ink::Hidden => continue,
-                Ink::Upload | Ink::Kernel | Ink::Download | Ink::Busy | Ink::NoInput | Ink::NoRoom => 2.5,
+                Ink::Upload
+                | Ink::Kernel
+                | Ink::Download
+                | Ink::Wall
+                | Ink::Busy
+                | Ink::NoInput
+                | Ink::NoRoom => 2.5,
                 _ => 3.0,
             };
             for (colour, ground) in [(light, super::super::GROUND.0), (dark, super::super::GROUND.1)] {
@@ -138,7 +146,13 @@ mod tests {
             }
             if matches!(
                 ink,
-                Ink::Upload | Ink::Kernel | Ink::Download | Ink::Busy | Ink::NoInput | Ink::NoRoom
+                Ink::Upload
+                    | Ink::Kernel
+                    | Ink::Download
+                    | Ink::Wall
+                    | Ink::Busy
+                    | Ink::NoInput
+                    | Ink::NoRoom
             ) {
                 assert!(
                     contrast(light, "#0b0d10") >= 4.5 && contrast(dark, "#0b0d10") >= 4.5,

@@ -4,16 +4,21 @@
 //! reader's theme too.
 
 mod canvas;
+mod curves;
 mod document;
+mod dots;
 mod ink;
 mod latency;
 mod shares;
 mod throughput;
 mod timeline;
 
+pub(crate) use curves::{Curve, CurveKind, Curves, Look, Scale};
+pub(crate) use document::Document;
+pub(crate) use dots::Dots;
+
 use super::text::{self, number, percent, time};
 use super::{LatencySummary, Measurements, Report};
-use document::Document;
 use plotters::drawing::DrawingAreaErrorKind;
 
 /// How many of the first frames' spans a page can show; what a run for a page asks its stages to keep.

@@ -73,7 +73,7 @@ pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(
         Bar {
             name: "wall time".to_owned(),
             pieces: vec![
-                (Ink::NoRoom, device.wall_seconds * a_frame * factor),
+                (Ink::Wall, device.wall_seconds * a_frame * factor),
                 (Ink::Hidden, hidden * factor),
             ],
         },
@@ -82,7 +82,7 @@ pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(
         (Key::Fill(Ink::Upload), "upload".to_owned()),
         (Key::Fill(Ink::Kernel), "kernels".to_owned()),
         (Key::Fill(Ink::Download), "download".to_owned()),
-        (Key::Fill(Ink::NoRoom), "wall time".to_owned()),
+        (Key::Fill(Ink::Wall), "wall time".to_owned()),
         (
             Key::Fill(Ink::Hidden),
             "transfers hidden behind other work".to_owned(),

@@ -53,7 +53,6 @@ pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<()
     document.figure("timeline", "Frames on the device", caption, &legend, |width| {
         let shown = width.pick(FRAMES.0, FRAMES.1).min(device.frames.len());
         let frames = &device.frames[..shown];
-        let zero = frames.iter().map(|f| f.upload.0).fold(f64::INFINITY, f64::min);
         let blocks: Vec<Block> = frames
             .iter()
             .flat_map(|f| {
@@ -65,8 +64,8 @@ pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<()
                 parts.into_iter().enumerate().map(|(index, (ink, span))| Block {
                     lane: 3 * f.slot + index,
                     ink,
-                    begin: span.0 - zero,
-                    end: span.1 - zero,
+                    begin: span.0,
+                    end: span.1,
                     name: f.sequence.to_string(),
                 })
             })
@@ -142,9 +141,14 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
     let lanes: usize = groups.iter().map(|g| g.lanes).sum();
     // A gap of half a lane after each group.
     let rows = lanes as f64 + 0.5 * groups.len() as f64;
-    let end = blocks.iter().map(|b| b.end).fold(0.0, f64::max);
+    let zero = blocks.iter().map(|b| b.begin).fold(f64::INFINITY, f64::min);
+    let end = blocks.iter().map(|b| b.end - zero).fold(0.0, f64::max);
     let (unit, factor) = time_unit(end);
-    let x = Axis::until(format!("time, {unit}"), end * factor, width.pick(8, 4));
+    let x = Axis::until(
+        format!("time from the first frame on, {unit}"),
+        end * factor,
+        width.pick(8, 4),
+    );
     let mut tops = Vec::new();
     let mut labels = Vec::new();
     let mut top = 0.25;
@@ -166,8 +170,8 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
         let chart = axes(area, &x, &y, 0)?;
         for block in blocks {
             let top = rows - tops[block.lane];
-            let begin = chart.backend_coord(&(block.begin * factor, top - 0.04));
-            let end = chart.backend_coord(&(block.end * factor, top - 0.96));
+            let begin = chart.backend_coord(&((block.begin - zero) * factor, top - 0.04));
+            let end = chart.backend_coord(&((block.end - zero) * factor, top - 0.96));
             // However short, it is there; and a pixel of ground keeps neighbours apart.
             let end = ((end.0 - 1).max(begin.0 + 1), end.1);
             area.draw(&Rectangle::new([begin, end], block.ink.colour().filled()))?;
