@@ -3,7 +3,7 @@
 use super::sweep::{Cell, Sweep};
 
 /// The columns, in order.
-pub const CSV_COLUMNS: [&str; 29] = [
+pub const CSV_COLUMNS: [&str; 31] = [
     "engine",
     "scope",
     "variant",
@@ -32,6 +32,8 @@ pub const CSV_COLUMNS: [&str; 29] = [
     "share_of_arithmetic",
     "reference_milliseconds",
     "speed_up",
+    "published_milliseconds",
+    "published_speed_up",
     "samples_checked",
 ];
 
@@ -79,6 +81,8 @@ fn values(cell: &Cell) -> [String; CSV_COLUMNS.len()] {
         number(cell.share_of_arithmetic),
         number(cell.reference_milliseconds),
         number(cell.speed_up),
+        number(cell.published_milliseconds),
+        number(cell.published_speed_up),
         cell.samples_checked.to_string(),
     ]
 }

@@ -656,6 +656,8 @@ fn cell(case: &Case, plan: &Plan, scope: Scope, times: &[f64]) -> Result<Cell, B
         share_of_arithmetic: None,
         reference_milliseconds: None,
         speed_up: None,
+        published_milliseconds: None,
+        published_speed_up: None,
         samples_checked: 0,
     })
 }

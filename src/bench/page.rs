@@ -1,8 +1,11 @@
 //! Sweeps and steady runs as pages to look at: what changes along each axis that was swept, and how far from the ceilings it stays.
 
+use super::machine::{Machine, Versions};
+use super::steady::Steady;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
-use super::text::number;
-use crate::report::page::{Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale};
+use super::text::figure as number;
+use crate::report::Measurements;
+use crate::report::page::{self, Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale};
 use std::collections::BTreeMap;
 
 /// Plots of one kind in a page at most; the table holds every cell.
@@ -176,11 +179,71 @@ fn looks(lines: &[Line<'_>]) -> Vec<Look> {
         .collect()
 }
 
+impl Steady {
+    /// The run as one HTML file with plots and tables; `measured` is what the pipeline measured of the whole run.
+    pub fn to_html(&self, measured: &Measurements) -> Result<String, PageError> {
+        let report = &self.report;
+        let mut page = Document::new(&format!(
+            "steady state: {} \u{2192} {}",
+            report.task.input,
+            report.task.filters.join(", then ")
+        ));
+        page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
+        let mut facts = vec![
+            (number(self.frames_per_second), "frames/s"),
+            (format!("{} s", number(self.seconds)), "measured"),
+            (format!("{:+.1}%", self.drift * 100.0), "drift from begin to end"),
+        ];
+        if let Some(latency) = &self.latency {
+            facts.push((
+                format!("{} ms", number(latency.p50 * 1e3)),
+                "median latency, end to end",
+            ));
+            facts.push((
+                format!("{} ms", number(latency.p99 * 1e3)),
+                "99th percentile of it",
+            ));
+        }
+        page.facts(&facts);
+        if let Some(limit) = &report.limit {
+            page.paragraph("limit", &limit.sentence);
+        }
+        for note in &self.notes {
+            page.paragraph("warning", note);
+        }
+        if !self.rates.is_empty() {
+            let caption = format!(
+                "Frames a second after {} s of warm-up.",
+                number(self.warm_up_seconds)
+            );
+            page::rates(
+                &mut page,
+                &caption,
+                (self.interval_seconds, &self.rates),
+                self.frames_per_second,
+            )?;
+        }
+        page.paragraph("note", "What follows is the whole run, warm-up and end included.");
+        page::body(&mut page, report, measured)?;
+        Ok(page.finish())
+    }
+}
+
+/// What a measurement was made on, when and with what.
+fn on(machine: &Machine, versions: &Versions, date: &str) -> String {
+    let cores = machine.cores;
+    let mut on = format!("{}, {cores} cores, {}", machine.cpu, machine.instruction_set);
+    if let Some(gpu) = &machine.gpu {
+        on = format!("{gpu}; {on}");
+    }
+    format!("{on}. {date}, framepipe {}.", versions.framepipe)
+}
+
 impl Sweep {
     /// The sweep as one HTML file with plots and tables.
     pub fn to_html(&self) -> Result<String, PageError> {
         let mut page = Document::new(&self.title);
-        self.head(&mut page);
+        self.beginning(&mut page);
         for axis in Axis::ALL {
             self.along(&mut page, axis)?;
         }
@@ -191,19 +254,8 @@ impl Sweep {
         Ok(page.finish())
     }
 
-    fn head(&self, page: &mut Document) {
-        let machine = &self.machine;
-        let mut on = format!(
-            "{}, {} cores, {}",
-            machine.cpu, machine.cores, machine.instruction_set
-        );
-        if let Some(gpu) = &machine.gpu {
-            on = format!("{gpu}; {on}");
-        }
-        page.paragraph(
-            "note",
-            &format!("{on}. {}, framepipe {}.", self.date, self.versions.framepipe),
-        );
+    fn beginning(&self, page: &mut Document) {
+        page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
         if self.ending != crate::report::Ending::Complete {
             page.paragraph("warning", "Interrupted: this is what was measured until then.");
         }
@@ -361,6 +413,8 @@ impl Sweep {
                     percent(cell.share_of_copy),
                     percent(cell.share_of_arithmetic),
                     optional(cell.speed_up.map(|s| format!("{}x", number(s)))),
+                    optional(cell.published_milliseconds.map(number)),
+                    optional(cell.published_speed_up.map(|s| format!("{}x", number(s)))),
                 ]
             })
             .collect();
@@ -379,6 +433,8 @@ impl Sweep {
                 "of copy",
                 "of arithmetic",
                 "speed-up",
+                "report's ms",
+                "report's speed-up",
             ],
             &rows,
         );
@@ -404,6 +460,15 @@ fn curves(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> Vec<Curve
         .collect()
 }
 
+/// The same of what reports measured, dashed, where they did.
+fn published(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> impl Iterator<Item = Curve> {
+    curves(lines, value).into_iter().map(|curve| Curve {
+        name: format!("{}, in the report", curve.name),
+        kind: CurveKind::Limit,
+        ..curve
+    })
+}
+
 /// The places of all lines, each once, in order.
 fn places(lines: &[Line<'_>]) -> Vec<f64> {
     let mut places: Vec<f64> = lines
@@ -418,7 +483,8 @@ fn places(lines: &[Line<'_>]) -> Vec<f64> {
 fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> Result<(), PageError> {
     let ticks = places(lines);
     let not_reference = |cell: &Cell| cell.engine != "reference";
-    let speed_ups = curves(lines, |cell| cell.speed_up.filter(|_| not_reference(cell)));
+    let mut speed_ups = curves(lines, |cell| cell.speed_up.filter(|_| not_reference(cell)));
+    speed_ups.extend(published(lines, |cell| cell.published_speed_up));
     Curves {
         id: &format!("{id}-speed-up"),
         title: &format!("Speed-up against mask size: {name}"),
@@ -434,7 +500,11 @@ fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> R
     let others = curves(lines, |cell| {
         Some(cell.milliseconds.median).filter(|_| not_reference(cell))
     });
-    let all = || curves(lines, |cell| Some(cell.milliseconds.median));
+    let mut times = match others.is_empty() {
+        true => curves(lines, |cell| Some(cell.milliseconds.median)),
+        false => others,
+    };
+    times.extend(published(lines, |cell| cell.published_milliseconds));
     Curves {
         id,
         title: &format!("Time against mask size: {name}"),
@@ -443,7 +513,7 @@ fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> R
             ("mask's width", Scale::LinearAt(ticks)),
             ("ms a frame", Scale::Logarithmic),
         ],
-        curves: &if others.is_empty() { all() } else { others },
+        curves: &times,
     }
     .draw(page)
 }

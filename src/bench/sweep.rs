@@ -107,6 +107,10 @@ pub struct Cell {
     pub reference_milliseconds: Option<f64>,
     /// `reference_milliseconds` over the median.
     pub speed_up: Option<f64>,
+    /// What a report measured of the same, milliseconds; `None` if this cell repeats none, or the report has no such figure.
+    pub published_milliseconds: Option<f64>,
+    /// What a report measured of the same, over its own sequential loop.
+    pub published_speed_up: Option<f64>,
     /// Samples of the result that were compared with another engine's, all equal; 0 if none were.
     pub samples_checked: u64,
 }
@@ -260,6 +264,8 @@ pub(super) mod tests {
             share_of_arithmetic: Some(0.1),
             reference_milliseconds: Some(20.0),
             speed_up: Some(1000.0),
+            published_milliseconds: Some(2.11),
+            published_speed_up: Some(299.0),
             samples_checked: 2_073_600,
         });
         sweep.note("no card");

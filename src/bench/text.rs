@@ -1,20 +1,44 @@
 //! Sweeps and steady runs as tables for people.
 
+use super::machine::{Machine, Versions};
 use super::steady::Steady;
 use super::sweep::{Ceiling, CeilingKind, Cell, Sweep};
 use crate::report::Ending;
 use crate::report::table::Table;
 use std::fmt;
 
+impl Sweep {
+    /// What was swept, on what, and the ceilings.
+    pub fn head(&self) -> String {
+        let mut text = format!(
+            "{}\n{}",
+            self.title,
+            Head(&self.machine, &self.versions, &self.date)
+        );
+        for ceiling in &self.ceilings {
+            text.push_str(&format!("ceiling  {}\n", line(ceiling)));
+        }
+        text
+    }
+
+    /// What is to be known about the figures.
+    pub fn foot(&self) -> String {
+        let mut text = String::new();
+        for note in &self.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        if self.ending == Ending::Interrupted {
+            text.push_str("interrupted: this is what was measured until then\n");
+        }
+        text
+    }
+}
+
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.title)?;
-        head(f, &self.machine, &self.versions, &self.date)?;
-        for ceiling in &self.ceilings {
-            writeln!(f, "ceiling  {}", line(ceiling))?;
-        }
+        f.write_str(&self.head())?;
         let mut work = None;
-        let mut table = columns();
+        let mut table = head_of_cells();
         for cell in &self.cells {
             let this = (&cell.filter, &cell.format, cell.width, cell.height, &cell.border);
             if work != Some(this) {
@@ -24,7 +48,7 @@ impl fmt::Display for Sweep {
                 let (filter, format, width, height, border) = this;
                 writeln!(f, "\n{filter}, {width}x{height} {format}, border {border}")?;
                 work = Some(this);
-                table = columns();
+                table = head_of_cells();
             }
             table.row(row(cell));
         }
@@ -37,40 +61,35 @@ impl fmt::Display for Sweep {
                 "\nspeed-up: over the reference, one plain thread of this machine, in this run"
             )?;
         }
-        for note in &self.notes {
-            writeln!(f, "note: {note}")?;
-        }
-        if self.ending == Ending::Interrupted {
-            writeln!(f, "interrupted: this is what was measured until then")?;
-        }
-        Ok(())
+        f.write_str(&self.foot())
     }
 }
 
-fn head(
-    f: &mut fmt::Formatter<'_>,
-    machine: &super::Machine,
-    versions: &super::Versions,
-    date: &str,
-) -> fmt::Result {
-    writeln!(
-        f,
-        "machine  {}, {} core{}, {}",
-        machine.cpu,
-        machine.cores,
-        if machine.cores == 1 { "" } else { "s" },
-        machine.instruction_set
-    )?;
-    if let Some(gpu) = &machine.gpu {
+/// What a measurement was made on.
+struct Head<'a>(&'a Machine, &'a Versions, &'a str);
+
+impl fmt::Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Head(machine, versions, date) = self;
         writeln!(
             f,
-            "card     {gpu}, compute capability {}, driver for CUDA {}, NVRTC {}",
-            machine.compute_capability.as_deref().unwrap_or("unknown"),
-            versions.cuda_driver.as_deref().unwrap_or("unknown"),
-            versions.nvrtc.as_deref().unwrap_or("missing")
+            "machine  {}, {} core{}, {}",
+            machine.cpu,
+            machine.cores,
+            if machine.cores == 1 { "" } else { "s" },
+            machine.instruction_set
         )?;
+        if let Some(gpu) = &machine.gpu {
+            writeln!(
+                f,
+                "card     {gpu}, compute capability {}, driver for CUDA {}, NVRTC {}",
+                machine.compute_capability.as_deref().unwrap_or("unknown"),
+                versions.cuda_driver.as_deref().unwrap_or("unknown"),
+                versions.nvrtc.as_deref().unwrap_or("missing")
+            )?;
+        }
+        writeln!(f, "date     {date}, framepipe {}", versions.framepipe)
     }
-    writeln!(f, "date     {date}, framepipe {}", versions.framepipe)
 }
 
 pub(super) fn line(ceiling: &Ceiling) -> String {
@@ -97,12 +116,12 @@ pub(super) fn line(ceiling: &Ceiling) -> String {
     }
     format!(
         "{text}: {} {unit} ({})",
-        number(ceiling.giga_per_second),
+        figure(ceiling.giga_per_second),
         ceiling.method
     )
 }
 
-fn columns() -> Table {
+fn head_of_cells() -> Table {
     Table::new(&[
         "engine",
         "algorithm",
@@ -133,20 +152,29 @@ fn row(cell: &Cell) -> Vec<String> {
         cell.algorithm.clone(),
         cell.block.clone().unwrap_or_default(),
         cell.scope.to_string(),
-        number(cell.milliseconds.median),
-        number(cell.milliseconds.min),
-        number(cell.milliseconds.p90),
-        number(cell.gigapixels_per_second),
-        number(cell.gigabytes_per_second),
+        figure(cell.milliseconds.median),
+        figure(cell.milliseconds.min),
+        figure(cell.milliseconds.p90),
+        figure(cell.gigapixels_per_second),
+        figure(cell.gigabytes_per_second),
         share(cell.share_of_copy),
         share(cell.share_of_arithmetic),
         cell.speed_up
-            .map_or_else(String::new, |s| format!("{}x", number(s))),
+            .map_or_else(String::new, |s| format!("{}x", figure(s))),
     ]
 }
 
+/// Lines of cells as columns: the first to the left, the rest to the right.
+pub fn columns(lines: &[Vec<String>]) -> String {
+    let mut table = Table::new(&[]);
+    for line in lines {
+        table.row(line.clone());
+    }
+    table.to_string().trim_start_matches('\n').to_owned()
+}
+
 /// Three significant digits, or as many as there are before the point.
-pub(super) fn number(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         s if s == 0.0 || s >= 100.0 => 0,
@@ -168,23 +196,23 @@ impl fmt::Display for Steady {
         )?;
         writeln!(f, "engine   {}", self.report.task.engine_description)?;
         writeln!(f, "filter   {}", self.report.task.filters.join(", then "))?;
-        head(f, &self.machine, &self.versions, &self.date)?;
+        Head(&self.machine, &self.versions, &self.date).fmt(f)?;
         writeln!(
             f,
             "\n{} frames in {:.2} s after {:.2} s of warm-up: {} frames/s, {} MB/s",
             self.frames,
             self.seconds,
             self.warm_up_seconds,
-            number(self.frames_per_second),
-            number(self.megabytes_per_second)
+            figure(self.frames_per_second),
+            figure(self.megabytes_per_second)
         )?;
         if let (Some(slowest), Some(fastest)) = (least(&self.rates), most(&self.rates)) {
             writeln!(
                 f,
                 "in stretches of {} s: {} to {} frames/s, drift {:+.1}% from begin to end",
                 self.interval_seconds,
-                number(slowest),
-                number(fastest),
+                figure(slowest),
+                figure(fastest),
                 self.drift * 100.0
             )?;
         }
@@ -192,10 +220,10 @@ impl fmt::Display for Steady {
             writeln!(
                 f,
                 "a frame's way through: p50 {} ms, p95 {} ms, p99 {} ms, longest {} ms",
-                number(l.p50 * 1e3),
-                number(l.p95 * 1e3),
-                number(l.p99 * 1e3),
-                number(l.max * 1e3)
+                figure(l.p50 * 1e3),
+                figure(l.p95 * 1e3),
+                figure(l.p99 * 1e3),
+                figure(l.max * 1e3)
             )?;
         }
         if !self.rates.is_empty() {
@@ -204,7 +232,7 @@ impl fmt::Display for Steady {
             for (index, rate) in self.rates.iter().enumerate() {
                 table.row(vec![
                     format!("{:.1}", index as f64 * self.interval_seconds),
-                    number(*rate),
+                    figure(*rate),
                 ]);
             }
             table.fmt(f)?;
@@ -235,7 +263,7 @@ mod tests {
     fn figures_have_three_digits() {
         let figures = [0.0, 0.001_234, 0.0123, 0.1239, 1.234, 12.34, 123.4, 12_345.6];
         let texts = ["0", "0.00123", "0.0123", "0.124", "1.23", "12.3", "123", "12346"];
-        assert_eq!(figures.map(number), texts.map(str::to_owned));
+        assert_eq!(figures.map(figure), texts.map(str::to_owned));
     }
 
     #[test]

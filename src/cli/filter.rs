@@ -3,16 +3,17 @@
 use super::encoding::EncodingArguments;
 use super::endpoint::{Input, Output, check_distinct, check_files, same_file};
 use super::engine::EngineArguments;
+use super::trace::TraceArguments;
 use super::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::{Ending, Recording, Report, Task, Trace, page};
+use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::PartFile;
 use framepipe::source::Rational;
 use framepipe::source::rate::parse_rate;
 use framepipe::source::video::VideoSourceOptions;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -61,12 +62,8 @@ pub(crate) struct FilterArguments {
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it ends in .html.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a trace for https://ui.perfetto.dev.
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// How many of the first frames the trace holds; each takes about 400 bytes of memory and 3 kB of the file.
-    #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
-    trace_frames: u64,
+    #[command(flatten)]
+    trace: TraceArguments,
     /// Frames that may wait between two stages.
     #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = queue)]
     queue: usize,
@@ -75,7 +72,8 @@ pub(crate) struct FilterArguments {
     workers: Option<NonZeroUsize>,
 }
 
-fn queue(text: &str) -> Result<usize, String> {
+/// A length of queue.
+pub(super) fn queue(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1024).contains(n))
@@ -88,14 +86,22 @@ impl FilterArguments {
         self.engine.check()?;
         self.encoding.check(&self.output)?;
         check_distinct(&self.input, &self.output)?;
-        for (option, path, endings) in [
-            ("--report", &self.report, &["json", "html"][..]),
-            ("--trace", &self.trace, &["json"]),
-        ] {
-            let Some(path) = path else { continue };
-            self.check_written(option, path, endings)?;
+        self.trace.check()?;
+        if let Some(report) = &self.report {
+            let extension = report.extension().unwrap_or_default();
+            if extension != "json" && extension != "html" {
+                return Err(Failure::Usage(format!(
+                    "--report {}: the name must end in .json or .html",
+                    report.display()
+                )));
+            }
         }
-        if let (Some(report), Some(trace)) = (&self.report, &self.trace)
+        for (noun, path) in [("report", &self.report), ("trace", &self.trace.trace)] {
+            if let Some(path) = path {
+                self.check_own(noun, path)?;
+            }
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
             && (report == trace || same_file(report, trace))
         {
             return Err(Failure::Usage(format!(
@@ -106,17 +112,8 @@ impl FilterArguments {
         Ok(())
     }
 
-    /// Refuses a file to be written beside the output whose name says something else, or that is the input or the output itself.
-    fn check_written(&self, option: &str, path: &Path, endings: &[&str]) -> Result<(), Failure> {
-        let ending = path.extension().unwrap_or_default();
-        if !endings.iter().any(|&e| ending == e) {
-            return Err(Failure::Usage(format!(
-                "{option} {}: the name must end in .{}",
-                path.display(),
-                endings.join(" or .")
-            )));
-        }
-        let noun = option.trim_start_matches('-');
+    /// Refuses a file to be written that is the input or the output as well.
+    fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
         if self.output.to_string() == path.display().to_string() {
             return Err(Failure::Usage(format!(
                 "{} is both output and {noun}; choose another name",
@@ -165,8 +162,7 @@ impl FilterArguments {
             recording: Recording {
                 frames: self
                     .trace
-                    .as_ref()
-                    .map_or(0, |_| self.trace_frames)
+                    .frames()
                     .max(if self.wants_page() { page::FRAMES } else { 0 }),
                 throughput: self.report.is_some(),
             },
@@ -208,8 +204,12 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let engine = arguments.engine.start(chain)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
     say(&format!("engine: {engine_description}"));
-    let part = |path: &Option<PathBuf>| path.as_deref().map(|p| PartFile::create(p, true)).transpose();
-    let (report_file, trace_file) = (part(&arguments.report)?, part(&arguments.trace)?);
+    let report_file = arguments
+        .report
+        .as_deref()
+        .map(|path| PartFile::create(path, true))
+        .transpose()?;
+    let trace_file = arguments.trace.open()?;
     let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
 
     let stop = Stop::new();
@@ -240,12 +240,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
-    if let Some(file) = trace_file {
-        Trace::new(&task, measured, arguments.trace_frames)
-            .write_to(BufWriter::new(file.file()))
-            .map_err(|cause| file.failed(cause))?;
-        file.commit()?;
-    }
+    arguments.trace.write(trace_file, &task, measured)?;
     let report = Report::new(task, measured, outcome.warnings);
     say(&format!("\n{}", report.to_string().trim_end()));
     if let Some(file) = report_file {

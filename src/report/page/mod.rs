@@ -57,22 +57,40 @@ pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError
     if let Some(limit) = &report.limit {
         page.paragraph("limit", &limit.sentence);
     }
+    body(&mut page, report, measured)?;
+    Ok(page.finish())
+}
+
+/// A plot of frames a second in stretches of `interval` seconds.
+pub(crate) fn rates(
+    page: &mut Document,
+    caption: &str,
+    (interval, rates): (f64, &[f64]),
+    mean: f64,
+) -> Result<(), PageError> {
+    let end = interval * rates.len() as f64;
+    let words = ("rates", "Throughput in the steady state", caption);
+    throughput::steps(page, words, (interval, rates), end, mean)
+}
+
+/// All of a run but the head of its page.
+pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements) -> Result<(), PageError> {
     for warning in &report.warnings {
         page.paragraph("warning", &format!("Warning: {warning}"));
     }
-    throughput::draw(&mut page, report)?;
-    shares::stages(&mut page, report)?;
+    throughput::draw(page, report)?;
+    shares::stages(page, report)?;
     if let Some(device) = &report.device {
-        shares::device(&mut page, device)?;
+        shares::device(page, device)?;
     }
     if let Some(device) = &measured.device {
-        timeline::device(&mut page, device)?;
+        timeline::device(page, device)?;
     }
-    timeline::stages(&mut page, measured)?;
-    latency::stages(&mut page, measured)?;
-    latency::device(&mut page, measured)?;
-    tables(&mut page, report);
-    Ok(page.finish())
+    timeline::stages(page, measured)?;
+    latency::stages(page, measured)?;
+    latency::device(page, measured)?;
+    tables(page, report);
+    Ok(())
 }
 
 /// The facts of the JSON.

@@ -20,12 +20,28 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
         return Ok(());
     };
     let (interval, rates) = rates(throughput, report.wall_seconds);
-    let mean = report.frames_per_second;
     let caption = format!(
         "Frames handed to the output, counted over intervals of {}. The mean is that of the whole run, the beginning and the finishing of the output \
          included.",
         crate::report::text::time(interval)
     );
+    steps(
+        document,
+        ("throughput", "Throughput over time", &caption),
+        (interval, &rates),
+        report.wall_seconds,
+        report.frames_per_second,
+    )
+}
+
+/// A plot of these rates, each over an interval of so many seconds, up to `end`, with their mean.
+pub(super) fn steps(
+    document: &mut Document,
+    (id, title, caption): (&str, &str, &str),
+    (interval, rates): (f64, &[f64]),
+    end: f64,
+    mean: f64,
+) -> Result<(), PageError> {
     let legend = [
         (Key::Mark(Ink::Series(0), '━'), "frames/s".to_owned()),
         (
@@ -33,9 +49,8 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
             format!("mean, {} frames/s", crate::report::text::number(mean)),
         ),
     ];
-    document.figure("throughput", "Throughput over time", &caption, &legend, |width| {
+    document.figure(id, title, caption, &legend, |width| {
         svg(width, width.pick(260, 220), |area| {
-            let end = report.wall_seconds;
             let (unit, factor) = time_unit(end);
             let x = Axis::until(format!("time, {unit}"), end * factor, width.pick(8, 4));
             let most = rates.iter().copied().fold(mean, f64::max);
