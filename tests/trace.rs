@@ -25,6 +25,7 @@ fn a_ring_overlaps_and_no_slot_is_used_twice() {
     for slots in [2, 3, 5] {
         let trace = trace(&ring::run(60, slots, PARTS, 1024), 1024);
         trace.check(60, true).unwrap();
+        trace.check_clocks().unwrap();
         assert!(trace.overlap() > 0.3, "{slots} slots: {}", trace.overlap());
         assert_eq!(trace.facts["frames_dropped"], 0);
         assert_eq!(trace.facts["input"], "made-up \"frames\"");
@@ -104,6 +105,25 @@ fn lost_doubled_and_disordered_frames_are_found() {
     assert!(error.starts_with("upload: the frames"), "{error}");
     let error = broken(|frames| frames[20].kernel.0 -= 50e-6);
     assert!(error.starts_with("frame 20: kernel begins"), "{error}");
+}
+
+#[test]
+fn a_clock_that_is_laid_wrongly_is_found() {
+    // A millisecond late: downloads end long after they were collected.
+    let mut trace = trace(&ring::run(30, 3, PARTS, 1024), 1024);
+    for spans in trace
+        .tracks
+        .iter_mut()
+        .filter(|(name, _)| name.starts_with("Made-up"))
+        .map(|t| t.1)
+    {
+        for span in spans {
+            span.begin += 1000.0;
+            span.end += 1000.0;
+        }
+    }
+    let error = trace.check_clocks().unwrap_err();
+    assert!(error.contains("is collected"), "{error}");
 }
 
 #[test]

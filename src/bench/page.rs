@@ -5,7 +5,7 @@ use super::steady::Steady;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
 use super::text::figure as number;
 use crate::report::Measurements;
-use crate::report::page::{self, Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale};
+use crate::report::page::{self, Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale, Series};
 use std::collections::BTreeMap;
 
 /// Plots of one kind in a page at most; the table holds every cell.
@@ -209,7 +209,7 @@ impl Steady {
             page.paragraph("limit", &limit.sentence);
         }
         for note in &self.notes {
-            page.paragraph("warning", note);
+            page.paragraph("note", &format!("Note: {note}"));
         }
         if !self.rates.is_empty() {
             let caption = format!(
@@ -260,7 +260,7 @@ impl Sweep {
             page.paragraph("warning", "Interrupted: this is what was measured until then.");
         }
         for note in &self.notes {
-            page.paragraph("warning", note);
+            page.paragraph("note", &format!("Note: {note}"));
         }
     }
 
@@ -385,12 +385,9 @@ impl Sweep {
     fn tables(&self, page: &mut Document) {
         if !self.ceilings.is_empty() {
             page.heading("Ceilings");
-            let rows: Vec<Vec<String>> = self
-                .ceilings
-                .iter()
-                .map(|ceiling| vec![super::text::line(ceiling)])
-                .collect();
-            page.table(&["measured in the same run"], &rows);
+            for ceiling in &self.ceilings {
+                page.paragraph("note", &super::text::line(ceiling));
+            }
         }
         page.heading("Cells");
         let optional = |value: Option<String>| value.unwrap_or_default();
@@ -464,7 +461,7 @@ fn curves(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> Vec<Curve
 fn published(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> impl Iterator<Item = Curve> {
     curves(lines, value).into_iter().map(|curve| Curve {
         name: format!("{}, in the report", curve.name),
-        kind: CurveKind::Limit,
+        kind: CurveKind::Dashed,
         ..curve
     })
 }
@@ -578,7 +575,11 @@ fn dots(page: &mut Document, id: &str, name: &str, axis: Axis, lines: &[Line<'_>
                 .points
                 .iter()
                 .filter_map(|p| Some((row_of(&p.label)?, p.cell.milliseconds.median)));
-            (line.name(), look, dots.collect())
+            Series {
+                name: line.name(),
+                look,
+                dots: dots.collect(),
+            }
         })
         .collect();
     let (title, caption) = match axis {

@@ -14,6 +14,15 @@ use std::time::{Duration, Instant};
 /// How long a gentle end waits for a source that is in the middle of a frame. A pipe that has gone silent never ends it.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Where results go.
+pub(super) struct Output {
+    /// The buffers that they are written to.
+    pub(super) pool: FramePool,
+    pub(super) frames: Sender<Frame>,
+    /// The alignment of their rows, in bytes.
+    pub(super) row_alignment: usize,
+}
+
 /// What the stage hands over when it ends.
 pub(super) struct Convolved {
     pub(super) clock: StageClock,
@@ -103,9 +112,7 @@ impl Input<'_> {
 pub(super) fn run(
     mut engine: Box<dyn Engine>,
     input: &Receiver<Frame>,
-    pool: &FramePool,
-    output: &Sender<Frame>,
-    row_alignment: usize,
+    output: &Output,
     stop: &Stop,
     progress: &Progress,
     mut clock: StageClock,
@@ -127,13 +134,13 @@ pub(super) fn run(
             // What was waited for belongs to the frame that the waits end with, if one comes.
             let (mut buffer_wait, mut input_wait) = (None, None);
             // The buffer first: a frame that is taken can then be submitted whatever happens.
-            let buffer = match pool.try_take() {
+            let buffer = match output.pool.try_take() {
                 Some(buffer) => buffer,
                 // Everything is further down; what is in flight here may be what the sink waits for.
                 None if !flying.is_empty() => break,
                 None => {
                     let began = Instant::now();
-                    let buffer = pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
+                    let buffer = output.pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
                     let waited = began.elapsed();
                     clock.output_wait += waited;
                     buffer_wait = Some((Doing::BufferWait, began, waited));
@@ -159,7 +166,7 @@ pub(super) fn run(
                     }
                     let began = Instant::now();
                     engine
-                        .submit(frame, buffer, row_alignment)
+                        .submit(frame, buffer, output.row_alignment)
                         .map_err(|cause| PipelineError::Engine { sequence, cause })?;
                     let busy = began.elapsed();
                     clock.busy += busy;
@@ -201,7 +208,7 @@ pub(super) fn run(
         }
         let bytes = frame.layout().picture_bytes();
         let latency = submitted.elapsed();
-        if !send(output, frame, stop, &mut clock)? {
+        if !send(&output.frames, frame, stop, &mut clock)? {
             left_early = true;
             break;
         }

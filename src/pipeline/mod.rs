@@ -273,20 +273,15 @@ fn start<'scope, 'env: 'scope>(
     }
 
     progress.set_workers(Stage::Engine, 1);
-    let pool = pools.output.clone();
+    let output = convolve::Output {
+        pool: pools.output.clone(),
+        frames: filtered,
+        row_alignment,
+    };
     let engine = spawn(scope, Stage::Engine, move || {
-        // The queue is closed after the gate: `filtered` outlives the guard.
+        // The queue is closed after the gate: `output` outlives the guard.
         guarded(Stage::Engine, stop, || {
-            convolve::run(
-                engine,
-                &to_engine,
-                &pool,
-                &filtered,
-                row_alignment,
-                stop,
-                progress,
-                clock(),
-            )
+            convolve::run(engine, &to_engine, &output, stop, progress, clock())
         })
     })?;
 

@@ -3,7 +3,7 @@
 //! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a device is one. All times
 //! count from the run's beginning. docs/trace.md states what is in the file.
 
-use super::{Doing, Measurements, Span, Stage, Task};
+use super::{Doing, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -41,12 +41,7 @@ impl Alignment {
         let mut latest = f64::INFINITY;
         let mut times = device.frames.iter();
         // Both are in the frames' order, and the engine gives frames back in the order that it got them.
-        for span in measured
-            .stage(Stage::Engine)
-            .threads
-            .iter()
-            .flat_map(|t| t.list())
-        {
+        for span in measured.stage(Stage::Engine).threads.iter().flat_map(Spans::list) {
             match span.doing {
                 Doing::Submit => {
                     if let Some(frame) = find(device, span.sequence) {

@@ -194,6 +194,37 @@ impl Tracks {
         Ok(())
     }
 
+    /// On the common time line no upload begins before the host began to submit its frame, and no download ends after the host had collected it,
+    /// within what the trace says of its own exactness.
+    pub(crate) fn check_clocks(&self) -> Result<(), String> {
+        let off = CLOCK
+            + self.facts["device_clock_tolerance_us"]
+                .as_f64()
+                .ok_or("no tolerance")?;
+        let all = |name: &str| -> BTreeMap<u64, Span> {
+            let spans = self.tracks.values().flatten();
+            let own = spans.filter(|s| s.name == format!("{name} {}", s.frame));
+            own.map(|s| (s.frame, s.clone())).collect()
+        };
+        let (submits, uploads) = (all("submit"), all("upload"));
+        let (downloads, collects) = (all("download"), all("collect"));
+        for (frame, upload) in &uploads {
+            if upload.begin < submits[frame].begin - off {
+                return Err(format!(
+                    "frame {frame} is uploaded {} us before it is submitted",
+                    submits[frame].begin - upload.begin
+                ));
+            }
+            if downloads[frame].end > collects[frame].end + off {
+                return Err(format!(
+                    "frame {frame} is collected {} us before it is down",
+                    downloads[frame].end - collects[frame].end
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Seconds in which an upload and the kernels of another frame ran at the same time, over the seconds of all uploads.
     pub(crate) fn overlap(&self) -> f64 {
         let (uploads, kernels) = (self.of("upload"), self.of("kernel"));

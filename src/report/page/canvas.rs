@@ -174,7 +174,7 @@ pub(super) fn number(value: f64) -> String {
         v if v >= 100.0 => format!("{scaled:.0}"),
         v if v >= 10.0 => format!("{scaled:.1}"),
         v if v >= 1.0 => format!("{scaled:.2}"),
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v => {
             let digits = (1.0 - v.log10().floor()) as usize;
             format!("{scaled:.digits$}")

@@ -57,6 +57,8 @@ pub(crate) enum CurveKind {
     Joined,
     /// Its points alone.
     Points,
+    /// Its points, joined by a dashed line: what others measured.
+    Dashed,
     /// A dashed line without points: a limit.
     Limit,
 }
@@ -183,10 +185,11 @@ impl Curves<'_> {
                         CurveKind::Joined => {
                             chart.draw_series([PathElement::new(at.clone(), ink.stroke_width(2))])?;
                         }
-                        CurveKind::Limit => {
+                        CurveKind::Limit | CurveKind::Dashed => {
+                            let pieces = width.pick(60, 30) / (at.len().max(2) as u32 - 1);
                             let dashes = at
                                 .windows(2)
-                                .flat_map(|ends| dashes(ends[0], ends[1], width.pick(60, 30)));
+                                .flat_map(|ends| dashes(ends[0], ends[1], pieces.max(4)));
                             chart.draw_series(
                                 dashes.map(|dash| PathElement::new(dash, ink.stroke_width(2))),
                             )?;

@@ -5,6 +5,17 @@ use super::canvas::{Axis, axes, svg};
 use super::curves::{CurveKind, Look, key, mark};
 use super::document::{Document, Key};
 
+/// Dots that stand for the same thing.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    /// What it is, for the legend.
+    pub(crate) name: String,
+    /// What tells it from the others.
+    pub(crate) look: Look,
+    /// Row and value of each dot.
+    pub(crate) dots: Vec<(usize, f64)>,
+}
+
 /// A plot of dots.
 #[derive(Debug, Clone)]
 pub(crate) struct Dots<'a> {
@@ -18,14 +29,14 @@ pub(crate) struct Dots<'a> {
     pub(crate) axis: &'a str,
     /// The rows' names, from the top.
     pub(crate) rows: &'a [String],
-    /// What the dots stand for: name, look, and row and value of each dot.
-    pub(crate) series: &'a [(String, Look, Vec<(usize, f64)>)],
+    /// The dots.
+    pub(crate) series: &'a [Series],
 }
 
 impl Dots<'_> {
     /// Draws the plot into the page.
     pub(crate) fn draw(&self, document: &mut Document) -> Result<(), PageError> {
-        let values = || self.series.iter().flat_map(|s| &s.2).map(|dot| dot.1);
+        let values = || self.series.iter().flat_map(|s| &s.dots).map(|dot| dot.1);
         let (least, most) = (
             values().fold(f64::INFINITY, f64::min),
             values().fold(0.0, f64::max),
@@ -36,7 +47,7 @@ impl Dots<'_> {
         let legend: Vec<(Key, String)> = self
             .series
             .iter()
-            .map(|(name, look, _)| (key(*look, CurveKind::Points), name.clone()))
+            .map(|s| (key(s.look, CurveKind::Points), s.name.clone()))
             .collect();
         // Where the largest value would press all others to one side.
         let logarithmic = most > 8.0 * least && least > 0.0;
@@ -59,7 +70,7 @@ impl Dots<'_> {
                         .collect(),
                 };
                 let chart = axes(area, &x, &y, 0)?;
-                for (_, look, dots) in self.series {
+                for Series { look, dots, .. } in self.series {
                     for &(row, value) in dots {
                         let value = if logarithmic { value.log10() } else { value };
                         mark(

@@ -52,8 +52,8 @@ const INKS: [(Ink, &str, &str, &str); 13 + SERIES] = [
     (Ink::Series(2), "series-2", "#008561", "#2fc59a"),
     (Ink::Series(3), "series-3", "#b0588b", "#dd92bb"),
     (Ink::Series(4), "series-4", "#8a6d00", "#f0e442"),
-    (Ink::Series(5), "series-5", "#2f8fc9", "#9ad4f5"),
-    (Ink::Series(6), "series-6", "#a06800", "#e69f00"),
+    (Ink::Series(5), "series-5", "#882255", "#cc6a69"),
+    (Ink::Series(6), "series-6", "#332288", "#a79bf0"),
     (Ink::Series(7), "series-7", "#4d565f", "#c3cad2"),
 ];
 

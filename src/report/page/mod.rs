@@ -15,7 +15,7 @@ mod timeline;
 
 pub(crate) use curves::{Curve, CurveKind, Curves, Look, Scale};
 pub(crate) use document::Document;
-pub(crate) use dots::Dots;
+pub(crate) use dots::{Dots, Series};
 
 use super::text::{self, number, percent, time};
 use super::{LatencySummary, Measurements, Report};

@@ -46,7 +46,7 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
         draw(
             width,
             &bars,
-            Axis::from_zero("share of the stage's time, %", 100.0, 5),
+            &Axis::from_zero("share of the stage's time, %", 100.0, 5),
             "%",
         )
     })
@@ -103,13 +103,13 @@ pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(
         draw(
             width,
             &bars,
-            Axis::from_zero(format!("{unit} a frame"), most, width.pick(8, 4)),
+            &Axis::from_zero(format!("{unit} a frame"), most, width.pick(8, 4)),
             "",
         )
     })
 }
 
-fn draw(width: Width, bars: &[Bar], x: Axis, unit: &str) -> Result<String, PageError> {
+fn draw(width: Width, bars: &[Bar], x: &Axis, unit: &str) -> Result<String, PageError> {
     svg(width, PITCH * bars.len() as u32 + 70, |area: &Area<'_>| {
         let count = bars.len() as f64;
         let y = Axis {
@@ -122,7 +122,7 @@ fn draw(width: Width, bars: &[Bar], x: Axis, unit: &str) -> Result<String, PageE
                 .map(|(row, bar)| (count - row as f64 - 0.5, bar.name.clone()))
                 .collect(),
         };
-        let chart = axes(area, &x, &y, 0)?;
+        let chart = axes(area, x, &y, 0)?;
         for (row, bar) in bars.iter().enumerate() {
             let middle = count - row as f64 - 0.5;
             let mut from = 0.0;
