@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once};
 
 /// Tests of this file that need a card.
-const TESTS: usize = 17;
+const TESTS: usize = 19;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -504,11 +504,26 @@ fn a_weights_change_of_one_engine_does_not_reach_another() {
     }
 }
 
-/// The program: beside the test in a bundle, where cargo built it otherwise.
-fn framepipe() -> Command {
+/// The program: what the bundle's script names, where cargo built it otherwise.
+fn program() -> Command {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_framepipe"));
     let program = std::env::var_os("FRAMEPIPE_PROGRAM").map_or(built, PathBuf::from);
-    let mut command = Command::new(program);
+    Command::new(program)
+}
+
+/// A file of samples/: in the bundle, or where cargo built the test.
+fn sample(name: &str) -> PathBuf {
+    let bundle = std::env::var_os("FRAMEPIPE_PROGRAM").map(PathBuf::from);
+    let folder = bundle.map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+        |program| program.parent().unwrap().to_owned(),
+    );
+    folder.join("samples").join(name)
+}
+
+/// A run of some 400 frames on the card.
+fn framepipe() -> Command {
+    let mut command = program();
     command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
     command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
     command
@@ -528,6 +543,70 @@ fn an_error_in_mid_stream_ends_the_run_with_its_reason() {
         said.contains("frame 123") && said.contains("FRAMEPIPE_FAULT"),
         "{said}"
     );
+}
+
+#[test]
+fn an_interrupt_in_mid_flight_ends_with_whole_frames() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.y4m");
+    let process = program()
+        .args(["filter", "synthetic:320x180:gray:30:1000000"])
+        .arg(&file)
+        .args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until frames are on their way to the file, which has another name so far.
+    let written = || -> u64 {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        files.map(|f| f.unwrap().metadata().map_or(0, |m| m.len())).sum()
+    };
+    while written() < 5_000_000 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", process.id())])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let done = process.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(130), "{said}");
+    let bytes = std::fs::read(&file).unwrap();
+    let header = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
+    let frame = "FRAME\n".len() + 320 * 180;
+    assert_eq!((bytes.len() - header) % frame, 0, "a frame is cut off");
+    let count = (bytes.len() - header) / frame;
+    assert!(
+        said.contains(&format!("interrupted: {count} frames were written")),
+        "{count} frames: {said}"
+    );
+    let files = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files, 1, "something was left beside the output");
+}
+
+#[test]
+fn decoded_video_is_filtered_to_the_cpu_engines_bits() {
+    let Some(_card) = card() else { return };
+    for name in ["clip-720p.mp4", "clip-10bit.mkv", "clip-odd.mp4"] {
+        let run = |engine: &str| {
+            let done = program()
+                .arg("filter")
+                .arg(sample(name))
+                .args(["-", "--filter", "gaussian:sigma=2", "--filter", "sharpen"])
+                .args(["--engine", engine])
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            done.stdout
+        };
+        let (card, cores) = (run("cuda"), run("cpu"));
+        assert!(card.len() > 100_000, "{name}: {} bytes", card.len());
+        assert!(card == cores, "{name}: the engines differ");
+    }
 }
 
 #[test]
