@@ -63,9 +63,9 @@ impl VerifyArguments {
         if self.engine != Some(Checked::Cuda) {
             candidates.extend(cpu_candidates());
         }
-        let has_card = match (self.engine, cuda::probe()) {
+        let has_card = match (self.engine, cuda::available()) {
             (Some(Checked::Cpu), _) => false,
-            (_, Ok(_)) => true,
+            (_, Ok(())) => true,
             (Some(Checked::Cuda), Err(reason)) => return Err(reason.into()),
             (None, Err(reason)) => {
                 eprintln!("cuda is skipped: {reason}");

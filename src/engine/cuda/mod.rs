@@ -20,7 +20,7 @@ mod times;
 mod variant;
 
 pub use ceiling::{Duplex, duplex};
-pub use device::{DeviceInfo, Devices, devices, nvrtc_version, probe};
+pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
