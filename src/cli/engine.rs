@@ -46,7 +46,18 @@ pub(crate) enum MemoryName {
 }
 
 impl MemoryName {
-    fn variant(self) -> MemoryVariant {
+    /// Every name.
+    pub(crate) const ALL: [MemoryName; 6] = [
+        MemoryName::Auto,
+        MemoryName::Global,
+        MemoryName::Constant,
+        MemoryName::Shared,
+        MemoryName::ConstantShared,
+        MemoryName::Texture,
+    ];
+
+    /// The library's word for it.
+    pub(crate) fn variant(self) -> MemoryVariant {
         match self {
             MemoryName::Auto => MemoryVariant::Auto,
             MemoryName::Global => MemoryVariant::Global,

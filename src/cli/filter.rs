@@ -69,7 +69,8 @@ pub(crate) struct FilterArguments {
     workers: Option<NonZeroUsize>,
 }
 
-fn queue(text: &str) -> Result<usize, String> {
+/// A length of queue.
+pub(super) fn queue(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1024).contains(n))

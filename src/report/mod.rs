@@ -7,6 +7,7 @@ mod clock;
 mod latency;
 mod limit;
 mod split;
+pub(crate) mod table;
 mod text;
 
 pub use clock::{Stage, StageClock};
@@ -212,7 +213,7 @@ impl Report {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
@@ -220,7 +221,7 @@ mod tests {
     use serde_json::Value;
 
     /// A run in which every optional field has a value.
-    pub(super) fn full() -> Report {
+    pub(crate) fn full() -> Report {
         let mut clock = StageClock::worker();
         clock.busy = Duration::from_millis(900);
         clock.frame(1_000_000, Duration::from_millis(3));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     /// Every leaf as `a.b[].c`, each once, in order of appearance.
-    fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
+    pub(crate) fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {
                 for (name, inner) in fields {
@@ -281,12 +282,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_json_has_the_documented_fields_and_no_others() {
-        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
-        let mut found = Vec::new();
-        paths(&json, "", &mut found);
-        let documentation = include_str!("../../docs/report-schema.md");
+    /// The fields that a page lists in tables, those of a latency wherever one stands.
+    pub(crate) fn documented(documentation: &str) -> Vec<String> {
         let mut documented: Vec<String> = documentation
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
@@ -309,6 +306,15 @@ mod tests {
                 }
             })
             .collect();
+        documented
+    }
+
+    #[test]
+    fn the_json_has_the_documented_fields_and_no_others() {
+        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
+        let mut found = Vec::new();
+        paths(&json, "", &mut found);
+        let mut documented = documented(include_str!("../../docs/report-schema.md"));
         found.sort();
         documented.sort();
         assert_eq!(found, documented);

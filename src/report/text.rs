@@ -1,5 +1,6 @@
 //! The report as a table for people, at most 100 columns wide.
 
+use super::table::Table;
 use super::{Ending, LatencySummary, PartReport, Report};
 use std::fmt;
 
@@ -149,50 +150,6 @@ fn time(seconds: f64) -> String {
         _ => 0,
     };
     format!("{value:.digits$}{unit}")
-}
-
-/// Cells in columns as wide as their widest cell: the first to the left, the rest to the right.
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(head: &[&str]) -> Table {
-        Table {
-            rows: vec![head.iter().map(|&h| h.to_owned()).collect()],
-        }
-    }
-
-    fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.rows[0].len();
-        let width = |c: usize| {
-            self.rows
-                .iter()
-                .filter_map(|r| r.get(c))
-                .map(String::len)
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (index, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                if index == 0 {
-                    line.push_str(&format!("{cell:<width$}"));
-                } else {
-                    line.push_str(&format!("  {cell:>width$}"));
-                }
-            }
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

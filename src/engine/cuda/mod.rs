@@ -8,6 +8,7 @@
 
 mod ceiling;
 mod device;
+mod kernel_time;
 mod launch;
 mod memory;
 mod picture;
@@ -21,6 +22,7 @@ mod variant;
 
 pub use ceiling::{Duplex, duplex};
 pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};

@@ -94,6 +94,12 @@ impl Prepared {
         self.steps.len()
     }
 
+    /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
+    pub(super) fn block(&self) -> Option<(u32, u32)> {
+        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
+        groups.next().map(|group| group.shape.block)
+    }
+
     /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
     pub(super) fn run(
         &self,

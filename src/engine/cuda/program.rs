@@ -21,6 +21,8 @@ pub enum Source {
     Separable,
     /// Colour multiplied by alpha and divided again.
     Alpha,
+    /// Plain copies and bare multiply-adds, which convolutions are held against.
+    Ceiling,
 }
 
 const HEADER: &CStr = c"convolve.cuh";
@@ -33,6 +35,7 @@ impl Source {
             Source::Direct => "direct.cu",
             Source::Separable => "separable.cu",
             Source::Alpha => "alpha.cu",
+            Source::Ceiling => "ceiling.cu",
         }
     }
 
@@ -41,6 +44,7 @@ impl Source {
             Source::Direct => include_str!("../../../kernels/direct.cu"),
             Source::Separable => include_str!("../../../kernels/separable.cu"),
             Source::Alpha => include_str!("../../../kernels/alpha.cu"),
+            Source::Ceiling => include_str!("../../../kernels/ceiling.cu"),
         }
     }
 }

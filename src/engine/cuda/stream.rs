@@ -41,6 +41,10 @@ impl Stream {
         self.handle
     }
 
+    pub(super) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     /// Lets what is enqueued from now on begin only when `event` has happened.
     pub(super) fn wait_for(&self, event: &Event) -> Result<(), EngineError> {
         // SAFETY: stream and event are live.
