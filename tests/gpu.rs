@@ -570,7 +570,7 @@ fn an_interrupt_in_mid_flight_ends_with_whole_frames() {
         files.map(|f| f.unwrap().metadata().map_or(0, |m| m.len())).sum()
     };
     while written() < 5_000_000 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
     let interrupt = Command::new("sh")
         .args(["-c", &format!("kill -INT {}", process.id())])
