@@ -4,12 +4,12 @@ use super::measure::Effort;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
 use crate::frame::{Frame, FramePool, Layout};
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Frames that take turns, at most, and bytes that they may take together.
-const MOST_TURNS: usize = 64;
-const MOST_BYTES: usize = 1 << 30;
+/// Bytes that the frames of a room take together, at most, beyond the fewest that are needed.
+const MOST_BYTES: usize = 512 << 20;
 /// For an engine that overlaps frames: frames of one time, as a multiple of those in flight.
 const BATCH: usize = 4;
 /// How rows are aligned, as decoders align them.
@@ -27,36 +27,76 @@ pub(super) struct FrameTimes {
     pub(super) output: Frame,
 }
 
-/// Times `engine` on frames of `layout`'s format and size, together at least `cache` bytes. The noise of frame k has seed `seed` + k.
-pub(super) fn time(
-    engine: &mut dyn Engine,
-    layout: &Layout,
-    seed: u64,
-    cache: u64,
-    effort: Effort,
-) -> Result<FrameTimes, EngineError> {
-    let layout = Layout::new(layout.format(), layout.width(), layout.height(), ALIGNMENT)?;
-    let depth = engine.depth().max(1);
-    let both = 2 * layout.size().max(1);
-    let wanted = (cache as usize).div_ceil(both).min(MOST_BYTES / both);
-    let turns = wanted.clamp(3, MOST_TURNS).max(depth + 1);
-    let inputs = FramePool::new(turns, engine.input_allocator());
-    let outputs = FramePool::new(turns.max(depth + 1), engine.output_allocator());
-    let gone = || EngineError::Device {
+/// Frames in memory of one kind, full of noise, that engines may be timed on one after another.
+pub(super) struct Room {
+    layout: Layout,
+    turns: usize,
+    inputs: FramePool,
+    outputs: FramePool,
+}
+
+impl Room {
+    /// Frames of `layout`'s format and size in the memory that `engine` likes, together at least `cache` bytes. The noise of frame k has seed
+    /// `seed` + k.
+    pub(super) fn new(
+        engine: &dyn Engine,
+        layout: &Layout,
+        seed: u64,
+        cache: u64,
+    ) -> Result<Room, EngineError> {
+        let layout = Layout::new(layout.format(), layout.width(), layout.height(), ALIGNMENT)?;
+        let both = 2 * layout.size().max(1);
+        let wanted = (cache as usize).min(MOST_BYTES).div_ceil(both);
+        let turns = wanted.max(3).max(engine.depth() + 1);
+        let room = Room {
+            layout,
+            turns,
+            inputs: FramePool::new(turns, engine.input_allocator()),
+            outputs: FramePool::new(turns, engine.output_allocator()),
+        };
+        // All are taken before any is given back, so that each is another block.
+        let mut frames = Vec::with_capacity(turns);
+        for _ in 0..turns {
+            frames.push(Frame::new(layout, room.inputs.try_take().ok_or_else(gone)?)?);
+        }
+        frames
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(turn, frame)| fill_with_noise(frame, seed + turn as u64));
+        let mut filled = Vec::with_capacity(turns);
+        for (turn, frame) in frames.into_iter().enumerate() {
+            let mut buffer = frame.into_parts().1;
+            buffer.set_tag(seed + turn as u64);
+            filled.push(buffer);
+        }
+        drop(filled);
+        Ok(room)
+    }
+
+    /// True if frames of this layout can be timed here by an engine that keeps `depth` of them.
+    pub(super) fn fits(&self, layout: &Layout, depth: usize) -> bool {
+        let mine = (self.layout.format(), self.layout.width(), self.layout.height());
+        mine == (layout.format(), layout.width(), layout.height()) && depth < self.turns
+    }
+}
+
+fn gone() -> EngineError {
+    EngineError::Device {
         doing: "timing an engine".to_owned(),
         reason: "it keeps more frames than it says".to_owned(),
-    };
-    // All are taken before any is given back, so that each is another block.
-    let mut filled = Vec::new();
-    for turn in 0..turns as u64 {
-        let mut frame = Frame::new(layout, inputs.try_take().ok_or_else(gone)?)?;
-        fill_with_noise(&mut frame, seed + turn);
-        let mut buffer = frame.into_parts().1;
-        buffer.set_tag(seed + turn);
-        filled.push(buffer);
     }
-    drop(filled);
+}
 
+/// Times `engine` on the frames of `room`.
+pub(super) fn time(engine: &mut dyn Engine, room: &Room, effort: Effort) -> Result<FrameTimes, EngineError> {
+    let Room {
+        layout,
+        turns,
+        inputs,
+        outputs,
+    } = room;
+    let (layout, turns) = (*layout, *turns);
+    let depth = engine.depth().max(1);
     let mut in_flight: VecDeque<u64> = VecDeque::new();
     let mut sequence = 0;
     // Submits until the engine is full, then collects the oldest.
@@ -136,7 +176,10 @@ mod tests {
     #[test]
     fn the_seed_says_which_noise_the_output_was_made_of() {
         let layout = layout(33);
-        let timed = time(&mut NoFilter::default(), &layout, 900, 1 << 20, effort((7, 7))).unwrap();
+        let mut engine = NoFilter::default();
+        let room = Room::new(&engine, &layout, 900, 1 << 20).unwrap();
+        assert!(room.fits(&layout, 1) && !room.fits(&self::layout(34), 1));
+        let timed = time(&mut engine, &room, effort((7, 7))).unwrap();
         assert_eq!(timed.milliseconds.len(), 7);
         assert!(timed.turns > 3 && (900..900 + timed.turns as u64).contains(&timed.seed));
         let expected = noise(&layout, timed.seed);
@@ -181,7 +224,9 @@ mod tests {
     #[test]
     fn an_engine_with_depth_is_kept_full_and_emptied_at_the_end() {
         let mut engine = Deep::default();
-        let timed = time(&mut engine, &layout(40), 1, 0, effort((2, 2))).unwrap();
+        let room = Room::new(&engine, &layout(40), 1, 0).unwrap();
+        assert!(room.fits(&layout(40), 3) && !room.fits(&layout(40), 4));
+        let timed = time(&mut engine, &room, effort((2, 2))).unwrap();
         assert_eq!((engine.1, engine.2), (0, 3));
         assert_eq!(timed.milliseconds.len(), 2);
         let expected = noise(&layout(40), timed.seed);

@@ -1,7 +1,7 @@
 //! Measures one configuration at a time: a cell, with the ceilings and the reference that it is held against.
 
 use super::ceiling::host_copy;
-use super::frames;
+use super::frames::{self, FrameTimes, Room};
 use super::machine::{Machine, Versions};
 use super::spread::Spread;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at least.
 const REFERENCE_WORK: u64 = 20_000_000;
-const REFERENCE_ROWS: usize = 32;
+const REFERENCE_ROWS: usize = 16;
 /// The cache that is assumed where the system tells of none.
 const USUAL_CACHE: u64 = 32 << 20;
 /// Results of the CPU engine that are kept to be compared with.
@@ -214,6 +214,8 @@ pub struct Bench {
     ceilings: Vec<Ceiling>,
     arithmetic: Option<ArithmeticRates>,
     baselines: HashMap<String, Baseline>,
+    /// Frames in ordinary and in page-locked memory.
+    rooms: [Option<Room>; 2],
     /// Of the CPU engine, for cells on the card: the work, the noise, the result.
     results: Vec<(String, u64, Frame)>,
 }
@@ -239,6 +241,7 @@ impl Bench {
             ceilings: Vec::new(),
             arithmetic: None,
             baselines: HashMap::new(),
+            rooms: [None, None],
             results: Vec::new(),
         };
         (bench, why_not)
@@ -310,7 +313,7 @@ impl Bench {
         let layout = *strip.output.layout();
         let made = filter(&mut engine, &layout, strip.seed)?;
         let checked = same(case, &made, &strip.output, "reference")?;
-        let timed = frames::time(&mut engine, &case.layout()?, self.seed, self.cache(), self.effort)?;
+        let timed = self.frames(&mut engine, case, false)?;
         let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
         cell.engine = "cpu".to_owned();
         cell.threads = Some(threads);
@@ -370,7 +373,7 @@ impl Bench {
         };
         self.card()?;
         let mut engine = Cuda::new(case.chain(), options)?;
-        let timed = frames::time(&mut engine, &case.layout()?, self.seed, self.cache(), self.effort)?;
+        let timed = self.frames(&mut engine, case, scope != Scope::Pageable)?;
         drop(engine);
         let checked = self.check(case, timed.seed, &timed.output)?;
         let mut cell = cell(case, plan, scope, &timed.milliseconds)?;
@@ -381,6 +384,27 @@ impl Bench {
         let link = self.link(case.layout()?.picture_bytes())?;
         cell.share_of_copy = Some(cell.gigabytes_per_second / link);
         Ok(cell)
+    }
+
+    /// Times an engine on whole frames, in page-locked memory or in ordinary.
+    fn frames(
+        &mut self,
+        engine: &mut dyn Engine,
+        case: &Case,
+        pinned: bool,
+    ) -> Result<FrameTimes, BenchError> {
+        let layout = case.layout()?;
+        let (seed, cache) = (self.seed, self.cache());
+        let room = &mut self.rooms[usize::from(pinned)];
+        if !room.as_ref().is_some_and(|r| r.fits(&layout, engine.depth())) {
+            // The old frames go first, so that the two sets are never held at once.
+            *room = None;
+        }
+        let room = match room {
+            Some(room) => room,
+            empty => empty.insert(Room::new(engine, &layout, seed, cache)?),
+        };
+        Ok(frames::time(engine, room, self.effort)?)
     }
 
     fn card(&mut self) -> Result<&mut KernelTimer, EngineError> {
@@ -426,7 +450,8 @@ impl Bench {
                 rounds: (3, 9),
                 ..self.effort
             };
-            let timed = frames::time(&mut engine, &strip, self.seed, 0, effort)?;
+            let room = Room::new(&engine, &strip, self.seed, 0)?;
+            let timed = frames::time(&mut engine, &room, effort)?;
             let spread =
                 Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))?;
             let baseline = Baseline {

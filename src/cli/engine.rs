@@ -178,8 +178,8 @@ impl EngineArguments {
             EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => self.cuda(chain),
-            EngineName::Auto => match cuda::probe() {
-                Ok(_) => self.cuda(chain),
+            EngineName::Auto => match cuda::available() {
+                Ok(()) => self.cuda(chain),
                 Err(reason) => {
                     tracing::info!("no CUDA: {reason}");
                     if let Some(option) = self.cuda_option() {

@@ -190,7 +190,9 @@ impl Pools {
         let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
         // A source of impossible geometry says so better itself.
         if let (Ok(input), Ok(output)) = (size(64), size(job.sink.row_alignment())) {
-            self.input.prepare(input)?;
+            if !info.brings_memory {
+                self.input.prepare(input)?;
+            }
             self.output.prepare(output)?;
         }
         Ok(())

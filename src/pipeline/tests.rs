@@ -23,6 +23,7 @@ fn info() -> StreamInfo {
         width: SIZE,
         height: 1,
         uniform: true,
+        brings_memory: false,
         frame_rate: None,
         time_base: Rational { num: 1, den: 25 },
         frames: None,

@@ -61,10 +61,10 @@ pub(crate) struct PipelineArguments {
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
     /// How long to measure [default: 10].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Measuring")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
     seconds: Option<Duration>,
     /// How long to run before that [default: a fifth of it, 2 at most].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Measuring")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
     warm_up: Option<Duration>,
     /// Measure for one second: a first look, and nothing to publish.
     #[arg(long, help_heading = "Measuring", conflicts_with = "seconds")]

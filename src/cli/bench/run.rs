@@ -4,7 +4,7 @@ use super::Common;
 use super::axis::Measured;
 use super::output::Outputs;
 use crate::cli::{Failure, interrupt};
-use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Sweep};
+use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Sweep, figure};
 use framepipe::pipeline::Stop;
 use framepipe::report::Ending;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -110,6 +110,12 @@ impl Run {
                 Ok(mut cell) => {
                     cell.published_milliseconds = job.published.milliseconds;
                     cell.published_speed_up = job.published.speed_up;
+                    tracing::info!(
+                        "{}, {}: {} ms",
+                        job.case,
+                        job.scope,
+                        figure(cell.milliseconds.median)
+                    );
                     each(index, &cell);
                     sweep.cells.push(cell);
                 }
