@@ -386,3 +386,56 @@ fn a_sweep_of_one_cell_and_one_of_none_have_pages_too() {
     sweep.ceilings.clear();
     assert!(!sweep.to_html().unwrap().contains("<svg"));
 }
+
+#[test]
+fn a_measured_sweep_and_a_steady_run_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = |name: &str, arguments: &[&str]| {
+        let file = folder.path().join(name);
+        let output = Command::new(PROGRAM)
+            .arg("bench")
+            .args(arguments)
+            .arg("--html")
+            .arg(&file)
+            .env("CUDA_VISIBLE_DEVICES", "")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let html = fs::read_to_string(&file).unwrap();
+        well_formed(&html);
+        html
+    };
+    let threads = [
+        "threads",
+        "--quick",
+        "--mask-sizes",
+        "3,5,7",
+        "--sizes",
+        "320x180",
+        "--threads",
+        "1,2",
+    ];
+    let expected = [
+        "mask-1-speed-up",
+        "mask-1",
+        "threads-1",
+        "threads-2",
+        "threads-3",
+        "roofline-cpu",
+    ];
+    hold_in_browser("threads", &bench("threads.html", &threads), &expected);
+    let steady = [
+        "pipeline",
+        "synthetic:320x180:yuv420p:30:0",
+        "--engine",
+        "cpu",
+        "--seconds",
+        "0.5",
+    ];
+    let expected = ["rates", "throughput", "stages", "stage-timeline", "latency"];
+    hold_in_browser("steady", &bench("steady.html", &steady), &expected);
+}

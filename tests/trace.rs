@@ -166,6 +166,36 @@ fn every_frame_of_a_real_run_is_there_once() {
 }
 
 #[test]
+fn a_steady_run_has_a_trace_of_its_first_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("steady.json");
+    let output = Command::new(PROGRAM)
+        .args([
+            "bench",
+            "pipeline",
+            "synthetic:64x48:gray:25:0",
+            "--engine",
+            "cpu",
+            "--seconds",
+            "0.2",
+        ])
+        .arg("--trace")
+        .arg(&file)
+        .args(["--trace-frames", "30"])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let trace = read(&std::fs::read_to_string(file).unwrap());
+    trace.check(30, false).unwrap();
+    assert!(trace.facts["frames_dropped"].as_u64().unwrap() > 0);
+    assert_eq!(trace.remarks.len(), 1);
+}
+
+#[test]
 fn every_worker_has_a_track_and_the_limit_holds_for_all_of_them() {
     let root = env!("CARGO_MANIFEST_DIR");
     let folder = tempfile::tempdir().unwrap();

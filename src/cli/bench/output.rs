@@ -72,6 +72,14 @@ pub(super) struct Outputs {
 }
 
 impl OutputArguments {
+    /// True if one of the files has this name.
+    pub(super) fn names(&self, path: &Path) -> bool {
+        [&self.json, &self.csv, &self.html]
+            .into_iter()
+            .flatten()
+            .any(|own| own == path)
+    }
+
     /// True if there is to be a page.
     pub(super) fn wants_page(&self) -> bool {
         self.html.is_some()
@@ -79,10 +87,20 @@ impl OutputArguments {
 
     /// Makes the files, under temporary names.
     pub(super) fn open(&self) -> Result<Outputs, Failure> {
-        if self.json.is_some() && self.json == self.csv {
-            return Err(Failure::Usage(
-                "--json and --csv have the same name; choose another for one of them".to_owned(),
-            ));
+        let files = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--html", &self.html),
+        ];
+        for (index, (one, path)) in files.iter().enumerate() {
+            let same = files[index + 1..]
+                .iter()
+                .find(|(_, other)| path.is_some() && other == path);
+            if let Some((other, _)) = same {
+                return Err(Failure::Usage(format!(
+                    "{one} and {other} have the same name; choose another for one of them"
+                )));
+            }
         }
         if let Some(html) = &self.html
             && html.extension().is_none_or(|e| e != "html")

@@ -117,6 +117,14 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         .with_container(arguments.encoding.format.as_deref());
     arguments.engine.check()?;
     arguments.trace.check()?;
+    if let Some(trace) = &arguments.trace.trace
+        && (arguments.files.names(trace) || arguments.output.to_string() == trace.display().to_string())
+    {
+        return Err(Failure::Usage(format!(
+            "--trace {}: another option has the same name; choose another for one of them",
+            trace.display()
+        )));
+    }
     arguments.encoding.check(&arguments.output)?;
     check_distinct(&arguments.input, &arguments.output)?;
     if arguments.output.is_stdout() {
