@@ -165,9 +165,11 @@ pub(super) fn run(
                         clock.span(doing, sequence, began, waited);
                     }
                     let began = Instant::now();
+                    let range = clock.range(c"submit", sequence);
                     engine
                         .submit(frame, buffer, output.row_alignment)
                         .map_err(|cause| PipelineError::Engine { sequence, cause })?;
+                    drop(range);
                     let busy = began.elapsed();
                     clock.busy += busy;
                     clock.span(Doing::Submit, sequence, began, busy);
@@ -186,9 +188,11 @@ pub(super) fn run(
             continue;
         };
         let began = Instant::now();
+        let range = clock.range(c"collect", sequence);
         let collected = engine
             .collect()
             .map_err(|cause| PipelineError::Engine { sequence, cause })?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
         clock.span(Doing::Collect, sequence, began, busy);

@@ -23,7 +23,9 @@ pub(super) fn stream(
     while !stop.is_ending() {
         let began = Instant::now();
         let waited = supply.pool.waited();
+        let range = clock.range(c"decode", clock.frames);
         let next = source.next(supply)?;
+        drop(range);
         // The source takes its buffer inside `next`; that wait is not work.
         let waited = supply.pool.waited() - waited;
         let elapsed = began.elapsed();
@@ -76,7 +78,9 @@ pub(super) fn indexed(
         }
         clock.span(Doing::BufferWait, index, began, waited);
         let began = Instant::now();
+        let range = clock.range(c"decode", index);
         let mut frame = source.read(index, buffer)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
         clock.span(Doing::Work, index, began, busy);

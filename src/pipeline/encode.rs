@@ -38,7 +38,9 @@ pub(super) fn stream(
         }
         let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
         let began = Instant::now();
+        let range = clock.range(c"encode", sequence);
         let flow = sink.write(frame)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
         clock.span(Doing::Work, sequence, began, busy);
@@ -86,7 +88,9 @@ pub(super) fn indexed(
     while let Some(frame) = receive(input, stop, &mut clock)? {
         let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
         let began = Instant::now();
+        let range = clock.range(c"encode", sequence);
         sink.write(frame)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
         clock.span(Doing::Work, sequence, began, busy);

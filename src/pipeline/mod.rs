@@ -246,16 +246,21 @@ fn start<'scope, 'env: 'scope>(
         stop: stop.abandoned().clone(),
     };
     let row_alignment = sink.row_alignment();
-    let clock = move || StageClock::recording(options.recording, began);
+    // What each thread begins its account with.
+    let blank = StageClock {
+        ranges: engine.ranges(),
+        ..StageClock::recording(options.recording, began)
+    };
 
     let mut encode = Vec::new();
     let mut unfinished = None;
     match sink {
         AnySink::Stream(sink) => {
             progress.set_workers(Stage::Encode, 1);
+            let clock = blank.clone();
             encode.push(spawn(scope, Stage::Encode, move || {
                 guarded(Stage::Encode, stop, || {
-                    encode::stream(sink, to_sink, stop, progress, clock())
+                    encode::stream(sink, to_sink, stop, progress, clock)
                 })
             })?);
         }
@@ -263,10 +268,10 @@ fn start<'scope, 'env: 'scope>(
             let workers = options.sink_workers.max(1);
             progress.set_workers(Stage::Encode, workers);
             for _ in 0..workers {
-                let (sink, to_sink) = (sink.clone(), to_sink.clone());
+                let (sink, to_sink, clock) = (sink.clone(), to_sink.clone(), blank.clone());
                 encode.push(spawn(scope, Stage::Encode, move || {
                     guarded(Stage::Encode, stop, || {
-                        encode::indexed(sink.as_ref(), &to_sink, stop, progress, clock())
+                        encode::indexed(sink.as_ref(), &to_sink, stop, progress, clock)
                     })
                 })?);
             }
@@ -280,10 +285,11 @@ fn start<'scope, 'env: 'scope>(
         frames: filtered,
         row_alignment,
     };
+    let clock = blank.clone();
     let engine = spawn(scope, Stage::Engine, move || {
         // The queue is closed after the gate: `output` outlives the guard.
         guarded(Stage::Engine, stop, || {
-            convolve::run(engine, &to_engine, &output, stop, progress, clock())
+            convolve::run(engine, &to_engine, &output, stop, progress, clock)
         })
     })?;
 
@@ -291,8 +297,8 @@ fn start<'scope, 'env: 'scope>(
     match source {
         AnySource::Stream(source) => {
             progress.set_workers(Stage::Decode, 1);
+            let mut clock = blank;
             decode.push(spawn(scope, Stage::Decode, move || {
-                let mut clock = clock();
                 let result = guarded(Stage::Decode, stop, || {
                     decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
                 });
@@ -305,9 +311,8 @@ fn start<'scope, 'env: 'scope>(
             let next = std::sync::Arc::new(AtomicU64::new(0));
             for _ in 0..workers {
                 let (source, supply) = (source.clone(), supply.clone());
-                let (next, decoded) = (next.clone(), decoded.clone());
+                let (next, decoded, mut clock) = (next.clone(), decoded.clone(), blank.clone());
                 decode.push(spawn(scope, Stage::Decode, move || {
-                    let mut clock = clock();
                     let result = guarded(Stage::Decode, stop, || {
                         decode::indexed(
                             source.as_ref(),

@@ -1,8 +1,11 @@
 //! What each stage measures of itself.
 
 use super::{Doing, Latencies, Spans, Throughput};
+use crate::engine::Ranges;
 use serde::Serialize;
+use std::ffi::CStr;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The stages of a run, in the order that a frame goes through them.
@@ -67,6 +70,20 @@ pub struct StageClock {
     pub throughput: Option<Throughput>,
     /// What each worker did, if that was asked for.
     pub threads: Vec<Spans>,
+    /// A profiler that wants to know what the worker is at.
+    pub ranges: Option<Arc<dyn Ranges>>,
+}
+
+/// A stretch of a worker's time that a profiler sees, until it is dropped.
+#[derive(Debug)]
+pub struct OpenRange(Option<Arc<dyn Ranges>>);
+
+impl Drop for OpenRange {
+    fn drop(&mut self) {
+        if let Some(ranges) = &self.0 {
+            ranges.end();
+        }
+    }
 }
 
 impl StageClock {
@@ -86,6 +103,14 @@ impl StageClock {
             threads: threads.into_iter().collect(),
             ..StageClock::worker()
         }
+    }
+
+    /// Tells a profiler, if there is one, that the worker is at this frame from now on.
+    pub fn range(&self, name: &'static CStr, sequence: u64) -> OpenRange {
+        if let Some(ranges) = &self.ranges {
+            ranges.begin(name, sequence);
+        }
+        OpenRange(self.ranges.clone())
     }
 
     /// Keeps what the worker did for `length` from `began` on, if that was asked for.

@@ -14,7 +14,7 @@ mod text;
 mod throughput;
 mod trace;
 
-pub use clock::{Recording, Stage, StageClock};
+pub use clock::{OpenRange, Recording, Stage, StageClock};
 pub use latency::{Latencies, LatencySummary};
 pub use limit::Limit;
 pub use spans::{Doing, SPANS_A_FRAME, Span, Spans};
