@@ -54,6 +54,19 @@ fn frames_beyond_those_that_are_kept_are_told() {
 }
 
 #[test]
+fn a_device_that_keeps_fewer_frames_than_the_stages_says_so() {
+    let mut measured = ring::run(60, 3, PARTS, 1024);
+    measured.device.as_mut().unwrap().frames.truncate(20);
+    let trace = trace(&measured, 1024);
+    trace.check_frames(60, false).unwrap();
+    assert_eq!(trace.facts["device_frames_dropped"], 40);
+    assert_eq!(
+        trace.remarks,
+        ["of the device's times, those of the first 20 frames were kept"]
+    );
+}
+
+#[test]
 fn the_cards_clock_is_laid_on_the_hosts_within_what_it_says() {
     let mut measured = ring::run(60, 3, PARTS, 1024);
     let real = ring::ZERO as f64 / 1e9;

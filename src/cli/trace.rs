@@ -13,7 +13,7 @@ pub(crate) struct TraceArguments {
     /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a trace for https://ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 3 kB of the file.
+    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 2 kB of the file.
     #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
     trace_frames: u64,
 }

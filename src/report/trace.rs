@@ -256,6 +256,21 @@ impl<'a> Trace<'a> {
                 ..Event::default()
             })?;
         }
+        if let Some(device) = &self.measured.device
+            && self.device_frames(device) < device.count.min(self.kept)
+        {
+            events.put(&Event {
+                name: &format!(
+                    "of the device's times, those of the first {} frames were kept",
+                    self.device_frames(device)
+                ),
+                ph: "i",
+                pid: DEVICE,
+                ts: Some(end as f64 / 1e3),
+                s: Some("p"),
+                ..Event::default()
+            })?;
+        }
         events.out.write_all(b"\n]}\n")?;
         events.out.flush()
     }
@@ -263,6 +278,11 @@ impl<'a> Trace<'a> {
     /// Frames of the run whose spans were not kept.
     fn dropped(&self) -> u64 {
         self.measured.frames.saturating_sub(self.kept)
+    }
+
+    /// Frames whose device times are in the trace.
+    fn device_frames(&self, device: &DeviceTimes) -> u64 {
+        (device.frames.len() as u64).min(self.kept)
     }
 
     /// What the run was, and how far the trace goes.
@@ -282,15 +302,9 @@ impl<'a> Trace<'a> {
         if let Some(device) = &self.measured.device {
             put("device", json!(device.device));
             put("device_slots", json!(device.slots));
-            let kept = device
-                .frames
-                .len()
-                .min(usize::try_from(self.kept).unwrap_or(usize::MAX));
+            let kept = self.device_frames(device);
             put("device_frames_kept", json!(kept));
-            put(
-                "device_frames_dropped",
-                json!(device.count.saturating_sub(kept as u64)),
-            );
+            put("device_frames_dropped", json!(device.count.saturating_sub(kept)));
             if let Some(alignment) = Alignment::find(self.measured) {
                 put("device_clock_offset_us", json!(alignment.offset * 1e6));
                 put("device_clock_tolerance_us", json!(alignment.tolerance * 1e6));
