@@ -530,8 +530,12 @@ fn sample(name: &str) -> PathBuf {
 
 /// A run of some 400 frames on the card.
 fn framepipe() -> Command {
+    framepipe_on("synthetic:640x360:rgb24:30:400")
+}
+
+fn framepipe_on(input: &str) -> Command {
     let mut command = program();
-    command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
+    command.args(["filter", input, "null:"]);
     command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
     command
         .stdin(Stdio::null())
@@ -632,7 +636,8 @@ fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
     let trace = |more: &[&str]| {
-        let done = framepipe().arg("--trace").arg(&file).args(more).output().unwrap();
+        let mut command = framepipe_on("synthetic:1920x1080:rgb24:30:400:cycle");
+        let done = command.arg("--trace").arg(&file).args(more).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         tracks::read(&std::fs::read_to_string(&file).unwrap())
     };

@@ -439,3 +439,36 @@ fn a_measured_sweep_and_a_steady_run_in_a_browser() {
     let expected = ["rates", "throughput", "stages", "stage-timeline", "latency"];
     hold_in_browser("steady", &bench("steady.html", &steady), &expected);
 }
+
+#[test]
+fn a_stage_of_many_threads_shows_some_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.html");
+    let output = Command::new(PROGRAM)
+        .args([
+            "filter",
+            "-q",
+            "--engine",
+            "cpu",
+            "--filter",
+            "soft",
+            "--workers",
+            "10",
+        ])
+        .arg(format!("{}/samples/frames", env!("CARGO_MANIFEST_DIR")))
+        .arg(folder.path().join("out"))
+        .arg("--report")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = well_formed(&fs::read_to_string(&file).unwrap());
+    assert!(
+        text.contains("decode, 8 of 10") && text.contains("encode, 8 of 10"),
+        "{text}"
+    );
+}

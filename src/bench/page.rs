@@ -375,7 +375,7 @@ impl Sweep {
             caption,
             axes: [
                 ("multiply-adds a byte", Scale::Logarithmic),
-                ("10^9 multiply-adds/s", Scale::Logarithmic),
+                ("Gmac/s, 10^9 multiply-adds a second", Scale::Logarithmic),
             ],
             curves: &curves,
         }
@@ -390,52 +390,64 @@ impl Sweep {
             }
         }
         page.heading("Cells");
-        let optional = |value: Option<String>| value.unwrap_or_default();
-        let percent = |share: Option<f64>| optional(share.map(|s| format!("{:.0}%", s * 100.0)));
-        let rows: Vec<Vec<String>> = self
-            .cells
-            .iter()
-            .map(|cell| {
-                vec![
-                    format!("{}, {}x{} {}", cell.filter, cell.width, cell.height, cell.format),
-                    cell.border.clone(),
-                    format!("{}, {}", engine(cell, Axis::Mask), cell.algorithm),
-                    optional(cell.block.clone()),
-                    cell.scope.to_string(),
-                    number(cell.milliseconds.median),
-                    number(cell.milliseconds.min),
-                    number(cell.milliseconds.p90),
-                    number(cell.gigapixels_per_second),
-                    number(cell.gigabytes_per_second),
-                    percent(cell.share_of_copy),
-                    percent(cell.share_of_arithmetic),
-                    optional(cell.speed_up.map(|s| format!("{}x", number(s)))),
-                    optional(cell.published_milliseconds.map(number)),
-                    optional(cell.published_speed_up.map(|s| format!("{}x", number(s)))),
-                ]
-            })
-            .collect();
-        page.table(
-            &[
-                "work",
-                "border",
-                "engine",
-                "block",
-                "scope",
-                "ms",
-                "min",
-                "p90",
-                "Gpixel/s",
-                "GB/s",
-                "of copy",
-                "of arithmetic",
-                "speed-up",
-                "report's ms",
-                "report's speed-up",
-            ],
-            &rows,
-        );
+        let works = self.cells.chunk_by(|a, b| work(a) == work(b));
+        for cells in works {
+            page.paragraph("work", &work(&cells[0]));
+            let published = cells.iter().any(|c| c.published_milliseconds.is_some());
+            page.table(&columns(published), &rows(cells, published));
+        }
     }
+}
+
+/// What a cell filtered.
+fn work(cell: &Cell) -> String {
+    let Cell {
+        filter,
+        width,
+        height,
+        format,
+        border,
+        ..
+    } = cell;
+    format!("{filter}, {width}x{height} {format}, border {border}")
+}
+
+fn columns(published: bool) -> Vec<&'static str> {
+    let mut columns = vec![
+        "engine", "block", "scope", "ms", "min", "p90", "Gpixel/s", "GB/s", "copy", "arith", "speed-up",
+    ];
+    if published {
+        columns.extend(["report's ms", "report's speed-up"]);
+    }
+    columns
+}
+
+/// The cells in these columns.
+fn rows(cells: &[Cell], published: bool) -> Vec<Vec<String>> {
+    let optional = |value: Option<String>| value.unwrap_or_default();
+    let percent = |share: Option<f64>| optional(share.map(|s| format!("{:.0}%", s * 100.0)));
+    let times = |factor: Option<f64>| optional(factor.map(|f| format!("{}x", number(f))));
+    let row = |cell: &Cell| {
+        let mut row = vec![
+            format!("{}, {}", engine(cell, Axis::Mask), cell.algorithm),
+            optional(cell.block.clone()),
+            cell.scope.to_string(),
+            number(cell.milliseconds.median),
+            number(cell.milliseconds.min),
+            number(cell.milliseconds.p90),
+            number(cell.gigapixels_per_second),
+            number(cell.gigabytes_per_second),
+            percent(cell.share_of_copy),
+            percent(cell.share_of_arithmetic),
+            times(cell.speed_up),
+        ];
+        if published {
+            row.push(optional(cell.published_milliseconds.map(number)));
+            row.push(times(cell.published_speed_up));
+        }
+        row
+    };
+    cells.iter().map(row).collect()
 }
 
 /// Lines as the page draws them.

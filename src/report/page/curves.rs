@@ -172,7 +172,7 @@ impl Curves<'_> {
             svg(width, width.pick(380, 320), |area| {
                 let [(x_title, x_scale), (y_title, y_scale)] = &self.axes;
                 let x = x_scale.axis(x_title, across, width.pick(12, 6), 0.05);
-                let y = y_scale.axis(y_title, up, 6, 0.1);
+                let y = y_scale.axis(y_title, up, 6, 0.2);
                 let mut chart = axes(area, &x, &y, 0)?;
                 for curve in self.curves {
                     let ink = Ink::Series(curve.look.colour).colour();

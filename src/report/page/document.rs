@@ -123,7 +123,8 @@ impl Document {
 
     /// A table of figures: the first column to the left, the rest to the right.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
-        self.html.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
+        self.html
+            .push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
         for cell in head {
             self.html.push_str(&format!("<th>{}</th>", escape(cell)));
         }

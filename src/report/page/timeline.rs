@@ -13,6 +13,9 @@ use plotters::style::text_anchor::{HPos, VPos};
 /// Frames that a drawing shows; fewer on a phone.
 const FRAMES: (usize, usize) = (16, 7);
 
+/// Threads of a stage that have a row.
+const THREADS: usize = 8;
+
 /// Pixels that a lane is high.
 const LANE: u32 = 15;
 
@@ -80,7 +83,8 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
     let mut spans = Vec::new();
     let mut lane = 0;
     for stage in Stage::ALL {
-        let threads = &measured.stage(stage).threads;
+        let all = &measured.stage(stage).threads;
+        let threads = &all[..all.len().min(THREADS)];
         for thread in threads {
             let place = lane;
             spans.extend(thread.list().iter().map(|span| (place, *span)));
@@ -88,7 +92,10 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
         }
         if !threads.is_empty() {
             groups.push(Group {
-                name: stage.to_string(),
+                name: match all.len() {
+                    n if n > THREADS => format!("{stage}, {THREADS} of {n}"),
+                    _ => stage.to_string(),
+                },
                 lanes: threads.len(),
             });
         }
