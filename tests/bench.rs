@@ -245,6 +245,18 @@ fn what_cannot_be_is_refused_with_a_sentence() {
         "missing/x.json",
     );
     refused(2, &["kernels", "--json", "-", "--csv", "-"], "same name");
+    refused(
+        2,
+        &["kernels", "--json", "a.html", "--html", "a.html"],
+        "same name",
+    );
+    refused(2, &["kernels", "--html", "a.json"], ".html");
+    refused(
+        2,
+        &["pipeline", "--json", "a.json", "--trace", "a.json"],
+        "same name",
+    );
+    refused(2, &["pipeline", "--trace", "a.html"], ".json");
     // Separable was asked for by name, and no mask here is.
     refused(
         1,

@@ -1,6 +1,8 @@
 //! The CUDA engine on a card: every variant gives the reference's bits, and the ring holds up. Without a card one line says so.
 #![allow(clippy::unwrap_used)]
 
+mod tracks;
+
 use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
 use framepipe::engine::cuda::{
     Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, devices,
@@ -19,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 21;
+const TESTS: usize = 22;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -528,8 +530,12 @@ fn sample(name: &str) -> PathBuf {
 
 /// A run of some 400 frames on the card.
 fn framepipe() -> Command {
+    framepipe_on("synthetic:640x360:rgb24:30:400")
+}
+
+fn framepipe_on(input: &str) -> Command {
     let mut command = program();
-    command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
+    command.args(["filter", input, "null:"]);
     command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
     command
         .stdin(Stdio::null())
@@ -622,6 +628,39 @@ fn two_processes_share_a_card() {
         let done = process.wait_with_output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
+}
+
+#[test]
+fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let trace = |more: &[&str]| {
+        let mut command = framepipe_on("synthetic:1920x1080:rgb24:30:400:cycle");
+        let done = command.arg("--trace").arg(&file).args(more).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        tracks::read(&std::fs::read_to_string(&file).unwrap())
+    };
+    for slots in ["2", "3", "6"] {
+        let trace = trace(&["--slots", slots]);
+        trace.check(400, true).unwrap();
+        assert!(
+            trace.overlap() > 0.0,
+            "{slots} slots: no upload ran beside another frame's kernels"
+        );
+        assert!(
+            trace.facts["device_clock_tolerance_us"].is_number(),
+            "{}",
+            trace.facts
+        );
+        trace.check_clocks().unwrap();
+    }
+    let serial = trace(&["--no-overlap"]);
+    serial.check(400, true).unwrap();
+    assert_eq!(serial.overlap(), 0.0, "without overlap");
+    let kept = trace(&["--trace-frames", "50"]);
+    kept.check(50, true).unwrap();
+    assert_eq!(kept.facts["frames_dropped"], 350);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod csv;
 mod frames;
 mod machine;
 mod measure;
+mod page;
 mod published;
 mod spread;
 mod steady;

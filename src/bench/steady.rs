@@ -3,7 +3,7 @@
 use super::machine::{Machine, Versions, now};
 use crate::frame::Frame;
 use crate::pipeline::{self, Job, PipelineError, Progress, Stop};
-use crate::report::{Ending, Latencies, LatencySummary, Report, Task};
+use crate::report::{Ending, Latencies, LatencySummary, Measurements, Report, Task};
 use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -206,7 +206,7 @@ impl IndexedSink for Counted<Arc<dyn IndexedSink>> {
     }
 }
 
-/// Runs `job` until the plan's time is up, its input ends, or `stop` is used.
+/// Runs `job` until the plan's time is up, its input ends, or `stop` is used. Gives also what the pipeline measured of the whole run.
 pub fn run(
     job: Job,
     filters: Vec<String>,
@@ -214,7 +214,7 @@ pub fn run(
     device: usize,
     stop: &Stop,
     progress: &Progress,
-) -> Result<Steady, PipelineError> {
+) -> Result<(Steady, Measurements), PipelineError> {
     let tally = Arc::new(Mutex::new(Tally::new(plan)));
     let (count, end) = (Arc::clone(&tally), stop.clone());
     let sink = match job.sink {
@@ -257,7 +257,7 @@ pub fn run(
     let (machine, versions) = Machine::here(device);
     let (seconds, rates) = (tally.seconds(), tally.rates());
     let rate = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    Ok(Steady {
+    let steady = Steady {
         schema: STEADY_SCHEMA,
         version: STEADY_VERSION,
         date: now(),
@@ -275,7 +275,8 @@ pub fn run(
         latency: tally.latencies.summary(),
         report: Report::new(task, &measured, outcome.warnings),
         notes,
-    })
+    };
+    Ok((steady, measured))
 }
 
 impl Steady {
@@ -366,6 +367,7 @@ mod tests {
             &Progress::new(),
         )
         .unwrap()
+        .0
     }
 
     #[test]

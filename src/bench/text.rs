@@ -88,7 +88,7 @@ impl fmt::Display for Head<'_> {
     }
 }
 
-fn line(ceiling: &Ceiling) -> String {
+pub(super) fn line(ceiling: &Ceiling) -> String {
     let what = match ceiling.kind {
         CeilingKind::Copy => "copy",
         CeilingKind::Link => "link",

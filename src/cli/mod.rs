@@ -12,6 +12,7 @@ mod interrupt;
 pub(crate) mod log;
 mod masks;
 mod progress;
+mod trace;
 mod verify;
 
 use clap::{Parser, Subcommand};

@@ -6,18 +6,25 @@
 mod clock;
 mod latency;
 mod limit;
+pub mod page;
+mod spans;
 mod split;
 pub(crate) mod table;
 mod text;
+mod throughput;
+mod trace;
 
-pub use clock::{Stage, StageClock};
+pub use clock::{OpenRange, Recording, Stage, StageClock};
 pub use latency::{Latencies, LatencySummary};
 pub use limit::Limit;
+pub use spans::{Doing, SPANS_A_FRAME, Span, Spans};
 pub use split::{DeviceReport, PartReport};
+pub use throughput::{Throughput, ThroughputReport};
+pub use trace::{Alignment, Trace};
 
 use crate::engine::DeviceTimes;
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The name in every report's `schema` field.
 pub const SCHEMA: &str = "framepipe-report";
@@ -45,6 +52,8 @@ pub struct Measurements {
     pub ending: Ending,
     /// Frames written.
     pub frames: u64,
+    /// The host's instant that the spans of all stages count from; `None` before a run.
+    pub began: Option<Instant>,
     /// From the start of the stages to the end of the last one.
     pub wall: Duration,
     /// The accounts of decode, engine and encode.
@@ -115,6 +124,8 @@ pub struct Report {
     pub wall_seconds: f64,
     /// Frames over wall seconds.
     pub frames_per_second: f64,
+    /// Frames written over time; `None` if that was not asked for, or without frames.
+    pub throughput: Option<ThroughputReport>,
     /// Decode, engine, encode.
     pub stages: Vec<StageReport>,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
@@ -195,6 +206,11 @@ impl Report {
             frames: measured.frames,
             wall_seconds: seconds,
             frames_per_second: rate(measured.frames as f64),
+            throughput: measured
+                .stage(Stage::Encode)
+                .throughput
+                .as_ref()
+                .and_then(Throughput::report),
             stages,
             end_to_end: measured.end_to_end.summary(),
             limit: Limit::find(measured, device.as_ref()),
@@ -222,7 +238,11 @@ pub(crate) mod tests {
 
     /// A run in which every optional field has a value.
     pub(crate) fn full() -> Report {
-        let mut clock = StageClock::worker();
+        let recording = Recording {
+            frames: 1,
+            throughput: true,
+        };
+        let mut clock = StageClock::recording(recording, Instant::now());
         clock.busy = Duration::from_millis(900);
         clock.frame(1_000_000, Duration::from_millis(3));
         let mut end_to_end = Latencies::default();

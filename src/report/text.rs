@@ -113,7 +113,7 @@ impl Report {
     }
 }
 
-fn not_available() -> String {
+pub(super) fn not_available() -> String {
     "n/a".to_owned()
 }
 
@@ -124,12 +124,12 @@ fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
 /// Three or four significant digits are enough to compare.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.2}")
     } else {
@@ -138,7 +138,7 @@ fn number(value: f64) -> String {
 }
 
 /// Seconds in the unit that keeps the figure short.
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),

@@ -1,8 +1,10 @@
-//! Where a measurement goes: a table on standard output, JSON, comma-separated values.
+//! Where a measurement goes: a table on standard output, JSON, comma-separated values, a page with plots.
 
 use crate::cli::{Failure, to_stdout};
 use clap::Args;
 use framepipe::bench::{Steady, Sweep};
+use framepipe::report::Measurements;
+use framepipe::report::page::PageError;
 use framepipe::sink::part::PartFile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,14 +18,19 @@ pub(crate) struct OutputArguments {
     /// Write comma-separated values to this file; - for standard output, instead of the table.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a page to look at, with plots, to this file, whose name ends in .html.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
-/// A measurement as programs read it.
+/// A measurement as files hold it.
 pub(super) trait Shown {
     /// docs/bench-schema.md.
     fn json(&self) -> Result<String, serde_json::Error>;
     /// One line a cell.
     fn csv(&self) -> String;
+    /// To look at.
+    fn html(&self) -> Result<String, PageError>;
 }
 
 impl Shown for Sweep {
@@ -33,14 +40,21 @@ impl Shown for Sweep {
     fn csv(&self) -> String {
         self.to_csv()
     }
+    fn html(&self) -> Result<String, PageError> {
+        self.to_html()
+    }
 }
 
-impl Shown for Steady {
+/// A steady run, with what its page shows beside the figures.
+impl Shown for (Steady, Measurements) {
     fn json(&self) -> Result<String, serde_json::Error> {
-        self.to_json()
+        self.0.to_json()
     }
     fn csv(&self) -> String {
-        self.to_csv()
+        self.0.to_csv()
+    }
+    fn html(&self) -> Result<String, PageError> {
+        self.0.to_html(&self.1)
     }
 }
 
@@ -54,15 +68,47 @@ enum Place {
 pub(super) struct Outputs {
     json: Option<Place>,
     csv: Option<Place>,
+    html: Option<PartFile>,
 }
 
 impl OutputArguments {
+    /// True if one of the files has this name.
+    pub(super) fn names(&self, path: &Path) -> bool {
+        [&self.json, &self.csv, &self.html]
+            .into_iter()
+            .flatten()
+            .any(|own| own == path)
+    }
+
+    /// True if there is to be a page.
+    pub(super) fn wants_page(&self) -> bool {
+        self.html.is_some()
+    }
+
     /// Makes the files, under temporary names.
     pub(super) fn open(&self) -> Result<Outputs, Failure> {
-        if self.json.is_some() && self.json == self.csv {
-            return Err(Failure::Usage(
-                "--json and --csv have the same name; choose another for one of them".to_owned(),
-            ));
+        let files = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--html", &self.html),
+        ];
+        for (index, (one, path)) in files.iter().enumerate() {
+            let same = files[index + 1..]
+                .iter()
+                .find(|(_, other)| path.is_some() && other == path);
+            if let Some((other, _)) = same {
+                return Err(Failure::Usage(format!(
+                    "{one} and {other} have the same name; choose another for one of them"
+                )));
+            }
+        }
+        if let Some(html) = &self.html
+            && html.extension().is_none_or(|e| e != "html")
+        {
+            return Err(Failure::Usage(format!(
+                "--html {}: the name must end in .html",
+                html.display()
+            )));
         }
         let place = |path: &Option<PathBuf>| -> Result<Option<Place>, Failure> {
             match path {
@@ -74,6 +120,11 @@ impl OutputArguments {
         Ok(Outputs {
             json: place(&self.json)?,
             csv: place(&self.csv)?,
+            html: self
+                .html
+                .as_deref()
+                .map(|path| PartFile::create(path, true))
+                .transpose()?,
         })
     }
 }
@@ -87,14 +138,20 @@ impl Outputs {
             match place {
                 None => {}
                 Some(Place::Stdout) => printed = text,
-                Some(Place::File(file)) => {
-                    file.file()
-                        .write_all(text.as_bytes())
-                        .map_err(|cause| file.failed(cause))?;
-                    file.commit()?;
-                }
+                Some(Place::File(file)) => fill(file, &text)?,
             }
+        }
+        if let Some(file) = self.html {
+            fill(file, &shown.html()?)?;
         }
         to_stdout(|out| Ok(out.write_all(printed.as_bytes())?))
     }
+}
+
+/// Writes the whole file and puts it in its place.
+fn fill(file: PartFile, text: &str) -> Result<(), Failure> {
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|cause| file.failed(cause))?;
+    Ok(file.commit()?)
 }

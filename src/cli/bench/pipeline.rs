@@ -4,12 +4,13 @@ use super::output::OutputArguments;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{Input, Output, check_distinct, check_files};
 use crate::cli::engine::EngineArguments;
+use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::bench::{SteadyPlan, run_steady};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
 use framepipe::pipeline::{Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::Ending;
+use framepipe::report::{Ending, Recording, page};
 use framepipe::source::Rational;
 use framepipe::source::rate::parse_rate;
 use framepipe::source::video::VideoSourceOptions;
@@ -70,6 +71,8 @@ pub(crate) struct PipelineArguments {
     quick: bool,
     #[command(flatten)]
     files: OutputArguments,
+    #[command(flatten)]
+    trace: TraceArguments,
 }
 
 /// A length of time, at most a day.
@@ -113,6 +116,15 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         .output
         .with_container(arguments.encoding.format.as_deref());
     arguments.engine.check()?;
+    arguments.trace.check()?;
+    if let Some(trace) = &arguments.trace.trace
+        && (arguments.files.names(trace) || arguments.output.to_string() == trace.display().to_string())
+    {
+        return Err(Failure::Usage(format!(
+            "--trace {}: another option has the same name; choose another for one of them",
+            trace.display()
+        )));
+    }
     arguments.encoding.check(&arguments.output)?;
     check_distinct(&arguments.input, &arguments.output)?;
     if arguments.output.is_stdout() {
@@ -134,7 +146,8 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let chain = arguments.chain();
     Plan::new(&chain, info.format, &info.colour)?;
     let engine = arguments.engine.start(chain)?;
-    let files = arguments.files.open()?;
+    let (files, trace_file) = (arguments.files.open()?, arguments.trace.open()?);
+    let wants_page = arguments.files.wants_page();
     let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
     let defaults = PipelineOptions::default();
     let job = Job {
@@ -147,6 +160,13 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
                 .workers
                 .map_or(defaults.source_workers, NonZeroUsize::get),
             sink_workers: arguments.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+            recording: Recording {
+                frames: arguments
+                    .trace
+                    .frames()
+                    .max(if wants_page { page::FRAMES } else { 0 }),
+                throughput: wants_page,
+            },
         },
     };
     let stop = Stop::new();
@@ -157,7 +177,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let measured = progress::show(&counters, info.frames, false, || {
         run_steady(job, filters, plan, device, &stop, &counters)
     });
-    let steady = match measured {
+    let (steady, measured) = match measured {
         Err(PipelineError::Abandoned) => {
             // A closed stderr is no reason to stop.
             let _ = writeln!(std::io::stderr(), "abandoned: nothing was measured");
@@ -165,8 +185,12 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         }
         measured => measured?,
     };
-    files.write(&steady, &steady.to_string())?;
-    match steady.ending {
+    arguments
+        .trace
+        .write(trace_file, &steady.report.task, &measured)?;
+    let (table, ending) = (steady.to_string(), steady.ending);
+    files.write(&(steady, measured), &table)?;
+    match ending {
         Ending::Interrupted => Err(Failure::Interrupted),
         Ending::Complete | Ending::Closed => Ok(()),
     }

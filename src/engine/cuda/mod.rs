@@ -11,6 +11,7 @@ mod device;
 mod kernel_time;
 mod launch;
 mod memory;
+mod nvtx;
 mod picture;
 mod prepared;
 mod program;
@@ -27,7 +28,7 @@ pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
 
-use super::{DeviceTimes, Engine, EngineError};
+use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use device::Device;
@@ -604,6 +605,10 @@ impl Engine for Cuda {
             flight.release_input()?;
         }
         Ok(self.ready.pop_front())
+    }
+
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        nvtx::ranges()
     }
 
     fn device_times(&mut self) -> Option<DeviceTimes> {

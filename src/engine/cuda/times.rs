@@ -6,6 +6,7 @@ use super::stream::{Event, Stream};
 use crate::engine::{DeviceTimes, EngineError, FrameTimes};
 use hdrhistogram::Histogram;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Frames whose times are kept one by one.
 const KEPT: usize = 1024;
@@ -68,6 +69,7 @@ impl Times {
         match &self.anchor {
             None => {
                 let event = Event::new(device)?;
+                self.sums.origin = Some(Instant::now());
                 event.record(upload)?;
                 self.anchor = Some((event, 0.0));
             }
