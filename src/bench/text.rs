@@ -8,17 +8,10 @@ use crate::report::table::Table;
 use std::fmt;
 
 impl Sweep {
-    /// What was swept, on what, and the ceilings.
+    /// What was swept, and on what.
     pub fn head(&self) -> String {
-        let mut text = format!(
-            "{}\n{}",
-            self.title,
-            Head(&self.machine, &self.versions, &self.date)
-        );
-        for ceiling in &self.ceilings {
-            text.push_str(&format!("ceiling  {}\n", line(ceiling)));
-        }
-        text
+        let machine = Head(&self.machine, &self.versions, &self.date);
+        format!("{}\n{machine}", self.title)
     }
 
     /// What is to be known about the figures.
@@ -37,6 +30,9 @@ impl Sweep {
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.head())?;
+        for ceiling in &self.ceilings {
+            writeln!(f, "ceiling  {}", line(ceiling))?;
+        }
         let mut work = None;
         let mut table = head_of_cells();
         for cell in &self.cells {
@@ -175,14 +171,11 @@ pub fn columns(lines: &[Vec<String>]) -> String {
 
 /// Three significant digits, or as many as there are before the point.
 pub fn figure(value: f64) -> String {
-    let size = value.abs();
-    let digits = match size {
-        s if s == 0.0 || s >= 100.0 => 0,
-        s if s >= 10.0 => 1,
-        s if s >= 1.0 => 2,
-        s if s >= 0.1 => 3,
-        s if s >= 0.01 => 4,
-        _ => 5,
+    let magnitude = value.abs().log10().floor();
+    let digits = if magnitude.is_finite() {
+        (2.0 - magnitude).clamp(0.0, 9.0) as usize
+    } else {
+        0
     };
     format!("{value:.digits$}")
 }
@@ -261,8 +254,20 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        let figures = [0.0, 0.001_234, 0.0123, 0.1239, 1.234, 12.34, 123.4, 12_345.6];
-        let texts = ["0", "0.00123", "0.0123", "0.124", "1.23", "12.3", "123", "12346"];
+        let figures = [
+            0.0,
+            0.000_620_4,
+            0.001_234,
+            0.0123,
+            0.1239,
+            1.234,
+            12.34,
+            123.4,
+            12_345.6,
+        ];
+        let texts = [
+            "0", "0.000620", "0.00123", "0.0123", "0.124", "1.23", "12.3", "123", "12346",
+        ];
         assert_eq!(figures.map(figure), texts.map(str::to_owned));
     }
 

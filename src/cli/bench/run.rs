@@ -4,7 +4,7 @@ use super::Common;
 use super::axis::Measured;
 use super::output::Outputs;
 use crate::cli::{Failure, interrupt};
-use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Sweep, figure};
+use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::pipeline::Stop;
 use framepipe::report::Ending;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -91,6 +91,14 @@ impl Run {
         let needs_card = jobs.iter().any(|job| job.case.subject.needs_card());
         if needs_card && !self.bench.has_card() {
             sweep.note(self.no_card());
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shares = |job: &Job| matches!(job.case.subject, Subject::Cpu { threads } if threads > cores);
+        if jobs.iter().any(shares) {
+            sweep.note(format!(
+                "this process may use {cores} core{}; more threads take turns on them",
+                if cores == 1 { "" } else { "s" }
+            ));
         }
         let bar = bar(jobs.len());
         bar.set_message("compiling kernels");

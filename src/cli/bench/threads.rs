@@ -86,11 +86,6 @@ pub(super) fn run(arguments: &ThreadsArguments) -> Result<(), Failure> {
             }
         }
     }
-    let mut sweep = run.measure("threads", &jobs, |_, _| {})?;
-    if threads.iter().any(|&t| t > cores) {
-        sweep.note(format!(
-            "this process may use {cores} cores; more threads take turns on them"
-        ));
-    }
+    let sweep = run.measure("threads", &jobs, |_, _| {})?;
     run.finish(&sweep, &sweep.to_string())
 }
