@@ -82,6 +82,7 @@ fn show(chromium: &Path, file: &Path, (width, height): (u32, u32), dark: bool, w
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
+            "--disable-dev-shm-usage",
             "--disable-quic",
             "--no-first-run",
             "--disable-background-networking",
