@@ -46,16 +46,6 @@ pub(crate) enum MemoryName {
 }
 
 impl MemoryName {
-    /// Every name.
-    pub(crate) const ALL: [MemoryName; 6] = [
-        MemoryName::Auto,
-        MemoryName::Global,
-        MemoryName::Constant,
-        MemoryName::Shared,
-        MemoryName::ConstantShared,
-        MemoryName::Texture,
-    ];
-
     /// The library's word for it.
     pub(crate) fn variant(self) -> MemoryVariant {
         match self {
