@@ -1,4 +1,4 @@
-//! Strips of rows by way of pairs of samples (see `avx2`): two output rows at a time, from lines that hold two rows each.
+//! Strips of rows by way of pairs of samples (see `loops`): two output rows at a time, from lines that hold two rows each.
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
 //! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
@@ -6,7 +6,9 @@
 //! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
 //! pixels are then `channels` samples apart.
 
-use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
+use super::lanes::Lanes;
+use super::loops::{self, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
+use super::simd::Vectors;
 use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -79,7 +81,7 @@ enum Work {
 
 /// One plane's part of a step, ready for the inner loops.
 pub(super) struct Pairs {
-    avx2: Avx2,
+    vectors: Vectors,
     format: PixelFormat,
     border: Border,
     channels: Vec<ChannelStep>,
@@ -132,9 +134,9 @@ fn aligned(memory: &mut Vec<u32>, len: usize) -> &mut [u32] {
     &mut memory[start..start + len]
 }
 
-/// A length of at least `len` that is an odd number of cache lines of elements, so that lines do not fall on each other in the cache.
+/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
 fn spread(len: usize) -> usize {
-    len.div_ceil(16) / 2 * 32 + 16
+    (len.div_ceil(32) | 1) * 32
 }
 
 fn pack(low: i32, high: i32) -> i32 {
@@ -415,7 +417,7 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
 
 impl Pairs {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
-    pub(super) fn new(avx2: Avx2, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
+    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
         let channels = &step.planes[plane];
         let parts = match &step.kernel {
             Kernel::Direct(k) => {
@@ -460,7 +462,7 @@ impl Pairs {
             _ => 0,
         });
         Some(Pairs {
-            avx2,
+            vectors,
             format,
             border: step.border,
             outside: outside.collect(),
@@ -477,6 +479,21 @@ impl Pairs {
     /// Makes the strip's rows from the picture.
     pub(super) fn convolve(
         &self,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        match self.vectors {
+            Vectors::Avx2(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+        }
+    }
+
+    fn convolve_with<L: Lanes>(
+        &self,
+        lanes: L,
         input: Picture<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
@@ -500,7 +517,7 @@ impl Pairs {
             while next < pair + reach {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
-                self.fill(input, strip.plane, y, (padded, at, &line), scratch);
+                self.fill(lanes, input, strip.plane, y, (padded, at, &line), scratch);
                 next += 1;
             }
             let (places, first_line) = match &self.changes {
@@ -546,11 +563,9 @@ impl Pairs {
             });
             let out = [&mut *upper, below];
             if bytes == 1 {
-                self.avx2
-                    .convolve::<1>(lines, taps, running, &self.finish, samples, out);
+                loops::convolve::<L, 1>(lanes, lines, taps, running, &self.finish, samples, out);
             } else {
-                self.avx2
-                    .convolve::<2>(lines, taps, running, &self.finish, samples, out);
+                loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
             self.keep(input.row(strip.plane, y), upper);
@@ -601,7 +616,7 @@ impl Pairs {
     fn padded(&self, samples: usize) -> usize {
         // Sums of boxes need some more at the end, for each doubling.
         let rest = match self.work {
-            Work::Separable { box_row: true, .. } => 6 * 16,
+            Work::Separable { box_row: true, .. } => 6 * TILE / 2,
             _ => 0,
         };
         spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len() + rest)
@@ -623,8 +638,9 @@ impl Pairs {
     }
 
     /// Fills the line at `at` with what rows `y` and `y + 1` are in it.
-    fn fill(
+    fn fill<L: Lanes>(
         &self,
+        lanes: L,
         input: Picture<'_>,
         plane: usize,
         y: i64,
@@ -650,18 +666,15 @@ impl Pairs {
             let (a_range, b_range) = (a.1..a.1 + padded, b.1..b.1 + padded);
             match self.reader {
                 Reader::Bytes => {
-                    self.avx2
-                        .interleave_bytes(&bytes[a.0][a_range], &bytes[b.0][b_range], out);
+                    loops::interleave_bytes(lanes, &bytes[a.0][a_range], &bytes[b.0][b_range], out);
                 }
                 Reader::Words | Reader::Offset => {
                     let flip = if self.reader == Reader::Offset { 0x8000 } else { 0 };
-                    self.avx2
-                        .interleave_words(&words[a.0][a_range], &words[b.0][b_range], flip, out);
+                    loops::interleave_words(lanes, &words[a.0][a_range], &words[b.0][b_range], flip, out);
                 }
                 Reader::Halves => {
                     let (low, high) = out.split_at_mut(padded);
-                    self.avx2
-                        .interleave_halves(&words[a.0][a_range], &words[b.0][b_range], low, high);
+                    loops::interleave_halves(lanes, &words[a.0][a_range], &words[b.0][b_range], low, high);
                 }
             }
         };
@@ -675,26 +688,24 @@ impl Pairs {
         if self.reads_in_place() {
             for k in 0..2 {
                 match self.reader {
-                    Reader::Bytes => self.avx2.widen(&bytes[k][..padded], room(&mut words[k], padded)),
+                    Reader::Bytes => {
+                        loops::widen(lanes, &bytes[k][..padded], room(&mut words[k], padded));
+                    }
                     Reader::Words => {}
-                    Reader::Offset => self.avx2.offset(&mut words[k][..padded]),
-                    Reader::Halves => self
-                        .avx2
-                        .split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
+                    Reader::Offset => loops::offset(&mut words[k][..padded]),
+                    Reader::Halves => loops::split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
                 }
             }
             let mut source = if pieces == 2 { &*halves } else { &*words };
             if matches!(self.work, Work::Separable { box_row: true, .. }) {
                 for k in 0..2 {
                     let sums = room(&mut halves[k], padded);
-                    self.avx2
-                        .box_sums(&mut words[k][..padded], self.columns(), step, sums);
+                    loops::box_sums(lanes, &mut words[k][..padded], self.columns(), step, sums);
                 }
                 source = &*halves;
             }
             let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
-            self.avx2
-                .row_pass_in_place(rows, (pieces, padded), row, out, form.pieces);
+            loops::row_pass_in_place(lanes, rows, (pieces, padded), row, out, form.pieces);
             return;
         }
         for (k, out) in horizontal.iter_mut().enumerate() {
@@ -706,7 +717,7 @@ impl Pairs {
             piece_stride: padded,
             packed_order: false,
         });
-        self.avx2.row_pass(rows, row, out, form.pieces);
+        loops::row_pass(lanes, rows, row, out, form.pieces);
     }
 
     /// Row `y`, which may lie outside the frame, with what lies beyond its ends, into padded row `k`.

@@ -1,0 +1,731 @@
+//! The inner loops, for vectors of any width. Everything is a sum of products of 16-bit *pairs*: a 32-bit element of a line holds two samples, and
+//! one instruction multiplies a vector of such elements by two weights each and adds the two products.
+//!
+//! Samples that are too wide for exact 32-bit sums come as several *pieces* of `bits` bits each, lowest first, all but the highest without
+//! sign; each piece is summed by itself and the sums are joined by carrying upwards.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Work};
+
+/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
+pub(super) const TILE: usize = 64;
+
+/// One multiply-add of the sums of two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tap {
+    /// The element of the lines that the row's first sample needs.
+    pub(super) at: usize,
+    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
+    pub(super) mirror: usize,
+    /// The two weights, low half first, of the upper and of the lower output row.
+    pub(super) weights: [i32; 2],
+}
+
+/// How the mirrored half of a mask is folded onto the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Equal weights: samples are added.
+    Add,
+    /// Opposite weights: samples are subtracted.
+    Subtract,
+}
+
+/// The multiply-adds that make two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taps<'a> {
+    /// Those of one element.
+    pub(super) single: &'a [Tap],
+    /// Those of an element and its mirror image.
+    pub(super) folded: &'a [Tap],
+    /// What is done with the mirror image.
+    pub(super) fold: Fold,
+}
+
+/// Lines of pairs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines<'a> {
+    /// The elements that taps point into.
+    pub(super) elements: &'a [u32],
+    /// How many pieces a sample has, 1 to 3.
+    pub(super) pieces: usize,
+    /// Elements from a piece to the next one.
+    pub(super) piece_stride: usize,
+    /// True if elements lie in the packed order of the set that made them (see [`Lanes::zip`]).
+    pub(super) packed_order: bool,
+}
+
+/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
+pub(super) struct Running<'a> {
+    /// The sums; those of the pair just made are put here.
+    pub(super) sums: &'a mut [i32],
+    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
+    pub(super) resumes: bool,
+}
+
+/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// What the sums of each piece begin with: the channels' values repeated, `TILE + channels` long.
+    pub(super) start: [Vec<i32>; 3],
+    /// What is added after the shift, likewise; empty if that is 0 for all channels.
+    pub(super) high: Vec<i32>,
+    /// Samples that a pixel interleaves.
+    pub(super) channels: usize,
+    /// Bits of a piece.
+    pub(super) bits: u32,
+    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    pub(super) whole: bool,
+    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
+    pub(super) shift: u32,
+    /// The largest sample.
+    pub(super) max: u16,
+    /// Padding bits below a stored sample.
+    pub(super) left: u32,
+}
+
+/// What the row pass of a separable kernel does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RowPass {
+    /// First element of each pair of taps, and its two weights.
+    pub(super) taps: Vec<(usize, i32)>,
+    /// The weights for results at odd places, where rows are read in place.
+    pub(super) odd: Vec<i32>,
+    /// What the sums begin with.
+    pub(super) start: i32,
+    /// How far they are shifted down.
+    pub(super) shift: u32,
+    /// Bits of a piece of the intermediate.
+    pub(super) bits: u32,
+}
+
+/// `out[x] = (a[x], b[x])`. All three are of one length, a multiple of [`TILE`] / 2.
+pub(super) fn interleave_bytes<L: Lanes>(lanes: L, a: &[u8], b: &[u8], out: &mut [u32]) {
+    struct Interleave<'a>(&'a [u8], &'a [u8], &'a mut [u32]);
+    impl Work for Interleave<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let Interleave(a, b, out) = self;
+            for x in (0..out.len()).step_by(2 * L::LANES) {
+                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
+                unsafe {
+                    let pairs = lanes.pair_bytes(a.as_ptr().add(x), b.as_ptr().add(x));
+                    store_both(lanes, out.as_mut_ptr().add(x), pairs);
+                }
+            }
+        }
+    }
+    assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(TILE / 2));
+    lanes.enter(Interleave(a, b, out));
+}
+
+/// `out[x] = (a[x] ^ flip, b[x] ^ flip)`, where a flip of 0x8000 takes 32768 from 16-bit samples. Lengths as above.
+pub(super) fn interleave_words<L: Lanes>(lanes: L, a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
+    struct Interleave<'a>(&'a [u16], &'a [u16], u16, &'a mut [u32]);
+    impl Work for Interleave<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let Interleave(a, b, flip, out) = self;
+            let flip = lanes.splat(i32::from(flip) << 16 | i32::from(flip));
+            for x in (0..out.len()).step_by(2 * L::LANES) {
+                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
+                unsafe {
+                    let [first, second] = lanes.pair_words(a.as_ptr().add(x), b.as_ptr().add(x));
+                    let flipped = [lanes.xor(first, flip), lanes.xor(second, flip)];
+                    store_both(lanes, out.as_mut_ptr().add(x), flipped);
+                }
+            }
+        }
+    }
+    assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(TILE / 2));
+    lanes.enter(Interleave(a, b, flip, out));
+}
+
+/// The low and the high bytes of `(a[x], b[x])`, as two pieces. Lengths as above.
+pub(super) fn interleave_halves<L: Lanes>(lanes: L, a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
+    struct Interleave<'a>(&'a [u16], &'a [u16], &'a mut [u32], &'a mut [u32]);
+    impl Work for Interleave<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let Interleave(a, b, low, high) = self;
+            let (bytes, eight) = (lanes.splat(0x00FF_00FF), lanes.splat(8));
+            for x in (0..low.len()).step_by(2 * L::LANES) {
+                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
+                unsafe {
+                    let [first, second] = lanes.pair_words(a.as_ptr().add(x), b.as_ptr().add(x));
+                    let lows = [lanes.and(first, bytes), lanes.and(second, bytes)];
+                    store_both(lanes, low.as_mut_ptr().add(x), lows);
+                    let down = [lanes.shift_down(first, eight), lanes.shift_down(second, eight)];
+                    let highs = [lanes.and(down[0], bytes), lanes.and(down[1], bytes)];
+                    store_both(lanes, high.as_mut_ptr().add(x), highs);
+                }
+            }
+        }
+    }
+    assert!(a.len() == low.len() && b.len() == low.len() && high.len() == low.len());
+    assert!(low.len().is_multiple_of(TILE / 2));
+    lanes.enter(Interleave(a, b, low, high));
+}
+
+/// Two vectors, one after the other.
+#[inline(always)]
+unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
+    // SAFETY: the caller has room for both.
+    unsafe {
+        lanes.store(to, values[0]);
+        lanes.store(to.add(L::LANES), values[1]);
+    }
+}
+
+/// `out[x] = row[x]` as a word. Both are of one length, a multiple of [`TILE`] / 2.
+pub(super) fn widen<L: Lanes>(lanes: L, row: &[u8], out: &mut [u16]) {
+    struct Widen<'a>(&'a [u8], &'a mut [u16]);
+    impl Work for Widen<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let Widen(row, out) = self;
+            for x in (0..out.len()).step_by(2 * L::LANES) {
+                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
+                unsafe { lanes.store(out.as_mut_ptr().add(x), lanes.widen(row.as_ptr().add(x))) };
+            }
+        }
+    }
+    assert!(row.len() == out.len() && out.len().is_multiple_of(TILE / 2));
+    lanes.enter(Widen(row, out));
+}
+
+/// Takes 32768 from each 16-bit sample.
+pub(super) fn offset(row: &mut [u16]) {
+    row.iter_mut().for_each(|v| *v ^= 0x8000);
+}
+
+/// The low bytes of `words` and, after them, the high ones, as words.
+pub(super) fn split(words: &[u16], out: &mut [u16]) {
+    let (low, high) = out.split_at_mut(words.len());
+    low.iter_mut().zip(words).for_each(|(o, &v)| *o = v & 255);
+    high.iter_mut().zip(words).for_each(|(o, &v)| *o = v >> 8);
+}
+
+/// Makes two output rows of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
+pub(super) fn convolve<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    lines: Lines<'_>,
+    taps: Taps<'_>,
+    running: Option<Running<'_>>,
+    finish: &Finish,
+    samples: usize,
+    out: [&mut [u8]; 2],
+) {
+    let made = samples.next_multiple_of(TILE);
+    assert!(
+        running
+            .as_ref()
+            .is_none_or(|r| lines.pieces == 1 && r.sums.len() >= made)
+    );
+    let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
+    let last = (lines.pieces - 1) * lines.piece_stride + made;
+    let reach = |t: &Tap| t.at.max(t.mirror) + last;
+    let all = taps.single.iter().chain(taps.folded);
+    assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
+    assert!(out.iter().all(|row| row.len() >= samples * BYTES));
+    let pattern = TILE + finish.channels;
+    assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
+    assert!(finish.high.is_empty() || finish.high.len() >= pattern);
+    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each piece) and every write.
+    let work = Convolve {
+        lines,
+        taps,
+        running,
+        finish,
+        samples,
+        out,
+    };
+    match lines.pieces {
+        1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
+        _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
+    }
+}
+
+/// What [`convolve`] has checked.
+struct Convolve<'a> {
+    lines: Lines<'a>,
+    taps: Taps<'a>,
+    running: Option<(*mut i32, bool)>,
+    finish: &'a Finish,
+    samples: usize,
+    out: [&'a mut [u8]; 2],
+}
+
+/// Two output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
+struct Rows<'a, const BYTES: usize, const P: usize, const V: usize>(Convolve<'a>);
+
+/// The sums of `V` vectors of samples of two rows, in `P` pieces.
+type Sums<T, const P: usize, const V: usize> = [[[T; V]; 2]; P];
+
+/// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
+#[inline(always)]
+unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
+    lanes: L,
+    mut sums: Sums<L::V, P, V>,
+    base: *const u32,
+    piece_stride: usize,
+    taps: &[Tap],
+) -> Sums<L::V, P, V> {
+    for tap in taps {
+        let weights = [lanes.splat(tap.weights[0]), lanes.splat(tap.weights[1])];
+        for p in 0..P {
+            for v in 0..V {
+                let step = p * piece_stride + L::LANES * v;
+                // SAFETY: `convolve` has bounded every tap's reach.
+                let pairs = unsafe {
+                    let pairs = lanes.load(base.add(tap.at + step));
+                    match FOLD {
+                        0 => pairs,
+                        1 => lanes.add_words(pairs, lanes.load(base.add(tap.mirror + step))),
+                        _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
+                    }
+                };
+                for row in 0..2 {
+                    sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
+                }
+            }
+        }
+    }
+    sums
+}
+
+impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, P, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Convolve {
+            lines,
+            taps,
+            running,
+            finish,
+            samples,
+            out,
+        } = self.0;
+        let zero = lanes.splat(0);
+        let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
+        for x in (0..samples).step_by(L::LANES * V) {
+            let phase = if finish.channels == 1 {
+                0
+            } else {
+                x as u32 as usize % finish.channels
+            };
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            for p in 0..P {
+                for v in 0..V {
+                    // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
+                    let start = unsafe {
+                        lanes.load(match running {
+                            Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
+                            _ => finish.start[p].as_ptr().add(phase + L::LANES * v),
+                        })
+                    };
+                    sums[p][0][v] = start;
+                    sums[p][1][v] = start;
+                }
+            }
+            // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
+            unsafe {
+                let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
+                sums = match taps.fold {
+                    _ if taps.folded.is_empty() => sums,
+                    Fold::Add => add_taps::<L, P, V, 1>(lanes, sums, base, stride, taps.folded),
+                    Fold::Subtract => add_taps::<L, P, V, 2>(lanes, sums, base, stride, taps.folded),
+                };
+                sums = add_taps::<L, P, V, 0>(lanes, sums, base, stride, taps.single);
+            }
+            if let Some((kept, _)) = running {
+                for v in 0..V {
+                    // SAFETY: running sums go as far as the multiple of TILE.
+                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
+                }
+            }
+            for row in 0..2 {
+                let mut values = [zero; V];
+                for v in 0..V {
+                    let mut pieces = [zero; P];
+                    for p in 0..P {
+                        pieces[p] = sums[p][row][v];
+                    }
+                    values[v] = joining.join(lanes, pieces);
+                }
+                let rest = &mut out[row][x * BYTES..samples * BYTES];
+                // SAFETY: the pattern is TILE + channels long.
+                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.packed_order, rest) };
+            }
+        }
+    }
+}
+
+/// Adds what is added after the shift, clamps, and stores as many of the samples as there is room for.
+#[inline(always)]
+unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    mut values: [L::V; V],
+    finish: &Finish,
+    phase: usize,
+    packed_order: bool,
+    rest: &mut [u8],
+) {
+    if !finish.high.is_empty() {
+        for v in 0..V {
+            // SAFETY: the pattern is TILE + channels long.
+            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase + L::LANES * v)) };
+            values[v] = lanes.add(values[v], high);
+        }
+    }
+    if rest.len() >= L::LANES * V * BYTES {
+        // SAFETY: there is room for the LANES V samples.
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, packed_order, rest.as_mut_ptr()) };
+    } else {
+        let mut step = [0; 2 * TILE];
+        // SAFETY: as many as TILE samples of two bytes fit.
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, packed_order, step.as_mut_ptr()) };
+        rest.copy_from_slice(&step[..rest.len()]);
+    }
+}
+
+/// Clamps and stores LANES V samples.
+#[inline(always)]
+unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    values: [L::V; V],
+    finish: &Finish,
+    packed_order: bool,
+    out: *mut u8,
+) {
+    if BYTES == 1 {
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_bytes(values, packed_order, out) };
+        return;
+    }
+    for v in (0..V).step_by(2) {
+        let two = [values[v], values[v + 1]];
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_words(two, packed_order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+    }
+}
+
+/// How the sums of pieces become one, and how far that is shifted down.
+#[derive(Clone, Copy)]
+struct Joining<T> {
+    whole: bool,
+    bits: T,
+    twice: T,
+    shift: T,
+}
+
+impl<T: Copy> Joining<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, bits: u32, whole: bool, shift: u32) -> Joining<T> {
+        Joining {
+            whole,
+            bits: lanes.splat(bits as i32),
+            twice: lanes.splat(2 * bits as i32),
+            shift: lanes.splat(shift as i32),
+        }
+    }
+
+    /// The sum of all pieces, shifted down.
+    #[inline(always)]
+    fn join<L: Lanes<V = T>, const P: usize>(self, lanes: L, pieces: [T; P]) -> T {
+        let mut sum = pieces[0];
+        if P > 1 && self.whole {
+            sum = lanes.add(sum, lanes.shift_up(pieces[1], self.bits));
+            if P > 2 {
+                sum = lanes.add(sum, lanes.shift_up(pieces[2], self.twice));
+            }
+        } else {
+            for p in 1..P {
+                sum = lanes.add(pieces[p], lanes.shift_down(sum, self.bits));
+            }
+        }
+        lanes.shift_down(sum, self.shift)
+    }
+
+    /// How a row pass's sums in `pieces` pieces of 8 bits become intermediates. These have 24 bits, so with a shift below 8 the whole sum fits 32.
+    #[inline(always)]
+    fn of_row_pass<L: Lanes<V = T>>(lanes: L, pieces: usize, shift: u32) -> Joining<T> {
+        let whole = pieces > 1 && shift < 8;
+        let below = if pieces == 1 || whole { 0 } else { 8 };
+        Joining::new(lanes, 8, whole, shift - below)
+    }
+}
+
+/// The sums of `count` (odd) samples each, `step` apart: `out[x] = row[x] + row[x + step] + ...`. Sums of two, four, eight and so on are made from one
+/// another, in `row`, and those that `count` is made of added up, so that the work grows with its logarithm. What lies within
+/// `count * step + 6 * TILE / 2` words of the end is not made.
+pub(super) fn box_sums<L: Lanes>(lanes: L, row: &mut [u16], count: usize, step: usize, out: &mut [u16]) {
+    struct BoxSums<'a> {
+        row: &'a mut [u16],
+        count: usize,
+        step: usize,
+        out: &'a mut [u16],
+    }
+    impl Work for BoxSums<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let BoxSums {
+                row,
+                count,
+                step,
+                out,
+            } = self;
+            out.copy_from_slice(row);
+            let end = row.len();
+            let (mut wide, mut done) = (1, 1);
+            while 2 * wide <= count {
+                let takes = count & (2 * wide) != 0;
+                // SAFETY: both are `end` words long.
+                unsafe { add_shifted(lanes, row.as_mut_ptr(), row.as_ptr(), wide * step, end) };
+                wide *= 2;
+                if takes {
+                    // SAFETY: as above.
+                    unsafe { add_shifted(lanes, out.as_mut_ptr(), row.as_ptr(), done * step, end) };
+                    done += wide;
+                }
+            }
+        }
+    }
+    assert!(row.len() == out.len());
+    lanes.enter(BoxSums {
+        row,
+        count,
+        step,
+        out,
+    });
+}
+
+/// `to[x] += from[x + ahead]` for as many whole vectors as there are.
+#[inline(always)]
+unsafe fn add_shifted<L: Lanes>(lanes: L, to: *mut u16, from: *const u16, ahead: usize, end: usize) {
+    let mut x = 0;
+    while x + ahead + 2 * L::LANES <= end {
+        // SAFETY: x + ahead + 2 LANES is at most the length of both.
+        unsafe {
+            let next = lanes.load(from.add(x + ahead));
+            let sum = lanes.add_words(lanes.load(to.add(x)), next);
+            lanes.store(to.add(x), sum);
+        }
+        x += 2 * L::LANES;
+    }
+}
+
+/// Takes the lowest of the pieces still to be taken from `t`, which is the last one if `is_last`.
+#[inline(always)]
+fn take_piece<L: Lanes>(lanes: L, t: &mut L::V, (mask, bits): (L::V, L::V), is_last: bool) -> L::V {
+    if is_last {
+        return *t;
+    }
+    let piece = lanes.and(*t, mask);
+    *t = lanes.shift_down(*t, bits);
+    piece
+}
+
+/// The row pass over two rows of words of which neighbours are neighbouring pixels, piece after piece `piece_stride` words apart: a 32-bit
+/// element holds two taps of an even result, and with other weights of an odd one. `out` gets pairs (upper, lower) of intermediates in
+/// packed order, in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+pub(super) fn row_pass_in_place<L: Lanes>(
+    lanes: L,
+    rows: [&[u16]; 2],
+    (pieces, piece_stride): (usize, usize),
+    pass: &RowPass,
+    out: &mut [u32],
+    out_pieces: usize,
+) {
+    let samples = out.len() / out_pieces;
+    // The last vector's taps end one word further on than the last sample's own.
+    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+    assert!(
+        pieces <= 2
+            && rows
+                .iter()
+                .all(|row| (pieces - 1) * piece_stride + reach <= row.len())
+    );
+    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    assert!(pass.odd.len() == pass.taps.len());
+    // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
+    let work = RowWork {
+        rows: rows.map(<[u16]>::as_ptr),
+        piece_stride,
+        pass,
+        out: out.as_mut_ptr(),
+        samples,
+    };
+    match (pieces, out_pieces) {
+        (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work)),
+        (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work)),
+        (1, _) => lanes.enter(InPlace::<1, 3, 2>(work)),
+        (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work)),
+        (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work)),
+        _ => lanes.enter(InPlace::<2, 3, 1>(work)),
+    }
+}
+
+/// What the row passes have checked; `T` is what rows are made of.
+struct RowWork<'a, T> {
+    rows: [*const T; 2],
+    piece_stride: usize,
+    pass: &'a RowPass,
+    out: *mut u32,
+    samples: usize,
+}
+
+/// The row pass in place, from `P` pieces to `T`, `V` vectors of words at a time.
+struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u16>);
+
+impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let RowWork {
+            rows,
+            piece_stride,
+            pass,
+            out,
+            samples,
+        } = self.0;
+        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
+        let cut = (lanes.splat((1 << pass.bits) - 1), lanes.splat(pass.bits as i32));
+        let joining = Joining::of_row_pass(lanes, P, pass.shift);
+        for x in (0..samples).step_by(2 * L::LANES * V) {
+            // Even and odd results of each row.
+            let mut sums = [[[[zero; V]; 2]; 2]; P];
+            sums[0] = [[[start; V]; 2]; 2];
+            for (&(at, even), &odd) in pass.taps.iter().zip(&pass.odd) {
+                let weights = [lanes.splat(even), lanes.splat(odd)];
+                for p in 0..P {
+                    for row in 0..2 {
+                        for v in 0..V {
+                            let from = x + at + p * piece_stride + 2 * L::LANES * v;
+                            // SAFETY: the caller has bounded every tap's reach.
+                            let words = unsafe { lanes.load(rows[row].add(from)) };
+                            for parity in 0..2 {
+                                let sum = &mut sums[p][row][parity][v];
+                                *sum = lanes.multiply_add(*sum, words, weights[parity]);
+                            }
+                        }
+                    }
+                }
+            }
+            for v in 0..V {
+                let mut t = [[zero; 2]; 2];
+                for row in 0..2 {
+                    for parity in 0..2 {
+                        let mut pieces = [zero; P];
+                        for p in 0..P {
+                            pieces[p] = sums[p][row][parity][v];
+                        }
+                        t[row][parity] = joining.join(lanes, pieces);
+                    }
+                }
+                for k in 0..T {
+                    let mut words = [zero; 2];
+                    for row in 0..2 {
+                        let even = take_piece(lanes, &mut t[row][0], cut, k + 1 == T);
+                        let odd = take_piece(lanes, &mut t[row][1], cut, k + 1 == T);
+                        words[row] = lanes.alternate(even, odd);
+                    }
+                    // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
+                    unsafe {
+                        let to = out.add(k * samples + x + 2 * L::LANES * v);
+                        store_both(lanes, to, lanes.zip(words[0], words[1]));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
+/// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+pub(super) fn row_pass<L: Lanes>(
+    lanes: L,
+    rows: [Lines<'_>; 2],
+    pass: &RowPass,
+    out: &mut [u32],
+    out_pieces: usize,
+) {
+    let samples = out.len() / out_pieces;
+    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+    for row in &rows {
+        assert!(row.pieces == rows[0].pieces && row.piece_stride == rows[0].piece_stride);
+        assert!((row.pieces - 1) * row.piece_stride + reach <= row.elements.len());
+    }
+    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    // The assertions bound every read and every write.
+    let work = RowWork {
+        rows: [rows[0].elements.as_ptr(), rows[1].elements.as_ptr()],
+        piece_stride: rows[0].piece_stride,
+        pass,
+        out: out.as_mut_ptr(),
+        samples,
+    };
+    match (rows[0].pieces, out_pieces) {
+        (1, 1) => lanes.enter(Paired::<1, 1, 4>(work)),
+        (1, 2) => lanes.enter(Paired::<1, 2, 4>(work)),
+        (1, _) => lanes.enter(Paired::<1, 3, 4>(work)),
+        (_, 1) => lanes.enter(Paired::<2, 1, 2>(work)),
+        (_, 2) => lanes.enter(Paired::<2, 2, 2>(work)),
+        _ => lanes.enter(Paired::<2, 3, 2>(work)),
+    }
+}
+
+/// The row pass over horizontal pairs, from `P` pieces to `T`, `V` vectors at a time.
+struct Paired<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u32>);
+
+impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let RowWork {
+            rows,
+            piece_stride,
+            pass,
+            out,
+            samples,
+        } = self.0;
+        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
+        let cut = (lanes.splat((1 << pass.bits) - 1), lanes.splat(pass.bits as i32));
+        let joining = Joining::of_row_pass(lanes, P, pass.shift);
+        for x in (0..samples).step_by(L::LANES * V) {
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            sums[0] = [[start; V]; 2];
+            for &(at, weights) in &pass.taps {
+                let w = lanes.splat(weights);
+                for p in 0..P {
+                    for row in 0..2 {
+                        for v in 0..V {
+                            let from = x + at + p * piece_stride + L::LANES * v;
+                            // SAFETY: the caller has bounded every tap's reach.
+                            let pairs = unsafe { lanes.load(rows[row].add(from)) };
+                            sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, w);
+                        }
+                    }
+                }
+            }
+            for v in 0..V {
+                let mut t = [zero; 2];
+                for row in 0..2 {
+                    let mut pieces = [zero; P];
+                    for p in 0..P {
+                        pieces[p] = sums[p][row][v];
+                    }
+                    t[row] = joining.join(lanes, pieces);
+                }
+                for k in 0..T {
+                    let upper = take_piece(lanes, &mut t[0], cut, k + 1 == T);
+                    let lower = take_piece(lanes, &mut t[1], cut, k + 1 == T);
+                    // SAFETY: x + LANES V is at most `samples`, a piece's length.
+                    unsafe {
+                        let to = out.add(k * samples + x + L::LANES * v);
+                        lanes.store(to, lanes.alternate(upper, lower));
+                    };
+                }
+            }
+        }
+    }
+}
