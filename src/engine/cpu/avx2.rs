@@ -1,7 +1,7 @@
 //! AVX2: vectors of eight numbers.
 #![allow(unsafe_code)]
 
-use super::lanes::{Lanes, Work};
+use super::lanes::{Lanes, Order, Work};
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX2.
@@ -18,7 +18,20 @@ impl Avx2 {
 /// What puts quarters back in order that packing two vectors in plain order leaves as 0, 2, 1, 3.
 const SORT: i32 = 0b11_01_10_00;
 
-// SAFETY, for every block but those that read or write memory: `self` proves that the machine has AVX2.
+/// What brings eight bytes of which the first four belong at even places in order, twice.
+#[inline(always)]
+pub(super) unsafe fn mix_bytes() -> __m128i {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15) }
+}
+
+/// The same for words.
+#[inline(always)]
+pub(super) unsafe fn mix_words() -> __m128i {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) }
+}
+
 impl Lanes for Avx2 {
     type V = __m256i;
 
@@ -101,9 +114,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn alternate(self, even: __m256i, odd: __m256i) -> __m256i {
+    fn merge(self, low: __m256i, high: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_blend_epi16::<0xAA>(even, _mm256_slli_epi32::<16>(odd)) }
+        unsafe { _mm256_blend_epi16::<0xAA>(low, high) }
     }
 
     #[inline(always)]
@@ -144,44 +157,53 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn put_bytes<const N: usize>(self, values: [__m256i; N], is_packed: bool, to: *mut u8) {
+    unsafe fn put_bytes<const N: usize>(self, values: [__m256i; N], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 8 N bytes.
         unsafe {
             let halves = _mm256_packs_epi32(values[0], values[1]);
             if N == 4 {
                 let bytes = _mm256_packus_epi16(halves, _mm256_packs_epi32(values[2], values[3]));
-                let bytes = if is_packed {
-                    _mm256_permute4x64_epi64::<SORT>(bytes)
-                } else {
-                    _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+                let bytes = match order {
+                    Order::Plain => {
+                        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+                    }
+                    Order::Zipped => _mm256_permute4x64_epi64::<SORT>(bytes),
+                    Order::Alternate => {
+                        let eights = _mm256_permute4x64_epi64::<SORT>(bytes);
+                        _mm256_shuffle_epi8(eights, _mm256_broadcastsi128_si256(mix_bytes()))
+                    }
                 };
                 _mm256_storeu_si256(to.cast(), bytes);
             } else {
-                let ordered = if is_packed {
-                    halves
-                } else {
-                    _mm256_permute4x64_epi64::<SORT>(halves)
+                let ordered = match order {
+                    Order::Plain => _mm256_permute4x64_epi64::<SORT>(halves),
+                    Order::Zipped | Order::Alternate => halves,
                 };
                 let (low, high) = (
                     _mm256_castsi256_si128(ordered),
                     _mm256_extracti128_si256::<1>(ordered),
                 );
-                _mm_storeu_si128(to.cast(), _mm_packus_epi16(low, high));
+                let bytes = _mm_packus_epi16(low, high);
+                let bytes = match order {
+                    Order::Alternate => _mm_shuffle_epi8(bytes, mix_bytes()),
+                    Order::Plain | Order::Zipped => bytes,
+                };
+                _mm_storeu_si128(to.cast(), bytes);
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn put_words(self, values: [__m256i; 2], is_packed: bool, max: u16, left: u32, to: *mut u8) {
+    unsafe fn put_words(self, values: [__m256i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let words = _mm256_packus_epi32(values[0], values[1]);
             let words = _mm256_min_epu16(words, _mm256_set1_epi16(max as i16));
             let words = _mm256_sll_epi16(words, _mm_cvtsi32_si128(left as i32));
-            let words = if is_packed {
-                words
-            } else {
-                _mm256_permute4x64_epi64::<SORT>(words)
+            let words = match order {
+                Order::Plain => _mm256_permute4x64_epi64::<SORT>(words),
+                Order::Zipped => words,
+                Order::Alternate => _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(mix_words())),
             };
             _mm256_storeu_si256(to.cast(), words);
         }

@@ -1,7 +1,8 @@
 //! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at once.
 #![allow(unsafe_code)]
 
-use super::lanes::{Lanes, Work};
+use super::avx2::{mix_bytes, mix_words};
+use super::lanes::{Lanes, Order, Work};
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX-512F and BW, and VNNI if that is true.
@@ -130,9 +131,9 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    fn alternate(self, even: __m512i, odd: __m512i) -> __m512i {
+    fn merge(self, low: __m512i, high: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
-        unsafe { _mm512_mask_blend_epi16(0xAAAA_AAAA, even, _mm512_slli_epi32::<16>(odd)) }
+        unsafe { _mm512_mask_blend_epi16(0xAAAA_AAAA, low, high) }
     }
 
     #[inline(always)]
@@ -174,37 +175,55 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_bytes<const N: usize>(self, values: [__m512i; N], is_packed: bool, to: *mut u8) {
+    unsafe fn put_bytes<const N: usize>(self, values: [__m512i; N], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 16 N bytes.
         unsafe {
             let halves = _mm512_packs_epi32(values[0], values[1]);
             if N == 4 {
                 let bytes = _mm512_packus_epi16(halves, _mm512_packs_epi32(values[2], values[3]));
-                let bytes = if is_packed {
-                    sorted(bytes)
-                } else {
-                    // Fours of bytes: each quarter of the vector holds one of each of the four inputs.
-                    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-                    _mm512_permutexvar_epi32(order, bytes)
+                let bytes = match order {
+                    Order::Plain => {
+                        // Fours of bytes: each quarter of the vector holds one of each of the four inputs.
+                        let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+                        _mm512_permutexvar_epi32(fours, bytes)
+                    }
+                    Order::Zipped => sorted(bytes),
+                    Order::Alternate => {
+                        _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes()))
+                    }
                 };
                 _mm512_storeu_si512(to.cast(), bytes);
             } else {
-                let ordered = if is_packed { halves } else { sorted(halves) };
+                let ordered = match order {
+                    Order::Plain => sorted(halves),
+                    Order::Zipped | Order::Alternate => halves,
+                };
                 // Narrowing takes words for unsigned ones.
                 let positive = _mm512_max_epi16(ordered, _mm512_setzero_si512());
-                _mm256_storeu_si256(to.cast(), _mm512_cvtusepi16_epi8(positive));
+                let bytes = _mm512_cvtusepi16_epi8(positive);
+                let bytes = match order {
+                    Order::Alternate => {
+                        _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(mix_bytes()))
+                    }
+                    Order::Plain | Order::Zipped => bytes,
+                };
+                _mm256_storeu_si256(to.cast(), bytes);
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn put_words(self, values: [__m512i; 2], is_packed: bool, max: u16, left: u32, to: *mut u8) {
+    unsafe fn put_words(self, values: [__m512i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe {
             let words = _mm512_packus_epi32(values[0], values[1]);
             let words = _mm512_min_epu16(words, _mm512_set1_epi16(max as i16));
             let words = _mm512_sll_epi16(words, _mm_cvtsi32_si128(left as i32));
-            let words = if is_packed { words } else { sorted(words) };
+            let words = match order {
+                Order::Plain => sorted(words),
+                Order::Zipped => words,
+                Order::Alternate => _mm512_shuffle_epi8(words, _mm512_broadcast_i32x4(mix_words())),
+            };
             _mm512_storeu_si512(to.cast(), words);
         }
     }

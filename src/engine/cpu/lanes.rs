@@ -4,6 +4,17 @@
 //! meant to be compiled into [`Lanes::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
+/// How the samples of two neighbouring vectors of numbers lie in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// One after the other.
+    Plain,
+    /// As [`Lanes::zip`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
+    Zipped,
+    /// Those at even places in the first vector, those at odd places in the second.
+    Alternate,
+}
+
 /// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
 /// *words* of 16 bits.
 pub(super) trait Lanes: Copy {
@@ -55,10 +66,10 @@ pub(super) trait Lanes: Copy {
     /// The bits in which they differ.
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// The low words of two vectors of numbers, alternating.
-    fn alternate(self, even: Self::V, odd: Self::V) -> Self::V;
+    /// The low words of `low` and the high words of `high`.
+    fn merge(self, low: Self::V, high: Self::V) -> Self::V;
 
-    /// The words of `a` and `b` as pairs, in *packed order*: what the `put`s sort for nothing.
+    /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
     fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
     /// As many bytes as a vector has words, as words.
@@ -83,13 +94,13 @@ pub(super) trait Lanes: Copy {
     ///
     /// # Safety
     /// `N` times [`Lanes::LANES`] bytes are writable at `to`.
-    unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], is_packed: bool, to: *mut u8);
+    unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
     /// Clamps numbers to words of at most `max`, shifts them up by `left` and writes them.
     ///
     /// # Safety
     /// Twice [`Lanes::LANES`] words are writable at `to`.
-    unsafe fn put_words(self, values: [Self::V; 2], is_packed: bool, max: u16, left: u32, to: *mut u8);
+    unsafe fn put_words(self, values: [Self::V; 2], order: Order, max: u16, left: u32, to: *mut u8);
 }
 
 /// A loop over vectors of any width. `run` is `inline(always)`, and so is what it calls.

@@ -7,7 +7,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::{Lanes, Work};
+use super::lanes::{Lanes, Order, Work};
 
 /// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
 pub(super) const TILE: usize = 64;
@@ -52,8 +52,8 @@ pub(super) struct Lines<'a> {
     pub(super) pieces: usize,
     /// Elements from a piece to the next one.
     pub(super) piece_stride: usize,
-    /// True if elements lie in the packed order of the set that made them (see [`Lanes::zip`]).
-    pub(super) packed_order: bool,
+    /// How the elements of two vectors lie.
+    pub(super) order: Order,
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
@@ -356,7 +356,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                 }
                 let rest = &mut out[row][x * BYTES..samples * BYTES];
                 // SAFETY: the pattern is TILE + channels long.
-                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.packed_order, rest) };
+                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, rest) };
             }
         }
     }
@@ -369,7 +369,7 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
     mut values: [L::V; V],
     finish: &Finish,
     phase: usize,
-    packed_order: bool,
+    order: Order,
     rest: &mut [u8],
 ) {
     if !finish.high.is_empty() {
@@ -381,11 +381,11 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
     }
     if rest.len() >= L::LANES * V * BYTES {
         // SAFETY: there is room for the LANES V samples.
-        unsafe { put::<L, BYTES, V>(lanes, values, finish, packed_order, rest.as_mut_ptr()) };
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, rest.as_mut_ptr()) };
     } else {
         let mut step = [0; 2 * TILE];
         // SAFETY: as many as TILE samples of two bytes fit.
-        unsafe { put::<L, BYTES, V>(lanes, values, finish, packed_order, step.as_mut_ptr()) };
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, step.as_mut_ptr()) };
         rest.copy_from_slice(&step[..rest.len()]);
     }
 }
@@ -396,18 +396,18 @@ unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
     lanes: L,
     values: [L::V; V],
     finish: &Finish,
-    packed_order: bool,
+    order: Order,
     out: *mut u8,
 ) {
     if BYTES == 1 {
         // SAFETY: the caller has the room.
-        unsafe { lanes.put_bytes(values, packed_order, out) };
+        unsafe { lanes.put_bytes(values, order, out) };
         return;
     }
     for v in (0..V).step_by(2) {
         let two = [values[v], values[v + 1]];
         // SAFETY: the caller has the room.
-        unsafe { lanes.put_words(two, packed_order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+        unsafe { lanes.put_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
     }
 }
 
@@ -457,79 +457,163 @@ impl<T: Copy> Joining<T> {
     }
 }
 
-/// The sums of `count` (odd) samples each, `step` apart: `out[x] = row[x] + row[x + step] + ...`. Sums of two, four, eight and so on are made from one
-/// another, in `row`, and those that `count` is made of added up, so that the work grows with its logarithm. What lies within
-/// `count * step + 6 * TILE / 2` words of the end is not made.
-pub(super) fn box_sums<L: Lanes>(lanes: L, row: &mut [u16], count: usize, step: usize, out: &mut [u16]) {
-    struct BoxSums<'a> {
-        row: &'a mut [u16],
-        count: usize,
-        step: usize,
-        out: &'a mut [u16],
-    }
-    impl Work for BoxSums<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            let BoxSums {
-                row,
-                count,
-                step,
-                out,
-            } = self;
-            out.copy_from_slice(row);
-            let end = row.len();
-            let (mut wide, mut done) = (1, 1);
-            while 2 * wide <= count {
-                let takes = count & (2 * wide) != 0;
-                // SAFETY: both are `end` words long.
-                unsafe { add_shifted(lanes, row.as_mut_ptr(), row.as_ptr(), wide * step, end) };
-                wide *= 2;
-                if takes {
-                    // SAFETY: as above.
-                    unsafe { add_shifted(lanes, out.as_mut_ptr(), row.as_ptr(), done * step, end) };
-                    done += wide;
-                }
-            }
-        }
-    }
-    assert!(row.len() == out.len());
-    lanes.enter(BoxSums {
-        row,
+/// From this many samples on, a box's sums are made of sums of a few.
+const LEAST_PARTS: usize = 9;
+
+/// The sums of `count` samples each, `step` words apart, of two rows: `out` gets pairs (upper, lower) in [`Order::Zipped`], `out.len()` (a multiple of
+/// [`TILE`]) of them. Large boxes are added up from sums of four or eight samples, which go into `parts`.
+pub(super) fn box_rows<L: Lanes>(
+    lanes: L,
+    rows: [&[u16]; 2],
+    parts: [&mut [u16]; 2],
+    (count, step): (usize, usize),
+    out: &mut [u32],
+) {
+    let part = match count {
+        _ if count < LEAST_PARTS => 1,
+        _ if count < 4 * LEAST_PARTS => 4,
+        _ => 8,
+    };
+    let (whole, samples) = (count / part * part, out.len());
+    // Sums of parts are made as far as the last one that is used, and to the end of a step.
+    let made = (samples + (whole - part) * step).next_multiple_of(TILE);
+    assert!(samples.is_multiple_of(TILE));
+    assert!(rows.iter().all(|row| row.len() >= made + part * step));
+    assert!(rows.iter().all(|row| row.len() >= samples + count * step));
+    assert!(part == 1 || parts.iter().all(|row| row.len() >= made));
+    let mut parts = parts;
+    lanes.enter(BoxRows {
+        rows: rows.map(<[u16]>::as_ptr),
+        parts: parts.each_mut().map(|row| row.as_mut_ptr()),
+        made,
+        part,
         count,
         step,
         out,
     });
 }
 
-/// `to[x] += from[x + ahead]` for as many whole vectors as there are.
-#[inline(always)]
-unsafe fn add_shifted<L: Lanes>(lanes: L, to: *mut u16, from: *const u16, ahead: usize, end: usize) {
-    let mut x = 0;
-    while x + ahead + 2 * L::LANES <= end {
-        // SAFETY: x + ahead + 2 LANES is at most the length of both.
-        unsafe {
-            let next = lanes.load(from.add(x + ahead));
-            let sum = lanes.add_words(lanes.load(to.add(x)), next);
-            lanes.store(to.add(x), sum);
+/// What [`box_rows`] has checked.
+struct BoxRows<'a> {
+    rows: [*const u16; 2],
+    parts: [*mut u16; 2],
+    made: usize,
+    part: usize,
+    count: usize,
+    step: usize,
+    out: &'a mut [u32],
+}
+
+impl Work for BoxRows<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let BoxRows {
+            rows,
+            parts,
+            made,
+            part,
+            count,
+            step,
+            out,
+        } = self;
+        let words = 2 * L::LANES;
+        if part > 1 {
+            for x in (0..made).step_by(words) {
+                for row in 0..2 {
+                    // SAFETY: `box_rows` has bounded both.
+                    unsafe {
+                        let sum = add_steps(lanes, lanes.splat(0), rows[row].add(x), part, step);
+                        lanes.store(parts[row].add(x), sum);
+                    }
+                }
+            }
         }
-        x += 2 * L::LANES;
+        let (whole, rest) = if part > 1 { (count / part, count % part) } else { (0, count) };
+        for x in (0..out.len()).step_by(words) {
+            let mut sums = [lanes.splat(0); 2];
+            for row in 0..2 {
+                // SAFETY: `box_rows` has bounded both.
+                unsafe {
+                    let from = parts[row].cast_const().add(x);
+                    sums[row] = add_steps(lanes, sums[row], from, whole, part * step);
+                    let from = rows[row].add(x + whole * part * step);
+                    sums[row] = add_steps(lanes, sums[row], from, rest, step);
+                }
+            }
+            // SAFETY: x is at most a vector of words from the end.
+            unsafe { store_both(lanes, out.as_mut_ptr().add(x), lanes.zip(sums[0], sums[1])) };
+        }
     }
 }
 
-/// Takes the lowest of the pieces still to be taken from `t`, which is the last one if `is_last`.
+/// Adds `count` vectors of words that are `step` words apart.
 #[inline(always)]
-fn take_piece<L: Lanes>(lanes: L, t: &mut L::V, (mask, bits): (L::V, L::V), is_last: bool) -> L::V {
-    if is_last {
-        return *t;
+unsafe fn add_steps<L: Lanes>(lanes: L, mut sum: L::V, from: *const u16, count: usize, step: usize) -> L::V {
+    for k in 0..count {
+        // SAFETY: the caller has bounded them.
+        sum = lanes.add_words(sum, unsafe { lanes.load(from.add(k * step)) });
     }
-    let piece = lanes.and(*t, mask);
-    *t = lanes.shift_down(*t, bits);
-    piece
+    sum
+}
+
+/// How the sums of a row pass become pieces of intermediates.
+struct RowEnding<T> {
+    joining: Joining<T>,
+    /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
+    up: Option<T>,
+    sixteen: T,
+    /// The bits of a piece, and how many they are.
+    mask: T,
+    bits: T,
+}
+
+impl<T: Copy> RowEnding<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
+        RowEnding {
+            joining: Joining::of_row_pass(lanes, pieces, pass.shift),
+            up: (pass.shift <= 16).then(|| lanes.splat(16 - pass.shift as i32)),
+            sixteen: lanes.splat(16),
+            mask: lanes.splat((1 << pass.bits) - 1),
+            bits: lanes.splat(pass.bits as i32),
+        }
+    }
+}
+
+/// Writes the intermediates of an upper and a lower row as pairs, in `T` pieces `stride` elements apart.
+#[inline(always)]
+unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
+    lanes: L,
+    sums: [[L::V; P]; 2],
+    ending: &RowEnding<L::V>,
+    to: *mut u32,
+    stride: usize,
+) {
+    let mut upper = ending.joining.join(lanes, sums[0]);
+    if let (1, 1, Some(up)) = (P, T, ending.up) {
+        let pairs = lanes.merge(upper, lanes.shift_up(sums[1][0], up));
+        // SAFETY: the caller has the room.
+        unsafe { lanes.store(to, pairs) };
+        return;
+    }
+    let mut lower = ending.joining.join(lanes, sums[1]);
+    for k in 0..T {
+        let (mut low, mut high) = (upper, lower);
+        if k + 1 < T {
+            (low, high) = (lanes.and(upper, ending.mask), lanes.and(lower, ending.mask));
+            (upper, lower) = (
+                lanes.shift_down(upper, ending.bits),
+                lanes.shift_down(lower, ending.bits),
+            );
+        }
+        // SAFETY: the caller has the room.
+        unsafe { lanes.store(to.add(k * stride), lanes.merge(low, lanes.shift_up(high, ending.sixteen))) };
+    }
 }
 
 /// The row pass over two rows of words of which neighbours are neighbouring pixels, piece after piece `piece_stride` words apart: a 32-bit
 /// element holds two taps of an even result, and with other weights of an odd one. `out` gets pairs (upper, lower) of intermediates in
-/// packed order, in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+/// [`Order::Alternate`], in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
 pub(super) fn row_pass_in_place<L: Lanes>(
     lanes: L,
     rows: [&[u16]; 2],
@@ -590,8 +674,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
             samples,
         } = self.0;
         let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
-        let cut = (lanes.splat((1 << pass.bits) - 1), lanes.splat(pass.bits as i32));
-        let joining = Joining::of_row_pass(lanes, P, pass.shift);
+        let ending = RowEnding::new(lanes, P, pass);
         for x in (0..samples).step_by(2 * L::LANES * V) {
             // Even and odd results of each row.
             let mut sums = [[[[zero; V]; 2]; 2]; P];
@@ -613,28 +696,16 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                 }
             }
             for v in 0..V {
-                let mut t = [[zero; 2]; 2];
-                for row in 0..2 {
-                    for parity in 0..2 {
-                        let mut pieces = [zero; P];
-                        for p in 0..P {
-                            pieces[p] = sums[p][row][parity][v];
-                        }
-                        t[row][parity] = joining.join(lanes, pieces);
-                    }
-                }
-                for k in 0..T {
-                    let mut words = [zero; 2];
+                for parity in 0..2 {
+                    let to = x + 2 * L::LANES * v + L::LANES * parity;
+                    let mut pieces = [[zero; P]; 2];
                     for row in 0..2 {
-                        let even = take_piece(lanes, &mut t[row][0], cut, k + 1 == T);
-                        let odd = take_piece(lanes, &mut t[row][1], cut, k + 1 == T);
-                        words[row] = lanes.alternate(even, odd);
+                        for p in 0..P {
+                            pieces[row][p] = sums[p][row][parity][v];
+                        }
                     }
                     // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                    unsafe {
-                        let to = out.add(k * samples + x + 2 * L::LANES * v);
-                        store_both(lanes, to, lanes.zip(words[0], words[1]));
-                    }
+                    unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(to), samples) };
                 }
             }
         }
@@ -689,8 +760,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V
             samples,
         } = self.0;
         let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
-        let cut = (lanes.splat((1 << pass.bits) - 1), lanes.splat(pass.bits as i32));
-        let joining = Joining::of_row_pass(lanes, P, pass.shift);
+        let ending = RowEnding::new(lanes, P, pass);
         for x in (0..samples).step_by(L::LANES * V) {
             let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
             sums[0] = [[start; V]; 2];
@@ -708,23 +778,14 @@ impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V
                 }
             }
             for v in 0..V {
-                let mut t = [zero; 2];
+                let mut pieces = [[zero; P]; 2];
                 for row in 0..2 {
-                    let mut pieces = [zero; P];
                     for p in 0..P {
-                        pieces[p] = sums[p][row][v];
+                        pieces[row][p] = sums[p][row][v];
                     }
-                    t[row] = joining.join(lanes, pieces);
                 }
-                for k in 0..T {
-                    let upper = take_piece(lanes, &mut t[0], cut, k + 1 == T);
-                    let lower = take_piece(lanes, &mut t[1], cut, k + 1 == T);
-                    // SAFETY: x + LANES V is at most `samples`, a piece's length.
-                    unsafe {
-                        let to = out.add(k * samples + x + L::LANES * v);
-                        lanes.store(to, lanes.alternate(upper, lower));
-                    };
-                }
+                // SAFETY: x + LANES V is at most `samples`, a piece's length.
+                unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(x + L::LANES * v), samples) };
             }
         }
     }

@@ -6,7 +6,7 @@
 //! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
 //! pixels are then `channels` samples apart.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
 use super::simd::Vectors;
 use super::{Picture, Strip};
@@ -57,7 +57,7 @@ struct Place {
 }
 
 /// From this many equal weights on, sums that are kept pay.
-const LEAST_BOX: usize = 7;
+const LEAST_BOX: usize = 5;
 
 /// The taps of a direct mask or of a column.
 struct Places {
@@ -74,7 +74,7 @@ enum Work {
         row: RowPass,
         columns: usize,
         pieces: usize,
-        /// True if the row's weights are equal, so that one multiplication of a sum of pixels does for all of them.
+        /// True if the row's weights are all 1 and nothing is shifted away, so that intermediates are sums of pixels.
         box_row: bool,
     },
 }
@@ -380,19 +380,19 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
         shift: r.shift,
         bits,
     };
-    let equal = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == q[0]);
-    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since packed order mixes them up.
+    let ones = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == 1);
+    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since zipping mixes them up.
     let alike = |pattern: &[i32]| pattern.iter().all(|&v| v == pattern[0]);
-    let box_row = equal(&r.weights)
+    let box_row = ones(&r.weights)
+        && r.shift == 0
+        && pieces == 1
         && matches!(reader, Reader::Bytes | Reader::Words)
         && r.weights.len() as i64 * max <= i64::from(i16::MAX)
         && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
     // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-    let tapped = if box_row { 1 } else { r.weights.len() };
-    let in_place = box_row || step == 1;
-    for pair in vertical(tapped, 0, 0, |i| r.weights[i]) {
+    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
         let [even, odd] = pair.weights;
-        if in_place || even != 0 {
+        if step == 1 || even != 0 {
             row.taps.push((2 * pair.line * step, even));
             row.odd.push(odd);
         }
@@ -545,7 +545,7 @@ impl Pairs {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
                 piece_stride: line.piece,
-                packed_order: self.reads_in_place(),
+                order: self.order(),
             };
             let row_bytes = samples * bytes;
             let both = 2 * pair + 1 < strip.rows;
@@ -583,6 +583,15 @@ impl Pairs {
         }
     }
 
+    /// How the elements of lines lie.
+    fn order(&self) -> Order {
+        match self.work {
+            Work::Separable { box_row: true, .. } => Order::Zipped,
+            Work::Separable { .. } if self.reads_in_place() => Order::Alternate,
+            _ => Order::Plain,
+        }
+    }
+
     fn columns(&self) -> usize {
         match &self.work {
             Work::Direct { columns } | Work::Separable { columns, .. } => *columns,
@@ -614,9 +623,9 @@ impl Pairs {
 
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
-        // Sums of boxes need some more at the end, for each doubling.
+        // Sums of boxes are made of sums of a few, which are made in whole steps.
         let rest = match self.work {
-            Work::Separable { box_row: true, .. } => 6 * TILE / 2,
+            Work::Separable { box_row: true, .. } => TILE,
             _ => 0,
         };
         spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len() + rest)
@@ -696,14 +705,13 @@ impl Pairs {
                     Reader::Halves => loops::split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
                 }
             }
-            let mut source = if pieces == 2 { &*halves } else { &*words };
             if matches!(self.work, Work::Separable { box_row: true, .. }) {
-                for k in 0..2 {
-                    let sums = room(&mut halves[k], padded);
-                    loops::box_sums(lanes, &mut words[k][..padded], self.columns(), step, sums);
-                }
-                source = &*halves;
+                let rows = words.each_ref().map(|row| &row[..padded]);
+                let parts = halves.each_mut().map(|parts| room(parts, padded));
+                loops::box_rows(lanes, rows, parts, (self.columns(), step), out);
+                return;
             }
+            let source = if pieces == 2 { &*halves } else { &*words };
             let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
             loops::row_pass_in_place(lanes, rows, (pieces, padded), row, out, form.pieces);
             return;
@@ -715,7 +723,7 @@ impl Pairs {
             elements,
             pieces,
             piece_stride: padded,
-            packed_order: false,
+            order: Order::Plain,
         });
         loops::row_pass(lanes, rows, row, out, form.pieces);
     }
