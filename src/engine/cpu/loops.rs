@@ -100,72 +100,205 @@ pub(super) struct RowPass {
     pub(super) bits: u32,
 }
 
-/// `out[x] = (a[x], b[x])`. All three are of one length, a multiple of [`TILE`] / 2.
-pub(super) fn interleave_bytes<L: Lanes>(lanes: L, a: &[u8], b: &[u8], out: &mut [u32]) {
-    struct Interleave<'a>(&'a [u8], &'a [u8], &'a mut [u32]);
-    impl Work for Interleave<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            let Interleave(a, b, out) = self;
-            for x in (0..out.len()).step_by(2 * L::LANES) {
-                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
-                unsafe {
-                    let pairs = lanes.pair_bytes(a.as_ptr().add(x), b.as_ptr().add(x));
-                    store_both(lanes, out.as_mut_ptr().add(x), pairs);
-                }
-            }
-        }
-    }
-    assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(TILE / 2));
-    lanes.enter(Interleave(a, b, out));
+/// How samples in memory become words that signed 16-bit multiplications take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Bytes of a stored sample, 1 or 2.
+    pub(super) bytes: usize,
+    /// Padding bits below a sample of two bytes.
+    pub(super) shift: u32,
+    /// Bits that are turned over: 0x8000 takes 32768 from a sample.
+    pub(super) flip: u16,
+    /// True if the two bytes of a sample are two pieces.
+    pub(super) halves: bool,
 }
 
-/// `out[x] = (a[x] ^ flip, b[x] ^ flip)`, where a flip of 0x8000 takes 32768 from 16-bit samples. Lengths as above.
-pub(super) fn interleave_words<L: Lanes>(lanes: L, a: &[u16], b: &[u16], flip: u16, out: &mut [u32]) {
-    struct Interleave<'a>(&'a [u16], &'a [u16], u16, &'a mut [u32]);
-    impl Work for Interleave<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            let Interleave(a, b, flip, out) = self;
-            let flip = lanes.splat(i32::from(flip) << 16 | i32::from(flip));
-            for x in (0..out.len()).step_by(2 * L::LANES) {
-                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
-                unsafe {
-                    let [first, second] = lanes.pair_words(a.as_ptr().add(x), b.as_ptr().add(x));
-                    let flipped = [lanes.xor(first, flip), lanes.xor(second, flip)];
-                    store_both(lanes, out.as_mut_ptr().add(x), flipped);
-                }
-            }
-        }
-    }
-    assert!(a.len() == out.len() && b.len() == out.len() && out.len().is_multiple_of(TILE / 2));
-    lanes.enter(Interleave(a, b, flip, out));
+/// The same in registers.
+#[derive(Clone, Copy)]
+struct Words<T> {
+    reading: Reading,
+    shift: T,
+    kept: T,
+    flip: T,
+    eight: T,
+    byte: T,
 }
 
-/// The low and the high bytes of `(a[x], b[x])`, as two pieces. Lengths as above.
-pub(super) fn interleave_halves<L: Lanes>(lanes: L, a: &[u16], b: &[u16], low: &mut [u32], high: &mut [u32]) {
-    struct Interleave<'a>(&'a [u16], &'a [u16], &'a mut [u32], &'a mut [u32]);
-    impl Work for Interleave<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            let Interleave(a, b, low, high) = self;
-            let (bytes, eight) = (lanes.splat(0x00FF_00FF), lanes.splat(8));
-            for x in (0..low.len()).step_by(2 * L::LANES) {
-                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
-                unsafe {
-                    let [first, second] = lanes.pair_words(a.as_ptr().add(x), b.as_ptr().add(x));
-                    let lows = [lanes.and(first, bytes), lanes.and(second, bytes)];
-                    store_both(lanes, low.as_mut_ptr().add(x), lows);
-                    let down = [lanes.shift_down(first, eight), lanes.shift_down(second, eight)];
-                    let highs = [lanes.and(down[0], bytes), lanes.and(down[1], bytes)];
-                    store_both(lanes, high.as_mut_ptr().add(x), highs);
-                }
+impl<T: Copy> Words<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+        let both = |word: u16| i32::from(word) << 16 | i32::from(word);
+        Words {
+            reading,
+            shift: lanes.splat(reading.shift as i32),
+            kept: lanes.splat(both(u16::MAX >> reading.shift)),
+            flip: lanes.splat(both(reading.flip)),
+            eight: lanes.splat(8),
+            byte: lanes.splat(both(255)),
+        }
+    }
+
+    /// Stored words without their padding bits, turned over.
+    #[inline(always)]
+    fn taken<L: Lanes<V = T>>(&self, lanes: L, mut stored: T) -> T {
+        if self.reading.shift > 0 {
+            stored = lanes.and(lanes.shift_down(stored, self.shift), self.kept);
+        }
+        lanes.xor(stored, self.flip)
+    }
+
+    /// The low and the high bytes of words.
+    #[inline(always)]
+    fn split<L: Lanes<V = T>>(&self, lanes: L, words: T) -> [T; 2] {
+        let high = lanes.and(lanes.shift_down(words, self.eight), self.byte);
+        [lanes.and(words, self.byte), high]
+    }
+}
+
+/// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
+/// samples; what is written beyond the row means nothing.
+pub(super) fn pair_rows<L: Lanes>(
+    lanes: L,
+    reading: Reading,
+    rows: [&[u8]; 2],
+    out: &mut [u32],
+    stride: usize,
+) {
+    let reach = (rows[0].len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!(rows[0].len() == rows[1].len() && (pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`pair_rows`] has checked, for samples of `BYTES` bytes.
+struct PairRows<'a, const BYTES: usize>(Reading, [&'a [u8]; 2], *mut u32, usize);
+
+impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let PairRows(reading, rows, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = rows[0].len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = rows.map(|row| row.as_ptr().add(at));
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < rows[0].len() {
+            let last = rows.map(|row| padded_step(&row[whole..]));
+            // SAFETY: the copies are a step long, and there is room for a step.
+            unsafe {
+                let from = last.each_ref().map(|row| row.as_ptr());
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(whole / BYTES), stride);
             }
         }
     }
-    assert!(a.len() == low.len() && b.len() == low.len() && high.len() == low.len());
-    assert!(low.len().is_multiple_of(TILE / 2));
-    lanes.enter(Interleave(a, b, low, high));
+}
+
+/// The end of a row, filled up to the longest step.
+fn padded_step(rest: &[u8]) -> [u8; TILE] {
+    let mut step = [0; TILE];
+    step[..rest.len()].copy_from_slice(rest);
+    step
+}
+
+/// Two vectors of pairs.
+#[inline(always)]
+unsafe fn pair_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: [*const u8; 2],
+    out: *mut u32,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            store_both(lanes, out, lanes.pair_bytes(from[0], from[1]));
+            return;
+        }
+        let [first, second] = lanes.pair_words(from[0].cast(), from[1].cast());
+        let pairs = [words.taken(lanes, first), words.taken(lanes, second)];
+        if words.reading.halves {
+            let (first, second) = (words.split(lanes, pairs[0]), words.split(lanes, pairs[1]));
+            store_both(lanes, out, [first[0], second[0]]);
+            store_both(lanes, out.add(stride), [first[1], second[1]]);
+        } else {
+            store_both(lanes, out, pairs);
+        }
+    }
+}
+
+/// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
+pub(super) fn load_row<L: Lanes>(lanes: L, reading: Reading, row: &[u8], out: &mut [u16], stride: usize) {
+    let reach = (row.len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!((pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`load_row`] has checked, for samples of `BYTES` bytes.
+struct LoadRow<'a, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize);
+
+impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let LoadRow(reading, row, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = row.len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = row.as_ptr().add(at);
+                load_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < row.len() {
+            let last = padded_step(&row[whole..]);
+            // SAFETY: the copy is a step long, and there is room for a step.
+            unsafe {
+                load_step::<L, BYTES>(lanes, &words, last.as_ptr(), out.add(whole / BYTES), stride);
+            };
+        }
+    }
+}
+
+/// A vector of words.
+#[inline(always)]
+unsafe fn load_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: *const u8,
+    out: *mut u16,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            lanes.store(out, lanes.widen(from));
+            return;
+        }
+        let taken = words.taken(lanes, lanes.load(from));
+        if words.reading.halves {
+            let [low, high] = words.split(lanes, taken);
+            lanes.store(out, low);
+            lanes.store(out.add(stride), high);
+        } else {
+            lanes.store(out, taken);
+        }
+    }
 }
 
 /// Two vectors, one after the other.
@@ -176,35 +309,6 @@ unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
         lanes.store(to, values[0]);
         lanes.store(to.add(L::LANES), values[1]);
     }
-}
-
-/// `out[x] = row[x]` as a word. Both are of one length, a multiple of [`TILE`] / 2.
-pub(super) fn widen<L: Lanes>(lanes: L, row: &[u8], out: &mut [u16]) {
-    struct Widen<'a>(&'a [u8], &'a mut [u16]);
-    impl Work for Widen<'_> {
-        #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
-            let Widen(row, out) = self;
-            for x in (0..out.len()).step_by(2 * L::LANES) {
-                // SAFETY: the lengths are one multiple of 2 LANES, checked below.
-                unsafe { lanes.store(out.as_mut_ptr().add(x), lanes.widen(row.as_ptr().add(x))) };
-            }
-        }
-    }
-    assert!(row.len() == out.len() && out.len().is_multiple_of(TILE / 2));
-    lanes.enter(Widen(row, out));
-}
-
-/// Takes 32768 from each 16-bit sample.
-pub(super) fn offset(row: &mut [u16]) {
-    row.iter_mut().for_each(|v| *v ^= 0x8000);
-}
-
-/// The low bytes of `words` and, after them, the high ones, as words.
-pub(super) fn split(words: &[u16], out: &mut [u16]) {
-    let (low, high) = out.split_at_mut(words.len());
-    low.iter_mut().zip(words).for_each(|(o, &v)| *o = v & 255);
-    high.iter_mut().zip(words).for_each(|(o, &v)| *o = v >> 8);
 }
 
 /// Makes two output rows of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
@@ -242,9 +346,104 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
         out,
     };
     match lines.pieces {
-        1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
-        2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
-        _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
+        1 => lanes.enter(Rows::<BYTES, 2, 1, 4>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2, 2>(work)),
+        _ => lanes.enter(Rows::<BYTES, 2, 3, 2>(work)),
+    }
+}
+
+/// Makes one output row, which `out` is as long as, from the upper row's weights; lines of one piece are read up to the next multiple of [`TILE`].
+pub(super) fn convolve_row<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    lines: Lines<'_>,
+    taps: Taps<'_>,
+    finish: &Finish,
+    out: &mut [u8],
+) {
+    let samples = out.len() / BYTES;
+    let made = samples.next_multiple_of(TILE);
+    let reach = |t: &Tap| t.at.max(t.mirror) + made;
+    let all = taps.single.iter().chain(taps.folded);
+    assert!(lines.pieces == 1 && all.map(reach).max().unwrap_or(0) <= lines.elements.len());
+    let pattern = TILE + finish.channels;
+    assert!(finish.start[0].len() >= pattern);
+    assert!(finish.high.is_empty() || finish.high.len() >= pattern);
+    // The assertions bound every read and every write.
+    lanes.enter(Rows::<BYTES, 1, 1, 4>(Convolve {
+        lines,
+        taps,
+        running: None,
+        finish,
+        samples,
+        out: [out, &mut []],
+    }));
+}
+
+/// Pairs of folded columns: with `f(i) = row[x + i step] + row[x + (columns - 1 - i) step]`, or their difference, and the middle column as it is, `out`
+/// gets `(f(0), f(1))` in [`Order::Zipped`], then `(f(2), f(3))` and so on, each as long as a row rounded up to [`TILE`].
+pub(super) fn fold_row<L: Lanes>(
+    lanes: L,
+    row: &[u16],
+    (columns, step): (usize, usize),
+    fold: Fold,
+    out: &mut [u32],
+) {
+    let made = out.len() / (columns / 4 + 1);
+    assert!(made.is_multiple_of(TILE) && made * (columns / 4 + 1) == out.len());
+    assert!(row.len() >= made + (columns - 1) * step);
+    lanes.enter(FoldRow {
+        row: row.as_ptr(),
+        columns,
+        step,
+        fold,
+        out: out.as_mut_ptr(),
+        made,
+    });
+}
+
+/// What [`fold_row`] has checked.
+struct FoldRow {
+    row: *const u16,
+    columns: usize,
+    step: usize,
+    fold: Fold,
+    out: *mut u32,
+    made: usize,
+}
+
+impl Work for FoldRow {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        for group in 0..=self.columns / 4 {
+            for x in (0..self.made).step_by(2 * L::LANES) {
+                // SAFETY: x is at most a vector of words from the end.
+                unsafe {
+                    let (even, odd) = (self.column(lanes, 2 * group, x), self.column(lanes, 2 * group + 1, x));
+                    store_both(lanes, self.out.add(group * self.made + x), lanes.zip(even, odd));
+                }
+            }
+        }
+    }
+}
+
+impl FoldRow {
+    /// Folded column `i` at `x` and what follows; 0 beyond the middle.
+    #[inline(always)]
+    unsafe fn column<L: Lanes>(&self, lanes: L, i: usize, x: usize) -> L::V {
+        let middle = self.columns / 2;
+        if i > middle {
+            return lanes.splat(0);
+        }
+        // SAFETY: `fold_row` has bounded every column.
+        let at = |i: usize| unsafe { self.row.add(x + i * self.step) };
+        let mirror = at(self.columns - 1 - i);
+        // SAFETY: as above.
+        let (this, mirror) = unsafe { (lanes.load(at(i)), lanes.load(mirror)) };
+        match self.fold {
+            _ if i == middle => this,
+            Fold::Add => lanes.add_words(this, mirror),
+            Fold::Subtract => lanes.sub_words(this, mirror),
+        }
     }
 }
 
@@ -258,21 +457,21 @@ struct Convolve<'a> {
     out: [&'a mut [u8]; 2],
 }
 
-/// Two output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
-struct Rows<'a, const BYTES: usize, const P: usize, const V: usize>(Convolve<'a>);
+/// `R` output rows (1 or 2) of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
+struct Rows<'a, const BYTES: usize, const R: usize, const P: usize, const V: usize>(Convolve<'a>);
 
-/// The sums of `V` vectors of samples of two rows, in `P` pieces.
-type Sums<T, const P: usize, const V: usize> = [[[T; V]; 2]; P];
+/// The sums of `V` vectors of samples of `R` rows, in `P` pieces.
+type Sums<T, const R: usize, const P: usize, const V: usize> = [[[T; V]; R]; P];
 
 /// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
 #[inline(always)]
-unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
+unsafe fn add_taps<L: Lanes, const R: usize, const P: usize, const V: usize, const FOLD: u8>(
     lanes: L,
-    mut sums: Sums<L::V, P, V>,
+    mut sums: Sums<L::V, R, P, V>,
     base: *const u32,
     piece_stride: usize,
     taps: &[Tap],
-) -> Sums<L::V, P, V> {
+) -> Sums<L::V, R, P, V> {
     for tap in taps {
         let weights = [lanes.splat(tap.weights[0]), lanes.splat(tap.weights[1])];
         for p in 0..P {
@@ -287,7 +486,7 @@ unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
                         _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
                     }
                 };
-                for row in 0..2 {
+                for row in 0..R {
                     sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
                 }
             }
@@ -296,7 +495,7 @@ unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
     sums
 }
 
-impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, P, V> {
+impl<const BYTES: usize, const R: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, R, P, V> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Convolve {
@@ -315,7 +514,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
             } else {
                 x as u32 as usize % finish.channels
             };
-            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            let mut sums: Sums<L::V, R, P, V> = [[[zero; V]; R]; P];
             for p in 0..P {
                 for v in 0..V {
                     // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
@@ -325,8 +524,9 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                             _ => finish.start[p].as_ptr().add(phase + L::LANES * v),
                         })
                     };
-                    sums[p][0][v] = start;
-                    sums[p][1][v] = start;
+                    for row in 0..R {
+                        sums[p][row][v] = start;
+                    }
                 }
             }
             // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
@@ -334,18 +534,18 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
                 sums = match taps.fold {
                     _ if taps.folded.is_empty() => sums,
-                    Fold::Add => add_taps::<L, P, V, 1>(lanes, sums, base, stride, taps.folded),
-                    Fold::Subtract => add_taps::<L, P, V, 2>(lanes, sums, base, stride, taps.folded),
+                    Fold::Add => add_taps::<L, R, P, V, 1>(lanes, sums, base, stride, taps.folded),
+                    Fold::Subtract => add_taps::<L, R, P, V, 2>(lanes, sums, base, stride, taps.folded),
                 };
-                sums = add_taps::<L, P, V, 0>(lanes, sums, base, stride, taps.single);
+                sums = add_taps::<L, R, P, V, 0>(lanes, sums, base, stride, taps.single);
             }
             if let Some((kept, _)) = running {
                 for v in 0..V {
                     // SAFETY: running sums go as far as the multiple of TILE.
-                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
+                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][R - 1][v]) };
                 }
             }
-            for row in 0..2 {
+            for row in 0..R {
                 let mut values = [zero; V];
                 for v in 0..V {
                     let mut pieces = [zero; P];
@@ -762,7 +962,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V
         let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
         let ending = RowEnding::new(lanes, P, pass);
         for x in (0..samples).step_by(L::LANES * V) {
-            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            let mut sums: Sums<L::V, 2, P, V> = [[[zero; V]; 2]; P];
             sums[0] = [[start; V]; 2];
             for &(at, weights) in &pass.taps {
                 let w = lanes.splat(weights);
