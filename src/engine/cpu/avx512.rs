@@ -202,9 +202,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
                 let positive = _mm512_max_epi16(ordered, _mm512_setzero_si512());
                 let bytes = _mm512_cvtusepi16_epi8(positive);
                 let bytes = match order {
-                    Order::Alternate => {
-                        _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(mix_bytes()))
-                    }
+                    Order::Alternate => _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(mix_bytes())),
                     Order::Plain | Order::Zipped => bytes,
                 };
                 _mm256_storeu_si256(to.cast(), bytes);

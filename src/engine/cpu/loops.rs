@@ -346,104 +346,9 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
         out,
     };
     match lines.pieces {
-        1 => lanes.enter(Rows::<BYTES, 2, 1, 4>(work)),
-        2 => lanes.enter(Rows::<BYTES, 2, 2, 2>(work)),
-        _ => lanes.enter(Rows::<BYTES, 2, 3, 2>(work)),
-    }
-}
-
-/// Makes one output row, which `out` is as long as, from the upper row's weights; lines of one piece are read up to the next multiple of [`TILE`].
-pub(super) fn convolve_row<L: Lanes, const BYTES: usize>(
-    lanes: L,
-    lines: Lines<'_>,
-    taps: Taps<'_>,
-    finish: &Finish,
-    out: &mut [u8],
-) {
-    let samples = out.len() / BYTES;
-    let made = samples.next_multiple_of(TILE);
-    let reach = |t: &Tap| t.at.max(t.mirror) + made;
-    let all = taps.single.iter().chain(taps.folded);
-    assert!(lines.pieces == 1 && all.map(reach).max().unwrap_or(0) <= lines.elements.len());
-    let pattern = TILE + finish.channels;
-    assert!(finish.start[0].len() >= pattern);
-    assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-    // The assertions bound every read and every write.
-    lanes.enter(Rows::<BYTES, 1, 1, 4>(Convolve {
-        lines,
-        taps,
-        running: None,
-        finish,
-        samples,
-        out: [out, &mut []],
-    }));
-}
-
-/// Pairs of folded columns: with `f(i) = row[x + i step] + row[x + (columns - 1 - i) step]`, or their difference, and the middle column as it is, `out`
-/// gets `(f(0), f(1))` in [`Order::Zipped`], then `(f(2), f(3))` and so on, each as long as a row rounded up to [`TILE`].
-pub(super) fn fold_row<L: Lanes>(
-    lanes: L,
-    row: &[u16],
-    (columns, step): (usize, usize),
-    fold: Fold,
-    out: &mut [u32],
-) {
-    let made = out.len() / (columns / 4 + 1);
-    assert!(made.is_multiple_of(TILE) && made * (columns / 4 + 1) == out.len());
-    assert!(row.len() >= made + (columns - 1) * step);
-    lanes.enter(FoldRow {
-        row: row.as_ptr(),
-        columns,
-        step,
-        fold,
-        out: out.as_mut_ptr(),
-        made,
-    });
-}
-
-/// What [`fold_row`] has checked.
-struct FoldRow {
-    row: *const u16,
-    columns: usize,
-    step: usize,
-    fold: Fold,
-    out: *mut u32,
-    made: usize,
-}
-
-impl Work for FoldRow {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        for group in 0..=self.columns / 4 {
-            for x in (0..self.made).step_by(2 * L::LANES) {
-                // SAFETY: x is at most a vector of words from the end.
-                unsafe {
-                    let (even, odd) = (self.column(lanes, 2 * group, x), self.column(lanes, 2 * group + 1, x));
-                    store_both(lanes, self.out.add(group * self.made + x), lanes.zip(even, odd));
-                }
-            }
-        }
-    }
-}
-
-impl FoldRow {
-    /// Folded column `i` at `x` and what follows; 0 beyond the middle.
-    #[inline(always)]
-    unsafe fn column<L: Lanes>(&self, lanes: L, i: usize, x: usize) -> L::V {
-        let middle = self.columns / 2;
-        if i > middle {
-            return lanes.splat(0);
-        }
-        // SAFETY: `fold_row` has bounded every column.
-        let at = |i: usize| unsafe { self.row.add(x + i * self.step) };
-        let mirror = at(self.columns - 1 - i);
-        // SAFETY: as above.
-        let (this, mirror) = unsafe { (lanes.load(at(i)), lanes.load(mirror)) };
-        match self.fold {
-            _ if i == middle => this,
-            Fold::Add => lanes.add_words(this, mirror),
-            Fold::Subtract => lanes.sub_words(this, mirror),
-        }
+        1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
+        _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
     }
 }
 
@@ -457,21 +362,21 @@ struct Convolve<'a> {
     out: [&'a mut [u8]; 2],
 }
 
-/// `R` output rows (1 or 2) of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
-struct Rows<'a, const BYTES: usize, const R: usize, const P: usize, const V: usize>(Convolve<'a>);
+/// Two output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
+struct Rows<'a, const BYTES: usize, const P: usize, const V: usize>(Convolve<'a>);
 
-/// The sums of `V` vectors of samples of `R` rows, in `P` pieces.
-type Sums<T, const R: usize, const P: usize, const V: usize> = [[[T; V]; R]; P];
+/// The sums of `V` vectors of samples of two rows, in `P` pieces.
+type Sums<T, const P: usize, const V: usize> = [[[T; V]; 2]; P];
 
 /// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
 #[inline(always)]
-unsafe fn add_taps<L: Lanes, const R: usize, const P: usize, const V: usize, const FOLD: u8>(
+unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
     lanes: L,
-    mut sums: Sums<L::V, R, P, V>,
+    mut sums: Sums<L::V, P, V>,
     base: *const u32,
     piece_stride: usize,
     taps: &[Tap],
-) -> Sums<L::V, R, P, V> {
+) -> Sums<L::V, P, V> {
     for tap in taps {
         let weights = [lanes.splat(tap.weights[0]), lanes.splat(tap.weights[1])];
         for p in 0..P {
@@ -486,7 +391,7 @@ unsafe fn add_taps<L: Lanes, const R: usize, const P: usize, const V: usize, con
                         _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
                     }
                 };
-                for row in 0..R {
+                for row in 0..2 {
                     sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
                 }
             }
@@ -495,7 +400,7 @@ unsafe fn add_taps<L: Lanes, const R: usize, const P: usize, const V: usize, con
     sums
 }
 
-impl<const BYTES: usize, const R: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, R, P, V> {
+impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, P, V> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Convolve {
@@ -514,7 +419,7 @@ impl<const BYTES: usize, const R: usize, const P: usize, const V: usize> Work fo
             } else {
                 x as u32 as usize % finish.channels
             };
-            let mut sums: Sums<L::V, R, P, V> = [[[zero; V]; R]; P];
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
             for p in 0..P {
                 for v in 0..V {
                     // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
@@ -524,7 +429,7 @@ impl<const BYTES: usize, const R: usize, const P: usize, const V: usize> Work fo
                             _ => finish.start[p].as_ptr().add(phase + L::LANES * v),
                         })
                     };
-                    for row in 0..R {
+                    for row in 0..2 {
                         sums[p][row][v] = start;
                     }
                 }
@@ -534,18 +439,18 @@ impl<const BYTES: usize, const R: usize, const P: usize, const V: usize> Work fo
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
                 sums = match taps.fold {
                     _ if taps.folded.is_empty() => sums,
-                    Fold::Add => add_taps::<L, R, P, V, 1>(lanes, sums, base, stride, taps.folded),
-                    Fold::Subtract => add_taps::<L, R, P, V, 2>(lanes, sums, base, stride, taps.folded),
+                    Fold::Add => add_taps::<L, P, V, 1>(lanes, sums, base, stride, taps.folded),
+                    Fold::Subtract => add_taps::<L, P, V, 2>(lanes, sums, base, stride, taps.folded),
                 };
-                sums = add_taps::<L, R, P, V, 0>(lanes, sums, base, stride, taps.single);
+                sums = add_taps::<L, P, V, 0>(lanes, sums, base, stride, taps.single);
             }
             if let Some((kept, _)) = running {
                 for v in 0..V {
                     // SAFETY: running sums go as far as the multiple of TILE.
-                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][R - 1][v]) };
+                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
                 }
             }
-            for row in 0..R {
+            for row in 0..2 {
                 let mut values = [zero; V];
                 for v in 0..V {
                     let mut pieces = [zero; P];
@@ -728,7 +633,11 @@ impl Work for BoxRows<'_> {
                 }
             }
         }
-        let (whole, rest) = if part > 1 { (count / part, count % part) } else { (0, count) };
+        let (whole, rest) = if part > 1 {
+            (count / part, count % part)
+        } else {
+            (0, count)
+        };
         for x in (0..out.len()).step_by(words) {
             let mut sums = [lanes.splat(0); 2];
             for row in 0..2 {
@@ -807,7 +716,12 @@ unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
             );
         }
         // SAFETY: the caller has the room.
-        unsafe { lanes.store(to.add(k * stride), lanes.merge(low, lanes.shift_up(high, ending.sixteen))) };
+        unsafe {
+            lanes.store(
+                to.add(k * stride),
+                lanes.merge(low, lanes.shift_up(high, ending.sixteen)),
+            );
+        };
     }
 }
 
@@ -962,7 +876,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V
         let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
         let ending = RowEnding::new(lanes, P, pass);
         for x in (0..samples).step_by(L::LANES * V) {
-            let mut sums: Sums<L::V, 2, P, V> = [[[zero; V]; 2]; P];
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
             sums[0] = [[start; V]; 2];
             for &(at, weights) in &pass.taps {
                 let w = lanes.splat(weights);

@@ -6,15 +6,12 @@
 //! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
 //! pixels are then `channels` samples apart.
 
-mod folded;
-
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Reading, RowPass, Running, TILE, Tap, Taps};
 use super::simd::Vectors;
 use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
-use folded::Folded;
 
 /// How samples become pieces that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,10 +87,6 @@ struct Places {
 enum Work {
     Direct {
         columns: usize,
-    },
-    Folded {
-        columns: usize,
-        folded: Folded,
     },
     Separable {
         row: RowPass,
@@ -464,17 +457,9 @@ impl Pairs {
                 };
                 let finish = sums.finish(format, channels)?;
                 let (taps, changes) = direct(k, channels.len(), reader)?;
-                let columns = k.width;
-                // Folding has to be cheaper than what makes two rows, halved, and than what changes them.
-                let cheapest = changes.as_ref().map_or(taps.len(), |c| taps.len().min(c.len() + 2));
-                let folded = Folded::new(k, format, reader, &finish).filter(|f| f.cost() < cheapest);
-                let work = match folded {
-                    Some(folded) => Work::Folded { columns, folded },
-                    None => Work::Direct { columns },
-                };
                 Parts {
                     reader,
-                    work,
+                    work: Work::Direct { columns: k.width },
                     taps,
                     changes,
                     finish,
@@ -490,7 +475,7 @@ impl Pairs {
             finish,
         } = parts;
         let pieces = match &work {
-            Work::Direct { .. } | Work::Folded { .. } => reader.pieces(),
+            Work::Direct { .. } => reader.pieces(),
             Work::Separable { pieces, .. } => *pieces,
         };
         // Sums that are kept are read and written once more, which a few taps cost too.
@@ -537,10 +522,6 @@ impl Pairs {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        if let Some(folded) = self.folded() {
-            self.convolve_folded(lanes, folded, (input, layout), strip, scratch);
-            return;
-        }
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
@@ -619,7 +600,7 @@ impl Pairs {
     /// True if the row pass needs no interleaving.
     fn reads_in_place(&self) -> bool {
         match self.work {
-            Work::Direct { .. } | Work::Folded { .. } => false,
+            Work::Direct { .. } => false,
             Work::Separable { box_row, .. } => box_row || self.channels.len() == 1,
         }
     }
@@ -635,16 +616,14 @@ impl Pairs {
 
     fn columns(&self) -> usize {
         match &self.work {
-            Work::Direct { columns } | Work::Folded { columns, .. } | Work::Separable { columns, .. } => {
-                *columns
-            }
+            Work::Direct { columns } | Work::Separable { columns, .. } => *columns,
         }
     }
 
     /// The form of the lines of two rows.
     fn line(&self, samples: usize) -> LineForm {
         match &self.work {
-            Work::Direct { .. } | Work::Folded { .. } => {
+            Work::Direct { .. } => {
                 let piece = self.padded(samples);
                 let pieces = self.reader.pieces();
                 LineForm {
@@ -686,7 +665,7 @@ impl Pairs {
         // What row passes begin with is made in whole steps.
         let rest = match self.work {
             Work::Separable { .. } => TILE,
-            Work::Direct { .. } | Work::Folded { .. } => 0,
+            Work::Direct { .. } => 0,
         };
         let columns = self.columns() * self.channels.len();
         spread(self.lead() + samples.next_multiple_of(TILE) + columns + rest)
@@ -802,12 +781,7 @@ impl Pairs {
     }
 
     /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
-    fn surround<T: Copy>(
-        &self,
-        edges: &[(usize, Option<usize>)],
-        row: &mut [T],
-        sample: impl Fn(u16) -> T,
-    ) {
+    fn surround<T: Copy>(&self, edges: &[(usize, Option<usize>)], row: &mut [T], sample: impl Fn(u16) -> T) {
         let (n, origin) = (self.channels.len(), self.origin());
         for &(to, from) in edges {
             // Counted from the origin, before which it may lie.
