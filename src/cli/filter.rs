@@ -157,8 +157,9 @@ impl FilterArguments {
     /// a decoder with as many threads only takes turns with it: half of them do.
     fn decoder_threads(&self) -> Option<usize> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let shared = matches!(self.output, Output::Video(_)).then_some(cores.div_ceil(2).min(16));
-        self.decoder_threads.map(NonZeroUsize::get).or(shared)
+        let is_shared = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
+        let half = is_shared.then_some(cores.div_ceil(2).min(16));
+        self.decoder_threads.map(NonZeroUsize::get).or(half)
     }
 
     fn options(&self) -> PipelineOptions {
