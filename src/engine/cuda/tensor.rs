@@ -208,7 +208,7 @@ fn direct(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving, bloc
     } else {
         match (patch, bands) {
             (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
-            (_, ..3) => Block::new((2, 2), 4, 3),
+            (_, ..3) => Block::new((2, 1), 6, 4),
             _ => Block::new((2, 2), 2, 3),
         }
     });
