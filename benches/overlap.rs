@@ -1,5 +1,6 @@
 //! How much of the transfers the ring hides: frames a second from the synthetic source to the null sink, beside plain copies of the same
-//! size both ways at once, in one run. `cargo bench --bench overlap`, or checks/overlap in a bundle.
+//! size both ways at once, in one run. `cargo bench --bench overlap`, or checks/overlap in a bundle; parts of
+//! rows' names as arguments choose rows.
 //!
 //! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in them; each row is the median
 //! of `ROUNDS` runs, the ceiling measured anew beside each.
@@ -227,7 +228,20 @@ fn main() -> Fallible<()> {
     for size in ["3840x2160:rgb24", "1920x1080:yuv420p"] {
         compare(size)?;
     }
-    raw_file()
+    if is_wanted("raw file, page cache") {
+        raw_file()?;
+    }
+    Ok(())
+}
+
+/// True if the arguments, which are parts of rows' names, ask for this row; without any, all are asked for.
+fn is_wanted(name: &str) -> bool {
+    // cargo adds `--bench`.
+    let mut wanted = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .peekable();
+    wanted.peek().is_none() || wanted.any(|part| name.contains(&part))
 }
 
 /// Rows of one size of frame.
@@ -257,7 +271,7 @@ fn compare(size: &str) -> Fallible<()> {
         ("no overlap, pinned", serial(Overlap::SerialPinned)),
         ("no overlap, pageable", serial(Overlap::SerialPageable)),
     ];
-    for (name, options) in rows {
+    for (name, options) in rows.into_iter().filter(|(name, _)| is_wanted(name)) {
         let (mut rates, mut shares, mut ceilings, mut efficiencies) = (vec![], vec![], vec![], vec![]);
         let (mut parts, mut host) = ([0.0; 3], 0.0);
         for _ in 0..ROUNDS {
@@ -290,6 +304,9 @@ fn compare(size: &str) -> Fallible<()> {
             parts[2] * 1e6,
             host * 1e6,
         );
+    }
+    if !is_wanted("cpu, all cores") {
+        return Ok(());
     }
     let cpu = run(
         synthetic_source(size, WARM_UP + 300)?,

@@ -1,8 +1,9 @@
 //! framepipe: a staged pipeline that decodes frames, convolves them exactly on the CPU or on CUDA, encodes the result, and reports
 //! where the time went.
 //!
-//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`] beside.
+//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`] beside; [`bench`] measures them.
 
+pub mod bench;
 pub mod engine;
 pub mod filter;
 pub mod frame;

@@ -168,10 +168,55 @@ fn a_video_is_filtered_and_the_summary_and_report_say_how() {
 }
 
 #[test]
+fn a_page_and_a_trace_appear_only_when_the_run_is_done() {
+    let folder = Folder::new();
+    let (page, trace) = (folder.name("run.html"), folder.name("run.json"));
+    let clip = sample("clip-odd.mp4");
+    let arguments = [&clip, "null:", "--report", &page, "--trace", &trace];
+    filter(0, &arguments);
+    assert!(fs::read_to_string(&page).unwrap().ends_with("</html>\n"));
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&trace).unwrap()).unwrap();
+    assert!(json["traceEvents"].as_array().unwrap().len() > 10);
+    assert_eq!(folder.names(), ["run.html", "run.json"]);
+    // A run that fails leaves the old ones as they are.
+    fs::write(&page, "old").unwrap();
+    fs::write(&trace, "old").unwrap();
+    let cut = folder.name("cut.y4m");
+    let whole = fs::read(sample("clip.y4m")).unwrap();
+    fs::write(&cut, &whole[..whole.len() - 100]).unwrap();
+    filter(1, &[&cut, "null:", "--report", &page, "--trace", &trace]);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "old");
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "old");
+    assert_eq!(folder.names(), ["cut.y4m", "run.html", "run.json"]);
+}
+
+#[test]
 fn quiet_says_nothing() {
     let folder = Folder::new();
     let said = filter(0, &[&sample("still-gray.png"), &folder.name("a.png"), "-q"]);
     assert_eq!(said, "");
+}
+
+#[test]
+fn explain_tells_the_engine_that_was_picked() {
+    let said = |more: &[&str]| {
+        let mut arguments = vec![
+            "filter",
+            "synthetic:64x48:gray:30:2",
+            "null:",
+            "--filter",
+            "soft",
+            "--quiet",
+        ];
+        arguments.extend(more);
+        let done = run(&arguments);
+        assert_eq!(done.status.code(), Some(0));
+        text(&done.stderr)
+    };
+    let explained = said(&["--engine", "cpu", "--threads", "1", "--explain"]);
+    assert!(explained.contains("cpu: 1 thread"), "{explained}");
+    let plain = said(&["--engine", "cpu", "--threads", "1"]);
+    assert!(plain.is_empty(), "{plain}");
 }
 
 #[test]
@@ -199,7 +244,15 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         ),
         (&[&clip, &out, "--slots", "1"], "--slots"),
         (&[&clip, &out, "--block", "64x64"], "block shape"),
-        (&[&clip, &out, "--report", "report.txt"], ".json"),
+        (&[&clip, &out, "--report", "report.txt"], ".json or .html"),
+        (&[&clip, &out, "--trace", "trace.html"], ".json"),
+        (&[&clip, &out, "--trace-frames", "5"], "--trace"),
+        (&[&clip, &out, "--trace", "a.json", "--trace-frames", "0"], "1.."),
+        (
+            &[&clip, &out, "--trace", "a.json", "--report", "a.json"],
+            "both report and trace",
+        ),
+        (&[&clip, "a.json", "--trace", "a.json"], "both output and trace"),
         (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
         (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
         (&["raw:clip.yuv", &out], "geometry"),

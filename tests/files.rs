@@ -68,6 +68,7 @@ fn info(format: PixelFormat, width: usize, height: usize) -> StreamInfo {
         width,
         height,
         uniform: true,
+        brings_memory: false,
         frame_rate: Some(Rational {
             num: 30000,
             den: 1001,

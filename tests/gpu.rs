@@ -1,20 +1,27 @@
 //! The CUDA engine on a card: every variant gives the reference's bits, and the ring holds up. Without a card one line says so.
 #![allow(clippy::unwrap_used)]
 
-use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, Reservation, devices, probe};
+mod tracks;
+
+use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
+use framepipe::engine::cuda::{
+    Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, devices,
+    probe,
+};
 use framepipe::engine::reference::Reference;
-use framepipe::engine::verify::{Case, cases, compare};
+use framepipe::engine::verify::{Case, cases, compare, fill_with_noise};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
-use framepipe::frame::{Channel, Frame, FramePool, Layout, PixelFormat};
+use framepipe::frame::{Buffer, Channel, Frame, FramePool, Layout, PixelFormat};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once};
+use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 19;
+const TESTS: usize = 24;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -210,7 +217,7 @@ fn frames_of_more_tiles_than_the_card_holds_blocks() {
 
 /// Filters a frame whose rows follow each other without a gap, on both ways.
 fn hold_packed_rows(case: &Case) {
-    let unpooled = || framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+    let unpooled = || Buffer::unpooled(Box::new(Vec::new()));
     let mut reference = Reference::new(case.chain.clone());
     reference.submit(case.frame().unwrap(), unpooled(), 1).unwrap();
     let expected = reference.collect().unwrap().unwrap();
@@ -404,7 +411,7 @@ fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
             let mut engine = Cuda::new(chain.clone(), options).unwrap();
             stream(&mut engine, &list, |index, frame| {
                 let case = &list[index];
-                let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+                let buffer = Buffer::unpooled(Box::new(Vec::new()));
                 reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
                 let expected = reference.collect().unwrap().unwrap();
                 for (plane, place) in expected.layout().planes().iter().enumerate() {
@@ -473,7 +480,7 @@ fn a_full_card_leaves_fewer_slots_and_then_a_clear_error() {
     let mut engine = Cuda::new(chain, CudaOptions::default()).unwrap();
     let reservation = Reservation::leaving(0, 32 << 20).unwrap();
     let input = list[0].frame().unwrap();
-    let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+    let buffer = Buffer::unpooled(Box::new(Vec::new()));
     let error = engine.submit(input, buffer, 1).unwrap_err().to_string();
     assert!(
         error.contains("MiB are needed") && error.contains("are free"),
@@ -498,7 +505,7 @@ fn a_run_broken_off_frees_what_it_held() {
     for round in 0..20 {
         let mut engine = Cuda::new(chain.clone(), CudaOptions::default()).unwrap();
         for _ in 0..3 {
-            let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+            let buffer = Buffer::unpooled(Box::new(Vec::new()));
             engine.submit(case.frame().unwrap(), buffer, 64).unwrap();
         }
         // Dropped with three frames in flight.
@@ -609,7 +616,7 @@ fn a_weights_change_of_one_engine_does_not_reach_another() {
     }
     for (index, case) in cases.iter().enumerate() {
         let mut reference = Reference::new(case.chain.clone());
-        let buffer = framepipe::frame::Buffer::unpooled(Box::new(Vec::new()));
+        let buffer = Buffer::unpooled(Box::new(Vec::new()));
         reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
         let expected = reference.collect().unwrap().unwrap();
         let expected: Vec<u8> = (0..77).flat_map(|y| expected.row(0, y).to_vec()).collect();
@@ -617,12 +624,31 @@ fn a_weights_change_of_one_engine_does_not_reach_another() {
     }
 }
 
-/// The program: beside the test in a bundle, where cargo built it otherwise.
-fn framepipe() -> Command {
+/// The program: what the bundle's script names, where cargo built it otherwise.
+fn program() -> Command {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_framepipe"));
     let program = std::env::var_os("FRAMEPIPE_PROGRAM").map_or(built, PathBuf::from);
-    let mut command = Command::new(program);
-    command.args(["filter", "synthetic:640x360:rgb24:30:400", "null:"]);
+    Command::new(program)
+}
+
+/// A file of samples/: in the bundle, or where cargo built the test.
+fn sample(name: &str) -> PathBuf {
+    let bundle = std::env::var_os("FRAMEPIPE_PROGRAM").map(PathBuf::from);
+    let folder = bundle.map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")),
+        |program| program.parent().unwrap().to_owned(),
+    );
+    folder.join("samples").join(name)
+}
+
+/// A run of some 400 frames on the card.
+fn framepipe() -> Command {
+    framepipe_on("synthetic:640x360:rgb24:30:400")
+}
+
+fn framepipe_on(input: &str) -> Command {
+    let mut command = program();
+    command.args(["filter", input, "null:"]);
     command.args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"]);
     command
         .stdin(Stdio::null())
@@ -644,6 +670,70 @@ fn an_error_in_mid_stream_ends_the_run_with_its_reason() {
 }
 
 #[test]
+fn an_interrupt_in_mid_flight_ends_with_whole_frames() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.y4m");
+    let process = program()
+        .args(["filter", "synthetic:320x180:gray:30:1000000"])
+        .arg(&file)
+        .args(["--filter", "gaussian:size=5:sigma=1.1", "--engine", "cuda"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until frames are on their way to the file, which has another name so far.
+    let written = || -> u64 {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        files.map(|f| f.unwrap().metadata().map_or(0, |m| m.len())).sum()
+    };
+    while written() < 5_000_000 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", process.id())])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let done = process.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(130), "{said}");
+    let bytes = std::fs::read(&file).unwrap();
+    let header = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
+    let frame = "FRAME\n".len() + 320 * 180;
+    assert_eq!((bytes.len() - header) % frame, 0, "a frame is cut off");
+    let count = (bytes.len() - header) / frame;
+    assert!(
+        said.contains(&format!("interrupted: {count} frames were written")),
+        "{count} frames: {said}"
+    );
+    let files = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files, 1, "something was left beside the output");
+}
+
+#[test]
+fn decoded_video_is_filtered_to_the_cpu_engines_bits() {
+    let Some(_card) = card() else { return };
+    for name in ["clip-720p.mp4", "clip-10bit.mkv", "clip-odd.mp4"] {
+        let run = |engine: &str| {
+            let done = program()
+                .arg("filter")
+                .arg(sample(name))
+                .args(["-", "--filter", "gaussian:sigma=2", "--filter", "sharpen"])
+                .args(["--engine", engine])
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            done.stdout
+        };
+        let (card, cores) = (run("cuda"), run("cpu"));
+        assert!(card.len() > 100_000, "{name}: {} bytes", card.len());
+        assert!(card == cores, "{name}: the engines differ");
+    }
+}
+
+#[test]
 fn two_processes_share_a_card() {
     let Some(_card) = card() else { return };
     let running: Vec<_> = (0..2).map(|_| framepipe().spawn().unwrap()).collect();
@@ -651,6 +741,39 @@ fn two_processes_share_a_card() {
         let done = process.wait_with_output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
+}
+
+#[test]
+fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let trace = |more: &[&str]| {
+        let mut command = framepipe_on("synthetic:1920x1080:rgb24:30:400:cycle");
+        let done = command.arg("--trace").arg(&file).args(more).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        tracks::read(&std::fs::read_to_string(&file).unwrap())
+    };
+    for slots in ["2", "3", "6"] {
+        let trace = trace(&["--slots", slots]);
+        trace.check(400, true).unwrap();
+        assert!(
+            trace.overlap() > 0.0,
+            "{slots} slots: no upload ran beside another frame's kernels"
+        );
+        assert!(
+            trace.facts["device_clock_tolerance_us"].is_number(),
+            "{}",
+            trace.facts
+        );
+        trace.check_clocks().unwrap();
+    }
+    let serial = trace(&["--no-overlap"]);
+    serial.check(400, true).unwrap();
+    assert_eq!(serial.overlap(), 0.0, "without overlap");
+    let kept = trace(&["--trace-frames", "50"]);
+    kept.check(50, true).unwrap();
+    assert_eq!(kept.facts["frames_dropped"], 350);
 }
 
 #[test]
@@ -677,6 +800,117 @@ fn compiled_kernels_are_kept_and_damaged_ones_made_again() {
     assert!(
         std::fs::read(&first[0]).unwrap() == whole,
         "the damaged entry was not made again"
+    );
+}
+
+/// The reference's result on the noise that a timer says it used.
+fn expected(chain: &Chain, format: PixelFormat, (width, height): (usize, usize), seed: u64) -> Frame {
+    let layout = Layout::new(format, width, height, 64).unwrap();
+    let buffer = || Buffer::unpooled(Box::new(Vec::new()));
+    let mut frame = Frame::new(layout, buffer()).unwrap();
+    fill_with_noise(&mut frame, seed);
+    let mut reference = Reference::new(chain.clone());
+    reference.submit(frame, buffer(), 64).unwrap();
+    reference.collect().unwrap().unwrap()
+}
+
+#[test]
+fn kernels_that_are_timed_make_the_references_bits() {
+    let Some(_card) = card() else { return };
+    let effort = KernelEffort {
+        time: Duration::from_millis(2),
+        rounds: (3, 5),
+    };
+    let size = (301, 97);
+    let mut timer = KernelTimer::open(0, 77).unwrap();
+    // The chains of several filters go through a second set of results, the others after them through the same pictures as before.
+    let chains: [(&[&str], Algorithm); 4] = [
+        (&["gaussian:size=7"], Algorithm::Separable),
+        (&["gaussian:size=7", "sharpen", "box:size=3"], Algorithm::Auto),
+        (&["laplacian8"], Algorithm::Direct),
+        (&["soft", "soft"], Algorithm::Separable),
+    ];
+    let formats = ["gray", "rgba", "gray16le", "yuv420p"].map(|name| PixelFormat::from_name(name).unwrap());
+    let chains = chains.map(|(specs, algorithm)| chain(specs, Border::Mirror, Planes::All, algorithm));
+    for (index, format) in formats.into_iter().enumerate() {
+        // All chains on the first format; on the others one of several filters.
+        let chosen = if index == 0 { &chains[..] } else { &chains[1..2] };
+        for chain in chosen {
+            let cases = MemoryVariant::ALL.map(|memory| KernelCase {
+                chain,
+                format,
+                width: size.0,
+                height: size.1,
+                memory,
+                block: None,
+            });
+            timer.compile(&cases);
+            for case in cases {
+                let timed = timer.time(&case, effort).unwrap();
+                let what = format!("{format} {} {}", chain.filters.len(), case.memory);
+                assert!((3..=5).contains(&timed.milliseconds.len()), "{what}");
+                assert!(
+                    timed.milliseconds.iter().all(|t| t.is_finite() && *t > 0.0),
+                    "{what}"
+                );
+                assert!(timed.turns >= 3 && timed.block.is_some(), "{what}");
+                let expected = expected(chain, format, size, timed.seed);
+                for (plane, place) in expected.layout().planes().iter().enumerate() {
+                    for y in 0..place.height {
+                        assert!(
+                            expected.row(plane, y) == timed.output.row(plane, y),
+                            "{what}: plane {plane} row {y}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
+    let Some(_card) = card() else { return };
+    let (mut bench, why_not) = Bench::new(0, Effort::QUICK);
+    assert!(bench.has_card(), "{why_not:?}");
+    let case = |subject| bench::Case {
+        subject,
+        filter: "gaussian:size=5".parse().unwrap(),
+        algorithm: Algorithm::Direct,
+        border: Border::Replicate,
+        format: PixelFormat::from_name("rgb24").unwrap(),
+        width: 640,
+        height: 361,
+    };
+    let block = None;
+    for memory in [MemoryVariant::Auto, MemoryVariant::Texture] {
+        for scope in Scope::ALL {
+            let cell = bench
+                .measure(&case(Subject::Cuda { memory, block }), scope)
+                .unwrap();
+            assert_eq!(cell.samples_checked, 640 * 361 * 3);
+            let times = cell.milliseconds;
+            assert!(times.min > 0.0 && times.min <= times.median && times.median <= times.p90);
+            assert!(times.count >= 3 && cell.frames_in_turn >= 3);
+            assert!(cell.share_of_copy.unwrap() > 0.0 && cell.speed_up.unwrap() > 0.0);
+            assert_eq!(cell.share_of_arithmetic.is_some(), scope == Scope::Kernel);
+        }
+    }
+    let rate = |kind| {
+        let mut ceilings = bench.ceilings().iter();
+        ceilings.find(|c| c.kind == kind).map(|c| c.giga_per_second)
+    };
+    for kind in [CeilingKind::Copy, CeilingKind::Link, CeilingKind::MultiplyAdd] {
+        assert!(rate(kind).is_some_and(|r| r.is_finite() && r > 0.0), "{kind:?}");
+    }
+    let memory = MemoryVariant::Global;
+    let block = Some((32, 64));
+    let error = bench
+        .measure(&case(Subject::Cuda { memory, block }), Scope::Kernel)
+        .unwrap_err();
+    assert!(
+        error.is_refusal() && error.to_string().contains("2048"),
+        "{error}"
     );
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crossbeam_channel::bounded;
-use framepipe::frame::{FramePool, Pageable, PixelFormat};
+use framepipe::frame::{AllocationError, Allocator, Frame, FramePool, Layout, Memory, Pageable, PixelFormat};
 use framepipe::sink::video::{VideoOptions, VideoSink, is_same_file};
 use framepipe::sink::{Flow, Sink, SinkError, Written};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name)
@@ -371,6 +372,138 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
                 ]
             );
         }
+    }
+}
+
+/// Memory that says of itself that it is page-locked, so that a frame shows where its pixels lie, and the number of its blocks.
+#[derive(Default)]
+struct Marked {
+    blocks: AtomicUsize,
+}
+
+struct MarkedBlock(Vec<u8>);
+
+impl Memory for MarkedBlock {
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+    fn is_pinned(&self) -> bool {
+        true
+    }
+}
+
+impl Allocator for Marked {
+    fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(MarkedBlock(vec![0x5A; len])))
+    }
+}
+
+/// The frame's pixels without any padding.
+fn packed(frame: &Frame) -> Vec<u8> {
+    let planes = frame.layout().planes().iter().enumerate();
+    planes
+        .flat_map(|(index, plane)| (0..plane.height).flat_map(move |y| frame.row(index, y).to_vec()))
+        .collect()
+}
+
+#[test]
+fn pictures_are_decoded_into_the_runs_memory_and_never_spoilt_by_who_writes_into_a_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut inputs: Vec<PathBuf> = ["clip-720p.mp4", "clip-10bit.mkv", "clip-odd.mp4"]
+        .map(sample)
+        .into();
+    for (codec, format, size) in [
+        ("mpeg4", "yuv420p", "322x182"),
+        ("ffv1", "yuv444p", "97x61"),
+        ("mjpeg", "yuvj422p", "130x50"),
+        ("mpeg2video", "yuv420p", "720x576"),
+        ("prores_ks", "yuv422p10le", "192x108"),
+    ] {
+        let path = folder.path().join(format!("{codec}.mkv"));
+        let source = format!("testsrc2=s={size}:r=25:d=2");
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            &source,
+            "-pix_fmt",
+            format,
+            "-c:v",
+            codec,
+            path.to_str().unwrap(),
+        ]);
+        inputs.push(path);
+    }
+    for input in inputs {
+        let mut source = VideoSource::open(
+            &input,
+            &VideoSourceOptions {
+                threads: Some(3),
+                ..VideoSourceOptions::default()
+            },
+        )
+        .unwrap();
+        assert!(source.info().brings_memory, "{}", input.display());
+        let raw = folder.path().join("raw");
+        ffmpeg(&[
+            "-noautorotate",
+            "-i",
+            input.to_str().unwrap(),
+            "-map",
+            "0:V:0",
+            "-fps_mode",
+            "passthrough",
+            "-f",
+            "rawvideo",
+            raw.to_str().unwrap(),
+        ]);
+        let expected = std::fs::read(&raw).unwrap();
+        let allocator = Arc::new(Marked::default());
+        let (_keep, stop) = bounded(0);
+        let pool = FramePool::new(4, allocator.clone());
+        let supply = Supply { pool, stop };
+        let (mut at, mut count, mut in_place) = (0, 0, 0);
+        let mut kept: Vec<(Frame, Vec<u8>)> = Vec::new();
+        while let Some(mut frame) = source.next(&supply).unwrap() {
+            let pixels = packed(&frame);
+            assert!(
+                expected[at..at + pixels.len()] == pixels,
+                "{} frame {count}",
+                input.display()
+            );
+            at += pixels.len();
+            count += 1;
+            // A frame that was copied lies as tightly as rows of 64 bytes allow, a decoder's picture has room around it.
+            let layout = frame.layout();
+            let tight = Layout::new(layout.format(), layout.width(), layout.height(), 64).unwrap();
+            in_place += usize::from(layout.size() > tight.size());
+            if count % 3 == 0 {
+                // Later pictures are predicted from this one, which must not see what is written into the frame.
+                assert!(frame.is_pinned());
+                frame.bytes_mut().fill(0xEE);
+                assert!(frame.bytes().iter().all(|&b| b == 0xEE));
+            }
+            // A frame keeps its pixels while the decoder goes on.
+            let pixels = packed(&frame);
+            kept.push((frame, pixels));
+            if kept.len() == 3 {
+                let (frame, pixels) = kept.remove(0);
+                assert!(packed(&frame) == pixels);
+            }
+        }
+        assert_eq!(at, expected.len());
+        assert!(
+            in_place * 2 > count,
+            "{}: {in_place} of {count} frames",
+            input.display()
+        );
+        // Reference pictures, threads and the pool, however long the input is.
+        let blocks = allocator.blocks.load(Ordering::Relaxed);
+        assert!(blocks < 40, "{}: {blocks} blocks", input.display());
     }
 }
 

@@ -1,6 +1,7 @@
 //! `framepipe devices`: what this machine can filter with.
 
 use super::Failure;
+use framepipe::bench::processor;
 use framepipe::engine::cuda::{self, DeviceInfo};
 use std::io::Write;
 
@@ -54,17 +55,6 @@ fn write_card(card: &DeviceInfo, out: &mut impl Write) -> std::io::Result<()> {
         card.shared_per_block_optin / 1024,
         card.shared_per_multiprocessor / 1024
     )
-}
-
-/// The processor's name, as Linux tells it.
-fn processor() -> String {
-    std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|l| l.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        })
-        .unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
 }
 
 /// The instruction sets that matter to convolution.

@@ -221,6 +221,11 @@ impl Output {
         }
     }
 
+    /// True if frames go to standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.path() == Some(Path::new(PIPE))
+    }
+
     /// A video file where the user named a container, whatever the name looks like.
     pub(crate) fn with_container(self, container: Option<&str>) -> Output {
         match (self, container) {

@@ -48,7 +48,18 @@ pub(crate) enum MemoryName {
 }
 
 impl MemoryName {
-    fn variant(self) -> MemoryVariant {
+    /// Every name.
+    pub(crate) const ALL: [MemoryName; 6] = [
+        MemoryName::Auto,
+        MemoryName::Global,
+        MemoryName::Constant,
+        MemoryName::Shared,
+        MemoryName::ConstantShared,
+        MemoryName::Texture,
+    ];
+
+    /// The library's word for it.
+    pub(crate) fn variant(self) -> MemoryVariant {
         match self {
             MemoryName::Auto => MemoryVariant::Auto,
             MemoryName::Global => MemoryVariant::Global,
@@ -179,8 +190,8 @@ impl EngineArguments {
             EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => self.cuda(chain),
-            EngineName::Auto => match cuda::probe() {
-                Ok(_) => self.cuda(chain),
+            EngineName::Auto => match cuda::available() {
+                Ok(()) => self.cuda(chain),
                 Err(reason) => {
                     tracing::info!(target: EXPLANATION, "no CUDA: {reason}");
                     if let Some(option) = self.cuda_option() {

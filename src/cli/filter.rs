@@ -3,18 +3,19 @@
 use super::encoding::EncodingArguments;
 use super::endpoint::{Input, Output, check_distinct, check_files, same_file};
 use super::engine::EngineArguments;
+use super::trace::TraceArguments;
 use super::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::{Ending, Report, Task};
+use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::PartFile;
 use framepipe::source::Rational;
 use framepipe::source::rate::parse_rate;
 use framepipe::source::video::VideoSourceOptions;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -58,9 +59,11 @@ pub(crate) struct FilterArguments {
     /// Say nothing but errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Write the report to this file, whose name ends in .json.
+    /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it ends in .html.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArguments,
     /// Frames that may wait between two stages.
     #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = queue)]
     queue: usize,
@@ -69,7 +72,8 @@ pub(crate) struct FilterArguments {
     workers: Option<NonZeroUsize>,
 }
 
-fn queue(text: &str) -> Result<usize, String> {
+/// A length of queue.
+pub(super) fn queue(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1024).contains(n))
@@ -87,30 +91,56 @@ impl FilterArguments {
         self.engine.check()?;
         self.encoding.check(&self.output)?;
         check_distinct(&self.input, &self.output)?;
+        self.trace.check()?;
         if let Some(report) = &self.report {
-            if report.extension().is_none_or(|e| e != "json") {
+            let extension = report.extension().unwrap_or_default();
+            if extension != "json" && extension != "html" {
                 return Err(Failure::Usage(format!(
-                    "--report {}: the name must end in .json",
-                    report.display()
-                )));
-            }
-            if self.output.to_string() == report.display().to_string() {
-                return Err(Failure::Usage(format!(
-                    "{} is both output and report; choose another name",
-                    report.display()
-                )));
-            }
-            if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
-                &self.input
-                && same_file(input, report)
-            {
-                return Err(Failure::Usage(format!(
-                    "{} is both input and report; choose another name",
+                    "--report {}: the name must end in .json or .html",
                     report.display()
                 )));
             }
         }
+        for (noun, path) in [("report", &self.report), ("trace", &self.trace.trace)] {
+            if let Some(path) = path {
+                self.check_own(noun, path)?;
+            }
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
+            && (report == trace || same_file(report, trace))
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both report and trace; choose another name",
+                report.display()
+            )));
+        }
         Ok(())
+    }
+
+    /// Refuses a file to be written that is the input or the output as well.
+    fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
+        if self.output.to_string() == path.display().to_string() {
+            return Err(Failure::Usage(format!(
+                "{} is both output and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
+            &self.input
+            && same_file(input, path)
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both input and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// True if the report is to be a page.
+    fn wants_page(&self) -> bool {
+        let extension = self.report.as_ref().and_then(|path| path.extension());
+        extension.is_some_and(|e| e == "html")
     }
 
     fn chain(&self) -> Chain {
@@ -134,6 +164,13 @@ impl FilterArguments {
             queue: self.queue,
             source_workers: self.workers.map_or(defaults.source_workers, NonZeroUsize::get),
             sink_workers: self.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+            recording: Recording {
+                frames: self
+                    .trace
+                    .frames()
+                    .max(if self.wants_page() { page::FRAMES } else { 0 }),
+                throughput: self.report.is_some(),
+            },
         }
     }
 }
@@ -177,6 +214,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .as_deref()
         .map(|path| PartFile::create(path, true))
         .transpose()?;
+    let trace_file = arguments.trace.open()?;
     let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
 
     let stop = Stop::new();
@@ -207,12 +245,17 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
+    arguments.trace.write(trace_file, &task, measured)?;
     let report = Report::new(task, measured, outcome.warnings);
     say(&format!("\n{}", report.to_string().trim_end()));
     if let Some(file) = report_file {
-        let json = report.to_json()?;
+        let text = if arguments.wants_page() {
+            page::run(&report, measured)?
+        } else {
+            report.to_json()?
+        };
         file.file()
-            .write_all(json.as_bytes())
+            .write_all(text.as_bytes())
             .map_err(|cause| file.failed(cause))?;
         file.commit()?;
     }

@@ -1,5 +1,6 @@
 //! The command line: what may be written on it, and one file a subcommand. Nothing below knows clap.
 
+mod bench;
 mod completions;
 mod devices;
 mod encoding;
@@ -11,6 +12,7 @@ mod interrupt;
 pub(crate) mod log;
 mod masks;
 mod progress;
+mod trace;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -46,6 +48,11 @@ enum Command {
     Devices,
     /// Compare every engine and algorithm with the reference, on this machine; exits with 1 on any difference.
     Verify(verify::VerifyArguments),
+    /// Measure kernels, engines and the whole pipeline on this machine.
+    Bench {
+        #[command(subcommand)]
+        command: bench::BenchCommand,
+    },
     /// Print a shell's completion script.
     Completions {
         /// The shell.
@@ -76,6 +83,7 @@ impl Arguments {
             }),
             Command::Devices => to_stdout(devices::list),
             Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, out)),
+            Command::Bench { command } => bench::run(command),
             Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
         }
     }

@@ -4,7 +4,7 @@ use super::Failure;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
-use framepipe::engine::verify::{cases, compare, quick_cases};
+use framepipe::engine::verify::{Comparison, cases, compare, quick_cases};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
 use std::io::Write;
@@ -63,9 +63,9 @@ impl VerifyArguments {
         if self.engine != Some(Checked::Cuda) {
             candidates.extend(cpu_candidates());
         }
-        let has_card = match (self.engine, cuda::probe()) {
+        let has_card = match (self.engine, cuda::available()) {
             (Some(Checked::Cpu), _) => false,
-            (_, Ok(_)) => true,
+            (_, Ok(())) => true,
             (Some(Checked::Cuda), Err(reason)) => return Err(reason.into()),
             (None, Err(reason)) => {
                 eprintln!("cuda is skipped: {reason}");
@@ -116,31 +116,13 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
         "engine", "variant", "algorithm", "frames", "samples", "differences"
     )?;
-    // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
-    let candidates = arguments.candidates()?;
-    let found = std::thread::scope(|scope| {
-        let started: Vec<_> = candidates
-            .into_iter()
-            .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)))
-            .map(|(candidate, algorithm)| {
-                let cases = &cases;
-                let start = candidate.start;
-                (
-                    candidate,
-                    algorithm,
-                    scope.spawn(move || compare(cases, algorithm, &mut |chain| start.engine(chain))),
-                )
-            })
-            .collect();
-        let joined = started
-            .into_iter()
-            .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
-        joined.collect::<Vec<_>>()
-    });
-    for (candidate, algorithm, found) in found {
-        let found = found.map_err(|_| {
-            Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
-        })??;
+    let jobs = arguments
+        .candidates()?
+        .into_iter()
+        .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)));
+    let compared = |start: Start, algorithm| compare(&cases, algorithm, &mut |chain| start.engine(chain));
+    let mut tell = |candidate: &Candidate, algorithm: Algorithm, found: Comparison| {
+        differences += found.differences;
         writeln!(
             out,
             "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
@@ -151,9 +133,39 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
             found.samples,
             found.differences
         )?;
-        differences += found.differences;
+        out.flush()
+    };
+    if arguments.quick {
+        // One after another: a memory checker slows threads that use the card at once far more than it slows one.
+        for (candidate, algorithm) in jobs {
+            tell(&candidate, algorithm, compared(candidate.start, algorithm)?)?;
+        }
+    } else {
+        // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let compared = &compared;
+            let started: Vec<_> = jobs
+                .map(|(candidate, algorithm)| {
+                    let start = candidate.start;
+                    (
+                        candidate,
+                        algorithm,
+                        scope.spawn(move || compared(start, algorithm)),
+                    )
+                })
+                .collect();
+            let joined = started
+                .into_iter()
+                .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
+            joined.collect()
+        });
+        for (candidate, algorithm, found) in found {
+            let found = found.map_err(|_| {
+                Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))
+            })??;
+            tell(&candidate, algorithm, found)?;
+        }
     }
-    out.flush()?;
     if differences > 0 {
         return Err(Failure::Failed(format!(
             "{differences} samples differ from the reference; this is a defect of framepipe or of this machine"

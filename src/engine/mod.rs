@@ -8,7 +8,10 @@ pub mod verify;
 
 use crate::filter::PlanError;
 use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
+use std::ffi::CStr;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The target of log messages that tell what an engine picked for a run, and why.
 pub const EXPLANATION: &str = "framepipe::explanation";
@@ -41,10 +44,24 @@ pub trait Engine: Send {
     /// birth are the input's.
     fn collect(&mut self) -> Result<Option<Frame>, EngineError>;
 
+    /// A profiler that wants to know what the run's threads are at, for engines whose device has one.
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        None
+    }
+
     /// The device's own times, for engines that have a device; asked for once, after the last frame.
     fn device_times(&mut self) -> Option<DeviceTimes> {
         None
     }
+}
+
+/// Tells a profiler what the calling thread is at, in ranges that lie within each other.
+pub trait Ranges: fmt::Debug + Send + Sync {
+    /// Begins a range: what the thread is at, and on which frame.
+    fn begin(&self, name: &'static CStr, frame: u64);
+
+    /// Ends the range that began last on this thread.
+    fn end(&self);
 }
 
 /// Device times of one frame, in seconds from the run's first event.
@@ -81,6 +98,8 @@ pub struct DeviceTimes {
     pub count: u64,
     /// Seconds in which at least one upload was under way, at least one frame's kernels, at least one download.
     pub totals: [f64; 3],
+    /// The host's instant just before the first event, from which the frames' times count, was recorded; `None` if the engine does not say.
+    pub origin: Option<Instant>,
     /// Seconds from the begin of the first upload to the end of the last download.
     pub wall: f64,
     /// Bytes up and down, pixels filtered, all frames.

@@ -141,28 +141,7 @@ impl Case {
     pub fn frame(&self) -> Result<Frame, EngineError> {
         let layout = Layout::new(self.format, self.width, self.height, 64)?;
         let mut frame = Frame::new(layout, unpooled(layout.size())?)?;
-        let mut state = self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut random = || {
-            // xorshift64*: fast, and even enough to leave no pattern in the samples.
-            state ^= state >> 12;
-            state ^= state << 25;
-            state ^= state >> 27;
-            state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 40
-        };
-        let wide = self.format.bytes_per_sample() == 2;
-        for plane in 0..layout.planes().len() {
-            for y in 0..layout.planes()[plane].height {
-                let row = frame.row_mut(plane, y);
-                if wide {
-                    for sample in row.chunks_exact_mut(2) {
-                        let value = (random() as u32 & self.format.max_value()) << self.format.shift();
-                        sample.copy_from_slice(&(value as u16).to_le_bytes());
-                    }
-                } else {
-                    row.fill_with(|| random() as u8);
-                }
-            }
-        }
+        fill_with_noise(&mut frame, self.seed);
         frame.metadata.colour = Colour {
             range: if self.seed.is_multiple_of(2) {
                 Range::Limited
@@ -172,6 +151,33 @@ impl Case {
             ..Colour::default()
         };
         Ok(frame)
+    }
+}
+
+/// Sets every sample to noise over the whole range of the format's values; the same seed gives the same noise.
+pub fn fill_with_noise(frame: &mut Frame, seed: u64) {
+    let (layout, format) = (*frame.layout(), frame.format());
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut random = || {
+        // xorshift64*: fast, and even enough to leave no pattern in the samples.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 40
+    };
+    let wide = format.bytes_per_sample() == 2;
+    for plane in 0..layout.planes().len() {
+        for y in 0..layout.planes()[plane].height {
+            let row = frame.row_mut(plane, y);
+            if wide {
+                for sample in row.chunks_exact_mut(2) {
+                    let value = (random() as u32 & format.max_value()) << format.shift();
+                    sample.copy_from_slice(&(value as u16).to_le_bytes());
+                }
+            } else {
+                row.fill_with(|| random() as u8);
+            }
+        }
     }
 }
 

@@ -64,6 +64,8 @@ impl Allocator for Pageable {
 /// A frame's memory. Taken from a pool, it goes back there when it is dropped.
 pub struct Buffer {
     memory: Option<Box<dyn Memory>>,
+    /// Somebody else's memory, in the place of `memory`.
+    guest: Option<Box<dyn Memory>>,
     tag: u64,
     home: Option<Home>,
 }
@@ -83,14 +85,26 @@ impl Buffer {
     pub fn unpooled(memory: Box<dyn Memory>) -> Buffer {
         Buffer {
             memory: Some(memory),
+            guest: None,
             tag: 0,
             home: None,
         }
     }
 
+    /// Puts somebody else's memory, such as a decoder's picture, in the place of the buffer's own until the buffer is dropped. Whatever the
+    /// buffer held stays with the pool.
+    pub fn host(&mut self, guest: Box<dyn Memory>) {
+        self.tag = 0;
+        self.guest = Some(guest);
+    }
+
     /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps the
     /// larger block from then on.
     pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {
+        if self.guest.as_ref().is_some_and(|g| g.bytes().len() >= len) {
+            return Ok(());
+        }
+        self.guest = None;
         let have = self.memory.as_ref().map_or(0, |m| m.bytes().len());
         if have >= len && self.memory.is_some() {
             return Ok(());
@@ -112,13 +126,14 @@ impl Buffer {
 
     /// The whole block; empty until [`Buffer::fit`] was called on a new pool's buffer.
     pub fn bytes(&self) -> &[u8] {
-        self.memory.as_ref().map_or(&[], |m| m.bytes())
+        self.content().map_or(&[], Memory::bytes)
     }
 
     /// The whole block, to write into. Clears the tag.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.tag = 0;
-        self.memory.as_mut().map_or(&mut [], |m| m.bytes_mut())
+        let content = self.guest.as_mut().or(self.memory.as_mut());
+        content.map_or(&mut [], |m| m.bytes_mut())
     }
 
     /// What [`Buffer::set_tag`] said of the content, through the pool and back; 0 once the block was borrowed for writing or
@@ -134,15 +149,24 @@ impl Buffer {
 
     /// True if the block is page-locked.
     pub fn is_pinned(&self) -> bool {
-        self.memory.as_ref().is_some_and(|m| m.is_pinned())
+        self.content().is_some_and(Memory::is_pinned)
+    }
+
+    fn content(&self) -> Option<&dyn Memory> {
+        self.guest.as_deref().or(self.memory.as_deref())
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        // Before the buffer can be taken again: the number of guests is bounded by the number of buffers.
+        self.guest = None;
         if let Some(home) = self.home.take() {
-            // The pool's channel has room for every buffer of the pool; it is closed only when the run is over.
-            let _ = home.free.try_send((self.memory.take(), self.tag));
+            // A pool's channel has room for every buffer of the pool, a reserve's for as many as it keeps; either is closed only when the run is over.
+            if let Err(refused) = home.free.try_send((self.memory.take(), self.tag)) {
+                let lost = refused.into_inner().0.map_or(0, |m| m.bytes().len());
+                home.bytes.fetch_sub(lost, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -186,7 +210,7 @@ impl FramePool {
         let taken = crossbeam_channel::select_biased! {
             recv(stop) -> _ => Err(Stopped),
             recv(self.free) -> memory => match memory {
-                Ok((memory, tag)) => Ok(Buffer { memory, tag, home: Some(self.home.clone()) }),
+                Ok((memory, tag)) => Ok(Buffer { memory, guest: None, tag, home: Some(self.home.clone()) }),
                 Err(_) => Err(Stopped),
             },
         };
@@ -205,6 +229,7 @@ impl FramePool {
         let (memory, tag) = self.free.try_recv().ok()?;
         Some(Buffer {
             memory,
+            guest: None,
             tag,
             home: Some(self.home.clone()),
         })
@@ -216,20 +241,89 @@ impl FramePool {
         buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
     }
 
+    /// Memory of the pool's kind for a library that keeps pictures of its own.
+    pub fn reserve(&self) -> Reserve {
+        let (sender, free) = bounded(Reserve::KEPT);
+        Reserve {
+            free,
+            home: Home {
+                free: sender,
+                ..self.home.clone()
+            },
+        }
+    }
+
     /// Buffers in all, free or in use.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Bytes that the pool's buffers hold now.
+    /// Bytes that the pool's buffers and its reserves hold now.
     pub fn allocated_bytes(&self) -> usize {
         self.home.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Blocks for a library that keeps pictures of its own beside those that are on their way as frames, as a decoder keeps its reference pictures. The
+/// library bounds their number; they come from the pool's allocator and count with its bytes.
+#[derive(Clone)]
+pub struct Reserve {
+    free: Receiver<Free>,
+    home: Home,
+}
+
+impl Reserve {
+    /// Free blocks that are kept for the next picture: more than a decoder's reference pictures and threads give back at once.
+    const KEPT: usize = 64;
+
+    /// A block of at least `len` bytes.
+    pub fn take(&self, len: usize) -> Result<Buffer, AllocationError> {
+        let (memory, tag) = self.free.try_recv().unwrap_or((None, 0));
+        let mut buffer = Buffer {
+            memory,
+            guest: None,
+            tag,
+            home: Some(self.home.clone()),
+        };
+        buffer.fit(len)?;
+        Ok(buffer)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guests_stay_until_the_buffer_is_dropped_and_leave_its_memory_alone() {
+        let pool = FramePool::new(1, Arc::new(Pageable));
+        let mut buffer = pool.try_take().unwrap();
+        buffer.fit(10).unwrap();
+        buffer.bytes_mut().fill(7);
+        buffer.host(Box::new(vec![3_u8; 20]));
+        buffer.fit(20).unwrap();
+        assert_eq!(buffer.bytes(), [3; 20]);
+        drop(buffer);
+        let mut again = pool.try_take().unwrap();
+        assert_eq!(again.bytes(), [7; 10]);
+        again.host(Box::new(vec![3_u8; 20]));
+        again.fit(30).unwrap();
+        assert_eq!(again.bytes().len(), 30);
+    }
+
+    #[test]
+    fn a_reserves_blocks_are_used_again_and_counted() {
+        let pool = FramePool::new(1, Arc::new(Pageable));
+        let reserve = pool.reserve();
+        let (a, b) = (reserve.take(100).unwrap(), reserve.take(100).unwrap());
+        assert_eq!(pool.allocated_bytes(), 200);
+        let place = b.bytes().as_ptr();
+        drop((a, b));
+        assert_eq!(pool.allocated_bytes(), 200);
+        drop(reserve.take(100).unwrap());
+        assert_eq!(reserve.take(100).unwrap().bytes().as_ptr(), place);
+        assert_eq!(pool.allocated_bytes(), 200);
+    }
 
     #[test]
     fn a_pool_hands_out_its_capacity_and_takes_buffers_back() {

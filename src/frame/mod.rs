@@ -7,7 +7,7 @@ mod pixel_format;
 
 pub use colour::{Colour, Range};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
-pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Stopped};
+pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
 
 use std::path::PathBuf;

@@ -6,13 +6,22 @@ use super::stop::Stop;
 use super::{Progress, send};
 use crate::engine::{DeviceTimes, Engine};
 use crate::frame::{Frame, FramePool};
-use crate::report::{Stage, StageClock};
+use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How long a gentle end waits for a source that is in the middle of a frame. A pipe that has gone silent never ends it.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Where results go.
+pub(super) struct Output {
+    /// The buffers that they are written to.
+    pub(super) pool: FramePool,
+    pub(super) frames: Sender<Frame>,
+    /// The alignment of their rows, in bytes.
+    pub(super) row_alignment: usize,
+}
 
 /// What the stage hands over when it ends.
 pub(super) struct Convolved {
@@ -38,7 +47,6 @@ struct Input<'a> {
     frames: &'a Receiver<Frame>,
     stop: &'a Stop,
     reorder: Reorder,
-    wait: Duration,
 }
 
 impl Input<'_> {
@@ -58,13 +66,6 @@ impl Input<'_> {
 
     /// Waits for the next frame in order.
     fn wait(&mut self) -> Result<Next, Halt> {
-        let began = Instant::now();
-        let next = self.wait_inner();
-        self.wait += began.elapsed();
-        next
-    }
-
-    fn wait_inner(&mut self) -> Result<Next, Halt> {
         loop {
             match self.poll()? {
                 Next::Nothing => {}
@@ -111,18 +112,15 @@ impl Input<'_> {
 pub(super) fn run(
     mut engine: Box<dyn Engine>,
     input: &Receiver<Frame>,
-    pool: &FramePool,
-    output: &Sender<Frame>,
-    row_alignment: usize,
+    output: &Output,
     stop: &Stop,
     progress: &Progress,
+    mut clock: StageClock,
 ) -> Result<Convolved, Halt> {
-    let mut clock = StageClock::worker();
     let mut input = Input {
         frames: input,
         stop,
         reorder: Reorder::default(),
-        wait: Duration::ZERO,
     };
     // When each frame in flight was submitted.
     let mut flying: VecDeque<(u64, Instant)> = VecDeque::new();
@@ -133,20 +131,29 @@ pub(super) fn run(
             if stop.is_abandoned() {
                 return Err(Halt::Stopped);
             }
+            // What was waited for belongs to the frame that the waits end with, if one comes.
+            let (mut buffer_wait, mut input_wait) = (None, None);
             // The buffer first: a frame that is taken can then be submitted whatever happens.
-            let buffer = match pool.try_take() {
+            let buffer = match output.pool.try_take() {
                 Some(buffer) => buffer,
                 // Everything is further down; what is in flight here may be what the sink waits for.
                 None if !flying.is_empty() => break,
                 None => {
                     let began = Instant::now();
-                    let buffer = pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
-                    clock.output_wait += began.elapsed();
+                    let buffer = output.pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
+                    let waited = began.elapsed();
+                    clock.output_wait += waited;
+                    buffer_wait = Some((Doing::BufferWait, began, waited));
                     buffer
                 }
             };
             let next = if flying.is_empty() {
-                input.wait()?
+                let began = Instant::now();
+                let next = input.wait()?;
+                let waited = began.elapsed();
+                clock.input_wait += waited;
+                input_wait = Some((Doing::InputWait, began, waited));
+                next
             } else {
                 input.poll()?
             };
@@ -154,12 +161,18 @@ pub(super) fn run(
                 Next::Frame(frame) => {
                     let sequence = frame.sequence;
                     taken += 1;
+                    for (doing, began, waited) in buffer_wait.into_iter().chain(input_wait) {
+                        clock.span(doing, sequence, began, waited);
+                    }
                     let began = Instant::now();
+                    let range = clock.range(c"submit", sequence);
                     engine
-                        .submit(frame, buffer, row_alignment)
+                        .submit(frame, buffer, output.row_alignment)
                         .map_err(|cause| PipelineError::Engine { sequence, cause })?;
+                    drop(range);
                     let busy = began.elapsed();
                     clock.busy += busy;
+                    clock.span(Doing::Submit, sequence, began, busy);
                     progress.add_busy(Stage::Engine, busy);
                     flying.push_back((sequence, began));
                 }
@@ -175,11 +188,14 @@ pub(super) fn run(
             continue;
         };
         let began = Instant::now();
+        let range = clock.range(c"collect", sequence);
         let collected = engine
             .collect()
             .map_err(|cause| PipelineError::Engine { sequence, cause })?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
+        clock.span(Doing::Collect, sequence, began, busy);
         progress.add_busy(Stage::Engine, busy);
         let frame = collected.ok_or(PipelineError::FrameCount {
             decoded: taken,
@@ -196,7 +212,7 @@ pub(super) fn run(
         }
         let bytes = frame.layout().picture_bytes();
         let latency = submitted.elapsed();
-        if !send(output, frame, stop, &mut clock.output_wait)? {
+        if !send(&output.frames, frame, stop, &mut clock)? {
             left_early = true;
             break;
         }
@@ -213,7 +229,6 @@ pub(super) fn run(
         }
         .into());
     }
-    clock.input_wait = input.wait;
     let device = engine.device_times();
     Ok(Convolved {
         clock,

@@ -4,7 +4,7 @@ use super::error::Halt;
 use super::stop::Stop;
 use super::{Progress, send};
 use crate::frame::Frame;
-use crate::report::{Stage, StageClock};
+use crate::report::{Doing, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,17 +23,29 @@ pub(super) fn stream(
     while !stop.is_ending() {
         let began = Instant::now();
         let waited = supply.pool.waited();
+        let range = clock.range(c"decode", clock.frames);
         let next = source.next(supply)?;
+        drop(range);
         // The source takes its buffer inside `next`; that wait is not work.
         let waited = supply.pool.waited() - waited;
-        let busy = began.elapsed().saturating_sub(waited);
+        let elapsed = began.elapsed();
+        let busy = elapsed.saturating_sub(waited);
         clock.output_wait += waited;
         clock.busy += busy;
         progress.add_busy(Stage::Decode, busy);
         let Some(mut frame) = next else { break };
         frame.sequence = clock.frames;
+        // When exactly the source waited inside the call is not known, so that the wait is drawn at the call's beginning.
+        let worked_from = began + elapsed.saturating_sub(busy);
+        clock.span(
+            Doing::BufferWait,
+            frame.sequence,
+            began,
+            elapsed.saturating_sub(busy),
+        );
+        clock.span(Doing::Work, frame.sequence, worked_from, busy);
         let bytes = frame.layout().picture_bytes();
-        if !send(output, frame, stop, &mut clock.output_wait)? {
+        if !send(output, frame, stop, clock)? {
             break;
         }
         clock.frame(bytes, busy);
@@ -58,19 +70,24 @@ pub(super) fn indexed(
         // which waits for just that frame while others fill the pool, always gets it.
         let began = Instant::now();
         let buffer = supply.take().map_err(|_| Halt::Stopped)?;
-        clock.output_wait += began.elapsed();
+        let waited = began.elapsed();
+        clock.output_wait += waited;
         let index = next.fetch_add(1, Ordering::Relaxed);
         if index >= len {
             break;
         }
+        clock.span(Doing::BufferWait, index, began, waited);
         let began = Instant::now();
+        let range = clock.range(c"decode", index);
         let mut frame = source.read(index, buffer)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
+        clock.span(Doing::Work, index, began, busy);
         progress.add_busy(Stage::Decode, busy);
         frame.sequence = index;
         let bytes = frame.layout().picture_bytes();
-        if !send(output, frame, stop, &mut clock.output_wait)? {
+        if !send(output, frame, stop, clock)? {
             break;
         }
         clock.frame(bytes, busy);

@@ -4,7 +4,7 @@ use super::error::{Halt, PipelineError};
 use super::stop::Stop;
 use super::{Progress, receive};
 use crate::frame::Frame;
-use crate::report::{Latencies, Stage, StageClock};
+use crate::report::{Doing, Latencies, Stage, StageClock};
 use crate::sink::{Flow, IndexedSink, Sink, Written};
 use crossbeam_channel::Receiver;
 use std::time::Instant;
@@ -24,10 +24,10 @@ pub(super) fn stream(
     input: Receiver<Frame>,
     stop: &Stop,
     progress: &Progress,
+    mut clock: StageClock,
 ) -> Result<Encoded, Halt> {
-    let mut clock = StageClock::worker();
     let mut end_to_end = Latencies::default();
-    while let Some(frame) = receive(&input, stop, &mut clock.input_wait)? {
+    while let Some(frame) = receive(&input, stop, &mut clock)? {
         if frame.sequence != clock.frames {
             return Err(PipelineError::Order {
                 stage: Stage::Engine,
@@ -36,11 +36,14 @@ pub(super) fn stream(
             }
             .into());
         }
-        let (bytes, born) = (frame.layout().picture_bytes(), frame.born);
+        let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
         let began = Instant::now();
+        let range = clock.range(c"encode", sequence);
         let flow = sink.write(frame)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
+        clock.span(Doing::Work, sequence, began, busy);
         progress.add_busy(Stage::Encode, busy);
         if flow == Flow::Closed {
             stop.reader_gone();
@@ -79,15 +82,18 @@ pub(super) fn indexed(
     input: &Receiver<Frame>,
     stop: &Stop,
     progress: &Progress,
+    mut clock: StageClock,
 ) -> Result<Encoded, Halt> {
-    let mut clock = StageClock::worker();
     let mut end_to_end = Latencies::default();
-    while let Some(frame) = receive(input, stop, &mut clock.input_wait)? {
-        let (bytes, born) = (frame.layout().picture_bytes(), frame.born);
+    while let Some(frame) = receive(input, stop, &mut clock)? {
+        let (sequence, bytes, born) = (frame.sequence, frame.layout().picture_bytes(), frame.born);
         let began = Instant::now();
+        let range = clock.range(c"encode", sequence);
         sink.write(frame)?;
+        drop(range);
         let busy = began.elapsed();
         clock.busy += busy;
+        clock.span(Doing::Work, sequence, began, busy);
         progress.add_busy(Stage::Encode, busy);
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());

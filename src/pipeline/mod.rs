@@ -28,7 +28,7 @@ pub use stop::Stop;
 
 use crate::engine::Engine;
 use crate::frame::{Frame, FramePool, Layout};
-use crate::report::{Ending, Latencies, Measurements, PoolMemory, Stage, StageClock};
+use crate::report::{Doing, Ending, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, Supply};
 use convolve::Convolved;
@@ -39,7 +39,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a run works with. The sink was made from the source's facts.
 pub struct Job {
@@ -62,6 +62,8 @@ pub struct PipelineOptions {
     pub source_workers: usize,
     /// Threads that write to an indexed sink, at least 1; a stream has always one.
     pub sink_workers: usize,
+    /// What the stages keep beyond their sums.
+    pub recording: Recording,
 }
 
 impl Default for PipelineOptions {
@@ -72,6 +74,7 @@ impl Default for PipelineOptions {
             queue: 3,
             source_workers: cores,
             sink_workers: cores,
+            recording: Recording::default(),
         }
     }
 }
@@ -119,7 +122,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
     };
     pools.prepare(&job)?;
     let halves = std::thread::scope(|scope| {
-        let started = start(scope, job, &pools, stop, progress);
+        let started = start(scope, job, &pools, began, stop, progress);
         if started.is_err() {
             stop.fail();
         }
@@ -157,6 +160,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         measurements: Measurements {
             ending,
             frames,
+            began: Some(began),
             wall,
             stages: [decode, engine, encode],
             end_to_end,
@@ -186,7 +190,9 @@ impl Pools {
         let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
         // A source of impossible geometry says so better itself.
         if let (Ok(input), Ok(output)) = (size(64), size(job.sink.row_alignment())) {
-            self.input.prepare(input)?;
+            if !info.brings_memory {
+                self.input.prepare(input)?;
+            }
             self.output.prepare(output)?;
         }
         Ok(())
@@ -222,6 +228,7 @@ fn start<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     job: Job,
     pools: &Pools,
+    began: Instant,
     stop: &'env Stop,
     progress: &'env Progress,
 ) -> Result<Threads<'scope>, PipelineError> {
@@ -239,15 +246,21 @@ fn start<'scope, 'env: 'scope>(
         stop: stop.abandoned().clone(),
     };
     let row_alignment = sink.row_alignment();
+    // What each thread begins its account with.
+    let blank = StageClock {
+        ranges: engine.ranges(),
+        ..StageClock::recording(options.recording, began)
+    };
 
     let mut encode = Vec::new();
     let mut unfinished = None;
     match sink {
         AnySink::Stream(sink) => {
             progress.set_workers(Stage::Encode, 1);
+            let clock = blank.clone();
             encode.push(spawn(scope, Stage::Encode, move || {
                 guarded(Stage::Encode, stop, || {
-                    encode::stream(sink, to_sink, stop, progress)
+                    encode::stream(sink, to_sink, stop, progress, clock)
                 })
             })?);
         }
@@ -255,10 +268,10 @@ fn start<'scope, 'env: 'scope>(
             let workers = options.sink_workers.max(1);
             progress.set_workers(Stage::Encode, workers);
             for _ in 0..workers {
-                let (sink, to_sink) = (sink.clone(), to_sink.clone());
+                let (sink, to_sink, clock) = (sink.clone(), to_sink.clone(), blank.clone());
                 encode.push(spawn(scope, Stage::Encode, move || {
                     guarded(Stage::Encode, stop, || {
-                        encode::indexed(sink.as_ref(), &to_sink, stop, progress)
+                        encode::indexed(sink.as_ref(), &to_sink, stop, progress, clock)
                     })
                 })?);
             }
@@ -267,19 +280,16 @@ fn start<'scope, 'env: 'scope>(
     }
 
     progress.set_workers(Stage::Engine, 1);
-    let pool = pools.output.clone();
+    let output = convolve::Output {
+        pool: pools.output.clone(),
+        frames: filtered,
+        row_alignment,
+    };
+    let clock = blank.clone();
     let engine = spawn(scope, Stage::Engine, move || {
-        // The queue is closed after the gate: `filtered` outlives the guard.
+        // The queue is closed after the gate: `output` outlives the guard.
         guarded(Stage::Engine, stop, || {
-            convolve::run(
-                engine,
-                &to_engine,
-                &pool,
-                &filtered,
-                row_alignment,
-                stop,
-                progress,
-            )
+            convolve::run(engine, &to_engine, &output, stop, progress, clock)
         })
     })?;
 
@@ -287,8 +297,8 @@ fn start<'scope, 'env: 'scope>(
     match source {
         AnySource::Stream(source) => {
             progress.set_workers(Stage::Decode, 1);
+            let mut clock = blank;
             decode.push(spawn(scope, Stage::Decode, move || {
-                let mut clock = StageClock::worker();
                 let result = guarded(Stage::Decode, stop, || {
                     decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
                 });
@@ -301,9 +311,8 @@ fn start<'scope, 'env: 'scope>(
             let next = std::sync::Arc::new(AtomicU64::new(0));
             for _ in 0..workers {
                 let (source, supply) = (source.clone(), supply.clone());
-                let (next, decoded) = (next.clone(), decoded.clone());
+                let (next, decoded, mut clock) = (next.clone(), decoded.clone(), blank.clone());
                 decode.push(spawn(scope, Stage::Decode, move || {
-                    let mut clock = StageClock::worker();
                     let result = guarded(Stage::Decode, stop, || {
                         decode::indexed(
                             source.as_ref(),
@@ -336,7 +345,7 @@ impl Threads<'_> {
         let mut joined = Joined::default();
         for worker in self.encode {
             if let Some(encoded) = joined.outcome(Stage::Encode, worker.join()) {
-                joined.encode.merge(&encoded.clock);
+                joined.encode.merge(encoded.clock);
                 joined.end_to_end.merge(&encoded.end_to_end);
                 joined.written = encoded.written;
             }
@@ -366,7 +375,7 @@ impl Threads<'_> {
                 Ok((clock, result)) => (clock, Ok(result)),
                 Err(payload) => (StageClock::worker(), Err(payload)),
             };
-            joined.decode.merge(&clock);
+            joined.decode.merge(clock);
             if left_early && joined.halts.is_empty() {
                 // Everything that was wanted is written; how the source took its end does not matter.
                 if let Ok(Ok(mut warnings)) = result {
@@ -424,13 +433,15 @@ fn panicked(stage: Stage, payload: &(dyn Any + Send)) -> Halt {
 }
 
 /// Passes a frame on, waiting for room. False if nobody takes frames any more though nothing failed.
-fn send(output: &Sender<Frame>, frame: Frame, stop: &Stop, wait: &mut Duration) -> Result<bool, Halt> {
-    let began = Instant::now();
+fn send(output: &Sender<Frame>, frame: Frame, stop: &Stop, clock: &mut StageClock) -> Result<bool, Halt> {
+    let (began, sequence) = (Instant::now(), frame.sequence);
     let sent = crossbeam_channel::select_biased! {
         recv(stop.abandoned()) -> _ => Err(Halt::Stopped),
         send(output, frame) -> sent => Ok(sent.is_ok()),
     };
-    *wait += began.elapsed();
+    let waited = began.elapsed();
+    clock.output_wait += waited;
+    clock.span(Doing::QueueWait, sequence, began, waited);
     match sent {
         Ok(false) if stop.is_abandoned() => Err(Halt::Stopped),
         sent => sent,
@@ -438,13 +449,17 @@ fn send(output: &Sender<Frame>, frame: Frame, stop: &Stop, wait: &mut Duration) 
 }
 
 /// The next frame of a queue; `None` at its proper end.
-fn receive(input: &Receiver<Frame>, stop: &Stop, wait: &mut Duration) -> Result<Option<Frame>, Halt> {
+fn receive(input: &Receiver<Frame>, stop: &Stop, clock: &mut StageClock) -> Result<Option<Frame>, Halt> {
     let began = Instant::now();
     let received = crossbeam_channel::select_biased! {
         recv(stop.abandoned()) -> _ => Err(Halt::Stopped),
         recv(input) -> frame => Ok(frame.ok()),
     };
-    *wait += began.elapsed();
+    let waited = began.elapsed();
+    clock.input_wait += waited;
+    if let Ok(Some(frame)) = &received {
+        clock.span(Doing::InputWait, frame.sequence, began, waited);
+    }
     match received {
         Ok(None) if stop.is_abandoned() => Err(Halt::Stopped),
         received => received,

@@ -3,16 +3,18 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, Ranges};
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat,
 };
+use crate::report::Spans;
 use crate::sink::{Flow, IndexedSink, Sink, SinkError};
 use crate::source::{IndexedSource, Rational, Source, SourceError, StreamInfo};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::sleep;
+use std::thread::{ThreadId, current, sleep};
+use std::time::Duration;
 
 const SIZE: usize = 64;
 
@@ -22,6 +24,7 @@ fn info() -> StreamInfo {
         width: SIZE,
         height: 1,
         uniform: true,
+        brings_memory: false,
         frame_rate: None,
         time_base: Rational { num: 1, den: 25 },
         frames: None,
@@ -189,6 +192,26 @@ struct Copying {
     /// Loses this frame.
     lose: Option<u64>,
     most_in_flight: Arc<AtomicUsize>,
+    profiler: Option<Arc<Profiler>>,
+}
+
+/// Writes down each thread's ranges.
+#[derive(Debug, Default)]
+struct Profiler(Mutex<Vec<(ThreadId, Option<Range>)>>);
+
+/// A range's name and frame.
+type Range = (&'static str, u64);
+
+impl Ranges for Profiler {
+    fn begin(&self, name: &'static std::ffi::CStr, frame: u64) {
+        let name = name.to_str().unwrap();
+        let entry = (current().id(), Some((name, frame)));
+        self.0.lock().unwrap().push(entry);
+    }
+    fn end(&self) {
+        let entry = (current().id(), None);
+        self.0.lock().unwrap().push(entry);
+    }
 }
 
 impl Copying {
@@ -200,6 +223,7 @@ impl Copying {
             memory: Arc::default(),
             lose: None,
             most_in_flight: Arc::default(),
+            profiler: None,
         }
     }
 }
@@ -213,6 +237,10 @@ impl Engine for Copying {
     }
     fn depth(&self) -> usize {
         self.depth
+    }
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        let profiler = self.profiler.clone()?;
+        Some(profiler)
     }
     fn input_allocator(&self) -> Arc<dyn Allocator> {
         self.memory.clone()
@@ -347,6 +375,7 @@ fn stream(count: u64) -> Setup {
             queue: 2,
             source_workers: 5,
             sink_workers: 4,
+            recording: Recording::default(),
         },
     }
 }
@@ -763,4 +792,70 @@ fn workers_share_the_work() {
     };
     let (one, four) = (time(1), time(4));
     assert!(four * 2 < one, "one worker {one:?}, four {four:?}");
+}
+
+#[test]
+fn a_profiler_is_told_what_each_thread_is_at() {
+    let profiler = Arc::new(Profiler::default());
+    for many in [false, true] {
+        let mut setup = stream(20);
+        if many {
+            setup.source = indexed_source(20, Fate::default());
+            setup.sink = indexed_sink(&setup.diary, Fate::default());
+        }
+        setup.engine.profiler = Some(profiler.clone());
+        setup.run().unwrap();
+        let told = std::mem::take(&mut *profiler.0.lock().unwrap());
+        let mut open = std::collections::HashMap::new();
+        let mut closed = Vec::new();
+        for (thread, what) in told {
+            match what {
+                Some(range) => assert_eq!(open.insert(thread, range), None, "a range within another"),
+                None => closed.push(open.remove(&thread).expect("an end without a begin")),
+            }
+        }
+        assert!(open.is_empty());
+        for name in ["decode", "submit", "collect", "encode"] {
+            let mut frames: Vec<u64> = closed.iter().filter(|r| r.0 == name).map(|r| r.1).collect();
+            frames.sort_unstable();
+            // The call in which a stream's source ends is one too.
+            frames.truncate(20);
+            assert_eq!(frames, (0..20).collect::<Vec<_>>(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn spans_and_rates_are_kept_only_if_asked_for() {
+    let outcome = stream(50).run().unwrap();
+    for stage in Stage::ALL {
+        let clock = outcome.measurements.stage(stage);
+        assert!(clock.threads.is_empty() && clock.throughput.is_none());
+    }
+    let mut setup = stream(50);
+    setup.options.recording = Recording {
+        frames: 30,
+        throughput: true,
+    };
+    setup.source = indexed_source(50, Fate::default());
+    let measured = setup.run().unwrap().measurements;
+    let threads = Stage::ALL.map(|stage| measured.stage(stage).threads.len());
+    assert_eq!(threads, [5, 1, 1]);
+    for stage in Stage::ALL {
+        let spans = measured.stage(stage).threads.iter().flat_map(Spans::list);
+        let mut work: Vec<u64> = spans
+            .filter(|s| matches!(s.doing, Doing::Work | Doing::Submit))
+            .map(|s| s.sequence)
+            .collect();
+        work.sort_unstable();
+        assert_eq!(work, (0..30).collect::<Vec<_>>(), "{stage}");
+    }
+    let counted = measured
+        .stage(Stage::Encode)
+        .throughput
+        .as_ref()
+        .unwrap()
+        .report()
+        .unwrap();
+    assert_eq!(counted.frames.iter().sum::<u64>(), 50);
 }

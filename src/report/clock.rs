@@ -1,9 +1,12 @@
 //! What each stage measures of itself.
 
-use super::Latencies;
+use super::{Doing, Latencies, Spans, Throughput};
+use crate::engine::Ranges;
 use serde::Serialize;
+use std::ffi::CStr;
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The stages of a run, in the order that a frame goes through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -37,6 +40,15 @@ impl fmt::Display for Stage {
     }
 }
 
+/// What a run keeps beyond its sums. By default nothing, so that nobody pays for what nobody asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recording {
+    /// How many of the first frames' spans each stage keeps; see [`Spans`].
+    pub frames: u64,
+    /// Whether frames are counted over time; see [`Throughput`].
+    pub throughput: bool,
+}
+
 /// One stage's own account. Each worker owns one; they are handed over when the threads are joined, and merged.
 #[derive(Debug, Clone, Default)]
 pub struct StageClock {
@@ -54,6 +66,24 @@ pub struct StageClock {
     pub output_wait: Duration,
     /// How long the stage had each frame in hand, waiting excluded.
     pub latency: Latencies,
+    /// Frames passed on over time, if that was asked for.
+    pub throughput: Option<Throughput>,
+    /// What each worker did, if that was asked for.
+    pub threads: Vec<Spans>,
+    /// A profiler that wants to know what the worker is at.
+    pub ranges: Option<Arc<dyn Ranges>>,
+}
+
+/// A stretch of a worker's time that a profiler sees, until it is dropped.
+#[derive(Debug)]
+pub struct OpenRange(Option<Arc<dyn Ranges>>);
+
+impl Drop for OpenRange {
+    fn drop(&mut self) {
+        if let Some(ranges) = &self.0 {
+            ranges.end();
+        }
+    }
 }
 
 impl StageClock {
@@ -65,15 +95,43 @@ impl StageClock {
         }
     }
 
+    /// The account of one worker of a run that began at `epoch`, with all that is to be kept.
+    pub fn recording(recording: Recording, epoch: Instant) -> StageClock {
+        let threads = (recording.frames > 0).then(|| Spans::new(epoch, recording.frames));
+        StageClock {
+            throughput: recording.throughput.then(|| Throughput::new(epoch)),
+            threads: threads.into_iter().collect(),
+            ..StageClock::worker()
+        }
+    }
+
+    /// Tells a profiler, if there is one, that the worker is at this frame from now on.
+    pub fn range(&self, name: &'static CStr, sequence: u64) -> OpenRange {
+        if let Some(ranges) = &self.ranges {
+            ranges.begin(name, sequence);
+        }
+        OpenRange(self.ranges.clone())
+    }
+
+    /// Keeps what the worker did for `length` from `began` on, if that was asked for.
+    pub fn span(&mut self, doing: Doing, sequence: u64, began: Instant, length: Duration) {
+        if let Some(spans) = self.threads.first_mut() {
+            spans.record(doing, sequence, began, length);
+        }
+    }
+
     /// Counts a frame that was passed on.
     pub fn frame(&mut self, bytes: usize, latency: Duration) {
         self.frames += 1;
         self.bytes += bytes as u64;
         self.latency.record(latency);
+        if let Some(throughput) = &mut self.throughput {
+            throughput.count(Instant::now());
+        }
     }
 
     /// Adds another worker's account.
-    pub fn merge(&mut self, other: &StageClock) {
+    pub fn merge(&mut self, mut other: StageClock) {
         self.workers += other.workers;
         self.frames += other.frames;
         self.bytes += other.bytes;
@@ -81,6 +139,12 @@ impl StageClock {
         self.input_wait += other.input_wait;
         self.output_wait += other.output_wait;
         self.latency.merge(&other.latency);
+        match (&mut self.throughput, other.throughput) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+        self.threads.append(&mut other.threads);
     }
 
     /// The share of its threads' time that the stage was at work during `wall`, 0 to 1.
@@ -128,7 +192,7 @@ mod tests {
             worker.busy = Duration::from_secs(3);
             worker.output_wait = Duration::from_secs(1);
             worker.frame(10, Duration::from_millis(5));
-            stage.merge(&worker);
+            stage.merge(worker);
         }
         assert_eq!((stage.workers, stage.frames, stage.bytes), (4, 4, 40));
         let wall = Duration::from_secs(4);

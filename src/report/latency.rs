@@ -62,10 +62,28 @@ impl Latencies {
         }
     }
 
+    /// What was recorded, from the shortest time on: seconds to three significant digits, and how often.
+    pub fn recorded(&self) -> Vec<(f64, u64)> {
+        self.histogram.as_ref().map_or_else(Vec::new, recorded)
+    }
+
     /// The percentiles; `None` if nothing was recorded.
     pub fn summary(&self) -> Option<LatencySummary> {
         summarise(self.histogram.as_ref()?, self.out_of_range)
     }
+}
+
+/// What a histogram in nanoseconds holds: seconds, and how often.
+pub(super) fn recorded(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    histogram
+        .iter_recorded()
+        .map(|value| {
+            (
+                value.value_iterated_to() as f64 / 1e9,
+                value.count_since_last_iteration(),
+            )
+        })
+        .collect()
 }
 
 /// The percentiles of a histogram in nanoseconds; `None` if it is empty.

@@ -6,17 +6,25 @@
 mod clock;
 mod latency;
 mod limit;
+pub mod page;
+mod spans;
 mod split;
+pub(crate) mod table;
 mod text;
+mod throughput;
+mod trace;
 
-pub use clock::{Stage, StageClock};
+pub use clock::{OpenRange, Recording, Stage, StageClock};
 pub use latency::{Latencies, LatencySummary};
 pub use limit::Limit;
+pub use spans::{Doing, SPANS_A_FRAME, Span, Spans};
 pub use split::{DeviceReport, PartReport};
+pub use throughput::{Throughput, ThroughputReport};
+pub use trace::{Alignment, Trace};
 
 use crate::engine::DeviceTimes;
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The name in every report's `schema` field.
 pub const SCHEMA: &str = "framepipe-report";
@@ -44,6 +52,8 @@ pub struct Measurements {
     pub ending: Ending,
     /// Frames written.
     pub frames: u64,
+    /// The host's instant that the spans of all stages count from; `None` before a run.
+    pub began: Option<Instant>,
     /// From the start of the stages to the end of the last one.
     pub wall: Duration,
     /// The accounts of decode, engine and encode.
@@ -114,6 +124,8 @@ pub struct Report {
     pub wall_seconds: f64,
     /// Frames over wall seconds.
     pub frames_per_second: f64,
+    /// Frames written over time; `None` if that was not asked for, or without frames.
+    pub throughput: Option<ThroughputReport>,
     /// Decode, engine, encode.
     pub stages: Vec<StageReport>,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
@@ -194,6 +206,11 @@ impl Report {
             frames: measured.frames,
             wall_seconds: seconds,
             frames_per_second: rate(measured.frames as f64),
+            throughput: measured
+                .stage(Stage::Encode)
+                .throughput
+                .as_ref()
+                .and_then(Throughput::report),
             stages,
             end_to_end: measured.end_to_end.summary(),
             limit: Limit::find(measured, device.as_ref()),
@@ -212,7 +229,7 @@ impl Report {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
@@ -220,8 +237,12 @@ mod tests {
     use serde_json::Value;
 
     /// A run in which every optional field has a value.
-    pub(super) fn full() -> Report {
-        let mut clock = StageClock::worker();
+    pub(crate) fn full() -> Report {
+        let recording = Recording {
+            frames: 1,
+            throughput: true,
+        };
+        let mut clock = StageClock::recording(recording, Instant::now());
         clock.busy = Duration::from_millis(900);
         clock.frame(1_000_000, Duration::from_millis(3));
         let mut end_to_end = Latencies::default();
@@ -258,7 +279,7 @@ mod tests {
     }
 
     /// Every leaf as `a.b[].c`, each once, in order of appearance.
-    fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
+    pub(crate) fn paths(value: &Value, prefix: &str, found: &mut Vec<String>) {
         match value {
             Value::Object(fields) => {
                 for (name, inner) in fields {
@@ -281,12 +302,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_json_has_the_documented_fields_and_no_others() {
-        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
-        let mut found = Vec::new();
-        paths(&json, "", &mut found);
-        let documentation = include_str!("../../docs/report-schema.md");
+    /// The fields that a page lists in tables, those of a latency wherever one stands.
+    pub(crate) fn documented(documentation: &str) -> Vec<String> {
         let mut documented: Vec<String> = documentation
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
@@ -309,6 +326,15 @@ mod tests {
                 }
             })
             .collect();
+        documented
+    }
+
+    #[test]
+    fn the_json_has_the_documented_fields_and_no_others() {
+        let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
+        let mut found = Vec::new();
+        paths(&json, "", &mut found);
+        let mut documented = documented(include_str!("../../docs/report-schema.md"));
         found.sort();
         documented.sort();
         assert_eq!(found, documented);

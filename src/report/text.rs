@@ -1,5 +1,6 @@
 //! The report as a table for people, at most 100 columns wide.
 
+use super::table::Table;
 use super::{Ending, LatencySummary, PartReport, Report};
 use std::fmt;
 
@@ -112,7 +113,7 @@ impl Report {
     }
 }
 
-fn not_available() -> String {
+pub(super) fn not_available() -> String {
     "n/a".to_owned()
 }
 
@@ -123,12 +124,12 @@ fn percentiles(latency: Option<&LatencySummary>) -> Vec<String> {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
 /// Three or four significant digits are enough to compare.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.2}")
     } else {
@@ -137,7 +138,7 @@ fn number(value: f64) -> String {
 }
 
 /// Seconds in the unit that keeps the figure short.
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),
@@ -149,50 +150,6 @@ fn time(seconds: f64) -> String {
         _ => 0,
     };
     format!("{value:.digits$}{unit}")
-}
-
-/// Cells in columns as wide as their widest cell: the first to the left, the rest to the right.
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(head: &[&str]) -> Table {
-        Table {
-            rows: vec![head.iter().map(|&h| h.to_owned()).collect()],
-        }
-    }
-
-    fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.rows[0].len();
-        let width = |c: usize| {
-            self.rows
-                .iter()
-                .filter_map(|r| r.get(c))
-                .map(String::len)
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (index, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                if index == 0 {
-                    line.push_str(&format!("{cell:<width$}"));
-                } else {
-                    line.push_str(&format!("  {cell:>width$}"));
-                }
-            }
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub fn open(input: &Path, fps: Option<Rational>) -> Result<ImageFiles, SourceErr
         width: width as usize,
         height: height as usize,
         uniform: count == 1,
+        brings_memory: false,
         frame_rate: fps,
         time_base: fps.map_or(Rational { num: 1, den: 25 }, |r| Rational {
             num: r.den,

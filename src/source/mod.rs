@@ -55,6 +55,8 @@ pub struct StreamInfo {
     pub height: usize,
     /// False if frames may differ in size and format (image files).
     pub uniform: bool,
+    /// True if frames come in memory of the source's own, so that the pool's buffers need none; only now and then will one be copied into a buffer.
+    pub brings_memory: bool,
     /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
     pub frame_rate: Option<Rational>,
     /// Seconds that one tick of a timestamp stands for.

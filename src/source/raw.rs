@@ -68,6 +68,7 @@ impl RawSpec {
             width: self.layout.width(),
             height: self.layout.height(),
             uniform: true,
+            brings_memory: false,
             frame_rate: Some(self.rate),
             time_base: Rational {
                 num: self.rate.den,

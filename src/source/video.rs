@@ -6,13 +6,15 @@
 
 mod extent;
 mod formats;
+mod picture_memory;
 pub(crate) mod raw;
 
 pub(crate) use formats::{divides, is_full_range_name, loss};
 
 use super::{Origin, Rational, Source, SourceError, StreamInfo, Supply, convert};
-use crate::frame::{Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
+use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
 use formats::nearest_native;
+use picture_memory::Decoded;
 use raw::{
     AvError, AvFormat, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd,
 };
@@ -144,6 +146,7 @@ impl VideoSource {
                 width: 0,
                 height: 0,
                 uniform: true,
+                brings_memory: false,
                 frame_rate: demuxer.frame_rate(stream),
                 time_base: facts
                     .as_ref()
@@ -233,6 +236,7 @@ impl VideoSource {
             let care = if exact { "" } else { ", which loses precision" };
             conversion = format!(", converted from {} to {native}{care}", coded.name());
         }
+        self.info.brings_memory = is_plain && self.decoder.takes_memory();
         self.info.colour = self.colour();
         self.info.sample_aspect = self.demuxer.sample_aspect(self.stream, &self.picture);
         self.info.field_order = self.picture.field_order();
@@ -506,23 +510,7 @@ impl VideoSource {
             )));
         }
         let born = std::time::Instant::now();
-        let layout =
-            Layout::new(self.info.format, width, height, 64).map_err(|cause| SourceError::Layout {
-                path: self.name.clone(),
-                cause,
-            })?;
-        let mut frame = Frame::new(layout, supply.take()?)?;
-        let copied = match &mut self.scaler {
-            None => self.picture.copy_to(&mut frame),
-            Some(conversion) => conversion
-                .scaler
-                .run(&self.picture, &mut conversion.into)
-                .and_then(|()| conversion.into.copy_to(&mut frame)),
-        };
-        copied.map_err(|e| self.invalid(format!("frame {} cannot be converted: {e}", self.frames)))?;
-        frame.born = born;
-        frame.sequence = self.frames;
-        frame.metadata = Metadata {
+        let metadata = Metadata {
             pts: self.picture.timestamp(),
             duration: self.picture.duration(),
             colour: self.colour(),
@@ -531,8 +519,50 @@ impl VideoSource {
             side_data: self.picture.side_data(),
             ..Metadata::default()
         };
+        let mut buffer = supply.take()?;
+        let mut frame = match self.take_picture() {
+            Some((layout, decoded)) => {
+                buffer.host(Box::new(decoded));
+                Frame::new(layout, buffer)?
+            }
+            None => self.copy(buffer)?,
+        };
+        frame.born = born;
+        frame.sequence = self.frames;
+        frame.metadata = metadata;
         self.picture.clear();
         self.frames += 1;
+        Ok(frame)
+    }
+
+    /// The picture itself as a frame's memory, if it was decoded into memory of the run's and needs no conversion.
+    fn take_picture(&mut self) -> Option<(Layout, Decoded)> {
+        if self.scaler.is_some() {
+            return None;
+        }
+        let picture = std::mem::replace(&mut self.picture, Picture::new().ok()?);
+        picture_memory::decoded(picture, self.info.format)
+            .map_err(|picture| self.picture = picture)
+            .ok()
+    }
+
+    /// The picture copied, and converted where needed, into `buffer`.
+    fn copy(&mut self, buffer: Buffer) -> Result<Frame, SourceError> {
+        let (width, height) = (self.info.width, self.info.height);
+        let layout =
+            Layout::new(self.info.format, width, height, 64).map_err(|cause| SourceError::Layout {
+                path: self.name.clone(),
+                cause,
+            })?;
+        let mut frame = Frame::new(layout, buffer)?;
+        let copied = match &mut self.scaler {
+            None => self.picture.copy_to(&mut frame),
+            Some(conversion) => conversion
+                .scaler
+                .run(&self.picture, &mut conversion.into)
+                .and_then(|()| conversion.into.copy_to(&mut frame)),
+        };
+        copied.map_err(|e| self.invalid(format!("frame {} cannot be converted: {e}", self.frames)))?;
         Ok(frame)
     }
 }
@@ -543,6 +573,10 @@ impl Source for VideoSource {
     }
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        if self.frames == 0 && self.info.brings_memory {
+            // The pictures that were decoded to open the input are copied; from here on they lie where the engine wants them.
+            self.decoder.decode_into(supply.pool.reserve(), self.native);
+        }
         if self.input == Input::Ended {
             return Ok(None);
         }

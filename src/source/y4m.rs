@@ -221,6 +221,7 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, SourceError> {
         width: header.width,
         height: header.height,
         uniform: true,
+        brings_memory: false,
         frame_rate: Some(rate),
         time_base: Rational {
             num: rate.den,

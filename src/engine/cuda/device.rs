@@ -58,12 +58,17 @@ const NO_DRIVER: &str =
 const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version 13 or 12); install CUDA's \
      NVRTC library where the loader finds it (or name its folder in LD_LIBRARY_PATH), or use --engine cpu";
 
-/// Looks for driver, NVRTC and a card, and gives back the first card's facts. The error tells which of them is missing and what to do.
+/// Looks for driver, NVRTC and a card, without opening one, which takes a good part of a second. The error tells which of them is missing and what to do.
+pub fn available() -> Result<(), EngineError> {
+    let count = initialise()?;
+    nvrtc_version()?;
+    if count == 0 { Err(no_card()) } else { Ok(()) }
+}
+
+/// [`available`], and the first card's facts.
 pub fn probe() -> Result<DeviceInfo, EngineError> {
-    let devices = devices()?;
-    devices.nvrtc.map_err(EngineError::Unavailable)?;
-    let mut cards = devices.cards.into_iter();
-    cards.next().ok_or_else(no_card)
+    available()?;
+    Ok(Device::open(0)?.info.clone())
 }
 
 /// The driver, NVRTC and every card. It is an error if there is no driver; a missing NVRTC and missing cards are told in the result.

@@ -172,3 +172,54 @@ pub(super) fn weight_by_alpha(
     };
     launch(function, grid, stream, &mut [(&raw mut picture).cast()])
 }
+
+/// Launches `copy_words` of ceiling.cu: `words` of 16 bytes.
+pub(super) fn copy_words(
+    function: Function,
+    stream: sys::CUstream,
+    mut from: u64,
+    mut to: u64,
+    words: usize,
+) -> Result<(), EngineError> {
+    const THREADS: usize = 256;
+    const WORDS_A_THREAD: usize = 4;
+    let grid = Grid {
+        x: words.div_ceil(THREADS * WORDS_A_THREAD).max(1),
+        y: 1,
+        z: 1,
+        block: (THREADS as u32, 1),
+        shared: 0,
+    };
+    let mut count = words as i64;
+    let mut parameters = [
+        (&raw mut from).cast(),
+        (&raw mut to).cast(),
+        (&raw mut count).cast(),
+    ];
+    launch(function, grid, stream, &mut parameters)
+}
+
+/// Launches one of ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
+pub(super) fn bare_arithmetic(
+    function: Function,
+    stream: sys::CUstream,
+    (blocks, threads): (u32, u32),
+    mut out: u64,
+    mut rounds: i32,
+) -> Result<(), EngineError> {
+    let grid = Grid {
+        x: blocks as usize,
+        y: 1,
+        z: 1,
+        block: (threads, 1),
+        shared: 0,
+    };
+    // Any number that the compiler does not know.
+    let mut factor = 12_345_i32;
+    let mut parameters = [
+        (&raw mut out).cast(),
+        (&raw mut rounds).cast(),
+        (&raw mut factor).cast(),
+    ];
+    launch(function, grid, stream, &mut parameters)
+}

@@ -9,8 +9,10 @@
 mod ceiling;
 mod device;
 mod fragments;
+mod kernel_time;
 mod launch;
 mod memory;
+mod nvtx;
 mod picture;
 mod prepared;
 mod program;
@@ -22,12 +24,13 @@ mod times;
 mod variant;
 
 pub use ceiling::{Duplex, duplex};
-pub use device::{DeviceInfo, Devices, devices, nvrtc_version, probe};
+pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
 
-use super::{DeviceTimes, Engine, EngineError};
+use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use device::Device;
@@ -38,7 +41,7 @@ use program::Cache;
 use slot::{Cargo, Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stream::Stream;
+use stream::{Event, Stream};
 use texture::{ALIGNMENT, Texel};
 use times::{Amount, Times};
 
@@ -123,16 +126,14 @@ struct PlanKey {
     memory: MemoryVariant,
 }
 
-/// Downloads of small frames take turns on two streams: ordering a copy behind an event and taking its time costs the card some microseconds, which
-/// pass while the other stream's copy runs. For large frames that is nothing, and two copies at once disturb each other.
+/// One stream for each part of a frame's way, and the clocks.
 struct Streams {
     upload: Stream,
     compute: Stream,
-    download: [Stream; 2],
+    download: Stream,
+    /// Where the times of uploads and downloads are taken, so that the copies' own streams are not held up.
+    clocks: [Stream; 2],
 }
-
-/// Frames of fewer bytes are small in that sense.
-const SMALL_FRAME: usize = 8 << 20;
 
 /// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after another.
 #[derive(Default)]
@@ -190,7 +191,8 @@ impl Cuda {
             streams: Streams {
                 upload: Stream::new(&device)?,
                 compute: Stream::new(&device)?,
-                download: [Stream::new(&device)?, Stream::new(&device)?],
+                download: Stream::new(&device)?,
+                clocks: [Stream::new(&device)?, Stream::new(&device)?],
             },
             device,
         })
@@ -268,13 +270,13 @@ impl Cuda {
     }
 
     /// The next slot, its pictures large enough. Slots that the card has no memory for are given up.
-    fn take_slot(&mut self, need: usize, geometry: &Geometry, textures: bool) -> Result<Slot, EngineError> {
+    fn take_slot(&mut self, need: usize, geometry: &Geometry) -> Result<Slot, EngineError> {
         loop {
             let Some(mut slot) = self.slots.pop_front() else {
                 return Err(self.memory_short(2 * need, &geometry.host_input));
             };
             let layouts = Some((geometry.device_input, geometry.device_output));
-            if slot.layouts != layouts || textures {
+            if slot.layouts != layouts {
                 // What is about to be re-made, memory or textures, may still be in use.
                 while self.in_flight.iter().any(|flight| flight.slot == slot.id) {
                     self.finish_oldest()?;
@@ -380,13 +382,11 @@ impl Cuda {
             cargo.output.bytes_mut().as_mut_ptr()
         };
         // Without overlap everything goes through one stream, and the host waits after each part.
-        let small = geometry.host_output.size() < SMALL_FRAME;
-        let turn = if small { (self.count % 2) as usize } else { 0 };
         let (up, compute, down) = match overlap {
             Overlap::Ring => (
                 &self.streams.upload,
                 &self.streams.compute,
-                &self.streams.download[turn],
+                &self.streams.download,
             ),
             Overlap::SerialPinned | Overlap::SerialPageable => (
                 &self.streams.compute,
@@ -397,17 +397,23 @@ impl Cuda {
         let serial = overlap != Overlap::Ring;
         let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
         self.times.before_upload(&self.device, up)?;
-        let marks = &flight.marks;
+        let marks = &mut flight.marks;
         let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
-        if let Some(before) = before {
-            let free = if before.result_in_first {
-                &before.marks.download.1
+        let free = before.map(|before| {
+            if before.result_in_first {
+                before.marks.download.done()
             } else {
-                &before.marks.kernel.1
-            };
+                before.marks.kernel.done()
+            }
+        });
+        // Where a copy follows upon work that is still under way, that work's end is its begin.
+        let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
+        let last = self.in_flight.back().map(|other| other.marks.upload.done());
+        let follows = !serial && (is_pending(last)? || is_pending(free)?);
+        if let Some(free) = free {
             up.wait_for(free)?;
         }
-        marks.upload.0.record(up)?;
+        marks.upload.begin(!follows, up)?;
         // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the picture has room for either layout.
         unsafe {
             slot::upload(
@@ -418,13 +424,13 @@ impl Cuda {
                 &geometry.device_input,
             )?;
         }
-        marks.upload.1.record(up)?;
+        marks.upload.end(up, &self.streams.clocks[0])?;
         pause(up)?;
-        compute.wait_for(&marks.upload.1)?;
+        compute.wait_for(marks.upload.done())?;
         if let Some(before) = before {
-            compute.wait_for(&before.marks.download.1)?;
+            compute.wait_for(before.marks.download.done())?;
         }
-        marks.kernel.0.record(compute)?;
+        marks.kernel.begin(true, compute)?;
         for index in 0..prepared.step_count() {
             let (source, result) = (places[index % 2], places[(index + 1) % 2]);
             let layout = &geometry.device_output;
@@ -435,14 +441,15 @@ impl Cuda {
                 places[0] = slot.pictures[0].places(&self.device, &later, texel)?;
             }
         }
-        marks.kernel.1.record(compute)?;
+        marks.kernel.end(compute, compute)?;
         pause(compute)?;
-        down.wait_for(&marks.kernel.1)?;
-        marks.download.0.record(down)?;
+        let follows = !serial && is_pending(Some(marks.kernel.done()))?;
+        down.wait_for(marks.kernel.done())?;
+        marks.download.begin(!follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
         // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before the download's end was seen.
         unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
-        marks.download.1.record(down)?;
+        marks.download.end(down, &self.streams.clocks[1])?;
         pause(down)
     }
 
@@ -451,7 +458,10 @@ impl Cuda {
         let Some(mut flight) = self.in_flight.pop_front() else {
             return Ok(());
         };
-        if let Err(error) = flight.marks.download.1.wait() {
+        let marks = &flight.marks;
+        // The upload ended long before, but its time is taken on another stream.
+        let ended = marks.download.end_time().wait();
+        if let Err(error) = ended.and_then(|()| marks.upload.end_time().wait()) {
             // The copies may not have ended, and the frame's memory must not go back to its pool before they have.
             self.wait_for_everything();
             self.idle.push(flight);
@@ -461,8 +471,7 @@ impl Cuda {
             if cargo.staged {
                 flight.unstage(&mut cargo.output);
             }
-            self.times
-                .add(cargo.output.sequence, flight.slot, &flight.marks, cargo.amount)?;
+            self.times.add(cargo.output.sequence, &flight, cargo.amount)?;
             self.ready.push_back(cargo.output);
         }
         self.idle.push(flight);
@@ -475,8 +484,9 @@ impl Cuda {
                 upload,
                 compute,
                 download,
+                clocks,
             } = &self.streams;
-            for stream in [upload, compute].into_iter().chain(download) {
+            for stream in [upload, compute, download].into_iter().chain(clocks) {
                 if let Err(error) = stream.synchronise() {
                     tracing::debug!("while stopping: {error}");
                 }
@@ -564,7 +574,7 @@ impl Engine for Cuda {
             output: result,
         };
         let need = geometry.device_input.size().max(geometry.device_output.size());
-        let mut slot = self.take_slot(need, &geometry, memory == MemoryVariant::Texture)?;
+        let mut slot = self.take_slot(need, &geometry)?;
         let mut flight = loop {
             match self.idle.pop() {
                 Some(flight) => break flight,
@@ -597,6 +607,10 @@ impl Engine for Cuda {
             flight.release_input()?;
         }
         Ok(self.ready.pop_front())
+    }
+
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        nvtx::ranges()
     }
 
     fn device_times(&mut self) -> Option<DeviceTimes> {

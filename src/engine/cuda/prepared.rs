@@ -120,6 +120,15 @@ impl Prepared {
         self.steps.len()
     }
 
+    /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
+    pub(super) fn block(&self) -> Option<(u32, u32)> {
+        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
+        groups.next().map(|group| match &group.kernels {
+            Kernels::Passes(shape, _) => shape.block,
+            Kernels::Tensor(pass) => (pass.kernel.threads, 1),
+        })
+    }
+
     /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
     pub(super) fn run(
         &self,

@@ -25,6 +25,8 @@ pub enum Source {
     TensorDirect,
     /// Row pass and column pass in one launch, on tensor cores.
     TensorSeparable,
+    /// Plain copies and bare multiply-adds, which convolutions are held against.
+    Ceiling,
 }
 
 /// Texts that others include, each with the name that they include it by.
@@ -43,6 +45,7 @@ impl Source {
             Source::Alpha => "alpha.cu",
             Source::TensorDirect => "tensor_direct.cu",
             Source::TensorSeparable => "tensor_separable.cu",
+            Source::Ceiling => "ceiling.cu",
         }
     }
 
@@ -53,6 +56,7 @@ impl Source {
             Source::Alpha => include_str!("../../../kernels/alpha.cu"),
             Source::TensorDirect => include_str!("../../../kernels/tensor_direct.cu"),
             Source::TensorSeparable => include_str!("../../../kernels/tensor_separable.cu"),
+            Source::Ceiling => include_str!("../../../kernels/ceiling.cu"),
         }
     }
 }

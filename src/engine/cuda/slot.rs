@@ -13,20 +13,83 @@ use cudarc::driver::sys;
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Begin and end of one part of a frame's way.
+pub(super) struct Mark {
+    begin: Event,
+    /// Where other streams go on. An event whose time is taken would hold up the next copy for some microseconds, so copies have one without.
+    done: Option<Event>,
+    end: Event,
+    has_begin: bool,
+}
+
+impl Mark {
+    /// Of a copy.
+    fn of_copy(device: &Arc<Device>) -> Result<Mark, EngineError> {
+        Ok(Mark {
+            done: Some(Event::untimed(device)?),
+            ..Mark::of_kernels(device)?
+        })
+    }
+
+    /// Of kernels, between which an event costs nothing that shows.
+    fn of_kernels(device: &Arc<Device>) -> Result<Mark, EngineError> {
+        Ok(Mark {
+            begin: Event::new(device)?,
+            done: None,
+            end: Event::new(device)?,
+            has_begin: false,
+        })
+    }
+
+    /// Records the begin if it `stands_alone`. What follows upon other work without a pause begins when the last of what it waits for ends.
+    pub(super) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
+        self.has_begin = stands_alone;
+        if stands_alone {
+            self.begin.record(stream)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Records the end of what was enqueued on `stream`. A copy's time is taken on `clock`, a stream with nothing else to do.
+    pub(super) fn end(&self, stream: &Stream, clock: &Stream) -> Result<(), EngineError> {
+        let Some(done) = &self.done else {
+            return self.end.record(stream);
+        };
+        done.record(stream)?;
+        clock.wait_for(done)?;
+        self.end.record(clock)
+    }
+
+    /// The event that others wait for.
+    pub(super) fn done(&self) -> &Event {
+        self.done.as_ref().unwrap_or(&self.end)
+    }
+
+    /// The time of the begin, if it was recorded.
+    pub(super) fn begin_time(&self) -> Option<&Event> {
+        self.has_begin.then_some(&self.begin)
+    }
+
+    /// The time of the end, a moment after [`Mark::done`].
+    pub(super) fn end_time(&self) -> &Event {
+        &self.end
+    }
+}
+
 /// Begin and end of each part of a frame's way.
 pub(super) struct Marks {
-    pub(super) upload: (Event, Event),
-    pub(super) kernel: (Event, Event),
-    pub(super) download: (Event, Event),
+    pub(super) upload: Mark,
+    pub(super) kernel: Mark,
+    pub(super) download: Mark,
 }
 
 impl Marks {
     fn new(device: &Arc<Device>) -> Result<Marks, EngineError> {
-        let pair = || Ok::<_, EngineError>((Event::new(device)?, Event::new(device)?));
         Ok(Marks {
-            upload: pair()?,
-            kernel: pair()?,
-            download: (Event::new(device)?, Event::awaited(device)?),
+            upload: Mark::of_copy(device)?,
+            kernel: Mark::of_kernels(device)?,
+            download: Mark::of_copy(device)?,
         })
     }
 }
@@ -96,7 +159,7 @@ impl Flight {
     pub(super) fn release_input(&mut self) -> Result<(), EngineError> {
         if let Some(cargo) = &mut self.cargo
             && cargo.input.is_some()
-            && self.marks.upload.1.is_done()?
+            && self.marks.upload.done().is_done()?
         {
             cargo.input = None;
         }

@@ -7,8 +7,11 @@ use cudarc::driver::sys;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a wait polls before it sleeps: a sleeping thread is woken tens of microseconds late.
+/// How long a wait polls before it naps: a thread that naps is woken tens of microseconds late.
 const POLL: Duration = Duration::from_micros(200);
+
+/// How long a wait naps between two looks.
+const NAP: Duration = Duration::from_micros(50);
 
 /// Work in order, beside the work of other streams.
 pub(super) struct Stream {
@@ -36,6 +39,10 @@ impl Stream {
 
     pub(super) fn handle(&self) -> sys::CUstream {
         self.handle
+    }
+
+    pub(super) fn device(&self) -> &Arc<Device> {
+        &self.device
     }
 
     /// Lets what is enqueued from now on begin only when `event` has happened.
@@ -95,9 +102,9 @@ impl Event {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
     }
 
-    /// An event that the host can sleep for. It costs an interrupt each time that it happens.
-    pub(super) fn awaited(device: &Arc<Device>) -> Result<Event, EngineError> {
-        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_BLOCKING_SYNC)
+    /// An event without a time, which only orders streams: it holds a copy up far less than one whose time is taken.
+    pub(super) fn untimed(device: &Arc<Device>) -> Result<Event, EngineError> {
+        Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING)
     }
 
     fn with(device: &Arc<Device>, flags: sys::CUevent_flags_enum) -> Result<Event, EngineError> {
@@ -131,7 +138,8 @@ impl Event {
         check("asking how far the CUDA device is", result).map(|()| true)
     }
 
-    /// Waits on the host: polls for a moment, then sleeps.
+    /// Waits on the host: polls without a pause for a moment, then now and then. An event that the driver could wake a thread for would cost the
+    /// card an interrupt each time that it happens.
     pub(super) fn wait(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < POLL {
@@ -140,10 +148,10 @@ impl Event {
             }
             std::hint::spin_loop();
         }
-        // SAFETY: the event is live.
-        check("waiting for the CUDA device", unsafe {
-            sys::cuEventSynchronize(self.handle)
-        })
+        while !self.is_done()? {
+            std::thread::sleep(NAP);
+        }
+        Ok(())
     }
 
     /// Seconds from `earlier` to this event; both must be done.

@@ -1,11 +1,12 @@
 //! When each frame's upload, kernels and download began and ended, by the card's own clock.
 
 use super::device::Device;
-use super::slot::Marks;
+use super::slot::{Flight, Mark};
 use super::stream::{Event, Stream};
 use crate::engine::{DeviceTimes, EngineError, FrameTimes};
 use hdrhistogram::Histogram;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Frames whose times are kept one by one.
 const KEPT: usize = 1024;
@@ -33,8 +34,10 @@ pub(super) struct Times {
     next: Option<Event>,
     first: Option<f64>,
     last: f64,
-    /// When the last upload, kernel and download ended: what runs beside another of its kind counts once.
-    busy_until: [f64; 3],
+    /// When the last upload, kernels and download ended.
+    ended: [f64; 3],
+    /// When what each slot's next upload waits for ended.
+    slots: Vec<f64>,
     sums: DeviceTimes,
     histograms: Option<[Histogram<u64>; 3]>,
 }
@@ -51,7 +54,8 @@ impl Times {
             next: None,
             first: None,
             last: 0.0,
-            busy_until: [0.0; 3],
+            ended: [0.0; 3],
+            slots: Vec::new(),
             sums: DeviceTimes {
                 device: device.info.name.clone(),
                 ..DeviceTimes::default()
@@ -65,6 +69,7 @@ impl Times {
         match &self.anchor {
             None => {
                 let event = Event::new(device)?;
+                self.sums.origin = Some(Instant::now());
                 event.record(upload)?;
                 self.anchor = Some((event, 0.0));
             }
@@ -78,32 +83,42 @@ impl Times {
         Ok(())
     }
 
-    /// Reads a frame's events, all of which are done.
-    pub(super) fn add(
-        &mut self,
-        sequence: u64,
-        slot: usize,
-        marks: &Marks,
-        amount: Amount,
-    ) -> Result<(), EngineError> {
+    /// Reads a frame's events, all of which are done. Frames come in the order in which they were enqueued.
+    pub(super) fn add(&mut self, sequence: u64, flight: &Flight, amount: Amount) -> Result<(), EngineError> {
         let Some((anchor, at)) = &self.anchor else {
             return Ok(());
         };
-        // Lengths are taken between a frame's own events, which is exact; only its place on the time line goes through the anchor.
-        let span = |begin: &Event, end: &Event| -> Result<(f64, f64), EngineError> {
-            let start = at + begin.seconds_since(anchor)?;
-            Ok((start, start + end.seconds_since(begin)?))
+        let span = |mark: &Mark, waited_for: f64| -> Result<(f64, f64), EngineError> {
+            let end = at + mark.end_time().seconds_since(anchor)?;
+            let begin = match mark.begin_time() {
+                Some(event) => at + event.seconds_since(anchor)?,
+                None => waited_for,
+            };
+            Ok((begin.min(end), end))
         };
-        let upload = span(&marks.upload.0, &marks.upload.1)?;
-        let kernel = span(&marks.kernel.0, &marks.kernel.1)?;
-        let download = span(&marks.download.0, &marks.download.1)?;
+        let slot = flight.slot;
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, 0.0);
+        }
+        let marks = &flight.marks;
+        let mut upload = span(&marks.upload, self.ended[0].max(self.slots[slot]))?;
+        let kernel = span(&marks.kernel, upload.1)?;
+        // The kernels waited for the upload, whose end its clock may tell a little late.
+        upload.1 = upload.1.min(kernel.0);
+        let download = span(&marks.download, kernel.1.max(self.ended[2]))?;
+        self.slots[slot] = if flight.result_in_first {
+            download.1
+        } else {
+            kernel.1
+        };
         self.first.get_or_insert(upload.0);
         self.last = self.last.max(download.1);
         let sums = &mut self.sums;
         for (index, (begin, end)) in [upload, kernel, download].into_iter().enumerate() {
-            let busy_until = &mut self.busy_until[index];
-            sums.totals[index] += (end - begin.max(*busy_until)).max(0.0);
-            *busy_until = busy_until.max(end);
+            // What runs beside another of its kind counts once.
+            let ended = &mut self.ended[index];
+            sums.totals[index] += (end - begin.max(*ended)).max(0.0);
+            *ended = ended.max(end);
             if let Some(histograms) = &mut self.histograms {
                 let nanoseconds = ((end - begin) * 1e9) as u64;
                 histograms[index].saturating_record(nanoseconds.max(1));

@@ -3,7 +3,8 @@
 //! Every type here owns its FFmpeg object and frees it when dropped; nothing outside this file and the sink's own touches a pointer.
 #![allow(unsafe_code)]
 
-use crate::frame::{Colour, FieldOrder, Frame, Range, SideData};
+use super::picture_memory::PictureMemory;
+use crate::frame::{Colour, FieldOrder, Frame, Range, Reserve, SideData};
 use crate::source::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -565,6 +566,8 @@ impl Received {
 /// An open video decoder.
 pub(crate) struct Decoder {
     context: *mut ffi::AVCodecContext,
+    /// Where its pictures lie. The context points to it.
+    pictures: Box<PictureMemory>,
 }
 
 // SAFETY: an AVCodecContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -593,7 +596,13 @@ impl Decoder {
             if context.is_null() {
                 return Err(AvError::no_memory());
             }
-            let decoder = Decoder { context };
+            let mut decoder = Decoder {
+                context,
+                pictures: Box::default(),
+            };
+            if (*codec).capabilities & ffi::AV_CODEC_CAP_DR1 as c_int != 0 {
+                decoder.pictures.serve(context);
+            }
             AvError::check(ffi::avcodec_parameters_to_context(context, parameters))?;
             (*context).pkt_timebase = (*stream).time_base;
             (*context).thread_count = threads as c_int;
@@ -613,6 +622,16 @@ impl Decoder {
     pub(crate) fn codec_name(&self) -> String {
         // SAFETY: an open context has its codec; the name is static.
         text(unsafe { ffi::avcodec_get_name((*self.context).codec_id) })
+    }
+
+    /// From now on pictures of `format` are decoded into memory of `reserve`, if the codec can do that.
+    pub(crate) fn decode_into(&self, reserve: Reserve, format: AvFormat) {
+        self.pictures.begin(reserve, format);
+    }
+
+    /// True if the codec can decode into memory that is not FFmpeg's.
+    pub(crate) fn takes_memory(&self) -> bool {
+        self.pictures.is_served()
     }
 
     /// Feeds a packet, or the end of the data.

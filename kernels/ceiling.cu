@@ -1,0 +1,59 @@
+// What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held against.
+
+typedef unsigned int u32;
+
+// Copies `count` words of 16 bytes; a block's threads read neighbours.
+extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) to[at] = from[at];
+}
+
+// Chains that do not depend on each other, so that a thread has as many operations under way.
+#define CHAINS 8
+
+// `rounds` times CHAINS multiply-adds of 32-bit integers a thread.
+extern "C" __global__ void multiply_adds(int *out, int rounds, int factor) {
+    int sum[CHAINS];
+    for (int c = 0; c < CHAINS; ++c) sum[c] = threadIdx.x + c;
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c) sum[c] = sum[c] * factor + i;
+    }
+    int all = 0;
+    for (int c = 0; c < CHAINS; ++c) all ^= sum[c];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = all;
+}
+
+// `rounds` times CHAINS dot products of four bytes each a thread.
+extern "C" __global__ void dot_products(int *out, int rounds, int factor) {
+#if __CUDA_ARCH__ >= 610
+    int sum[CHAINS];
+    for (int c = 0; c < CHAINS; ++c) sum[c] = threadIdx.x + c;
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c) sum[c] = __dp4a(sum[c], factor, i);
+    }
+    int all = 0;
+    for (int c = 0; c < CHAINS; ++c) all ^= sum[c];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = all;
+#endif
+}
+
+// `rounds` times CHAINS products of a 16x32 by a 32x8 matrix of bytes a warp.
+extern "C" __global__ void tensor_products(int *out, int rounds, int factor) {
+#if __CUDA_ARCH__ >= 800
+    const u32 left[4] = {threadIdx.x * 0x01010101u, threadIdx.x + 1u, factor + 2u, factor + 3u};
+    const u32 right[2] = {factor + threadIdx.x, factor + 5u};
+    int sum[CHAINS][4] = {};
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c)
+            asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                         : "+r"(sum[c][0]), "+r"(sum[c][1]), "+r"(sum[c][2]), "+r"(sum[c][3])
+                         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+    }
+    int all = 0;
+    for (int c = 0; c < CHAINS; ++c) all ^= sum[c][0] ^ sum[c][1] ^ sum[c][2] ^ sum[c][3];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = all;
+#endif
+}

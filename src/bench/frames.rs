@@ -1,0 +1,235 @@
+//! Times an engine on whole frames in the host's memory.
+
+use super::measure::Effort;
+use crate::engine::verify::fill_with_noise;
+use crate::engine::{Engine, EngineError};
+use crate::frame::{Frame, FramePool, Layout};
+use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Bytes that the frames of a room take together, at most, beyond the fewest that are needed.
+const MOST_BYTES: usize = 512 << 20;
+/// For an engine that overlaps frames: frames of one time, as a multiple of those in flight.
+const BATCH: usize = 4;
+/// How rows are aligned, as decoders align them.
+const ALIGNMENT: usize = 64;
+
+/// What was timed.
+pub(super) struct FrameTimes {
+    /// Milliseconds a frame; for an engine that overlaps frames, means over short stretches of its steady state.
+    pub(super) milliseconds: Vec<f64>,
+    /// Frames that took turns.
+    pub(super) turns: usize,
+    /// The noise of one of the frames that were timed.
+    pub(super) seed: u64,
+    /// What the engine made of it.
+    pub(super) output: Frame,
+}
+
+/// Frames in memory of one kind, full of noise, that engines may be timed on one after another.
+pub(super) struct Room {
+    layout: Layout,
+    turns: usize,
+    inputs: FramePool,
+    outputs: FramePool,
+}
+
+impl Room {
+    /// Frames of `layout`'s format and size in the memory that `engine` likes, together at least `cache` bytes. The noise of frame k has seed
+    /// `seed` + k.
+    pub(super) fn new(
+        engine: &dyn Engine,
+        layout: &Layout,
+        seed: u64,
+        cache: u64,
+    ) -> Result<Room, EngineError> {
+        let layout = Layout::new(layout.format(), layout.width(), layout.height(), ALIGNMENT)?;
+        let both = 2 * layout.size().max(1);
+        let wanted = (cache as usize).min(MOST_BYTES).div_ceil(both);
+        let turns = wanted.max(3).max(engine.depth() + 1);
+        let room = Room {
+            layout,
+            turns,
+            inputs: FramePool::new(turns, engine.input_allocator()),
+            outputs: FramePool::new(turns, engine.output_allocator()),
+        };
+        // All are taken before any is given back, so that each is another block.
+        let mut frames = Vec::with_capacity(turns);
+        for _ in 0..turns {
+            frames.push(Frame::new(layout, room.inputs.try_take().ok_or_else(gone)?)?);
+        }
+        frames
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(turn, frame)| fill_with_noise(frame, seed + turn as u64));
+        let mut filled = Vec::with_capacity(turns);
+        for (turn, frame) in frames.into_iter().enumerate() {
+            let mut buffer = frame.into_parts().1;
+            buffer.set_tag(seed + turn as u64);
+            filled.push(buffer);
+        }
+        drop(filled);
+        Ok(room)
+    }
+
+    /// True if frames of this layout can be timed here by an engine that keeps `depth` of them.
+    pub(super) fn fits(&self, layout: &Layout, depth: usize) -> bool {
+        let mine = (self.layout.format(), self.layout.width(), self.layout.height());
+        mine == (layout.format(), layout.width(), layout.height()) && depth < self.turns
+    }
+}
+
+fn gone() -> EngineError {
+    EngineError::Device {
+        doing: "timing an engine".to_owned(),
+        reason: "it keeps more frames than it says".to_owned(),
+    }
+}
+
+/// Times `engine` on the frames of `room`.
+pub(super) fn time(engine: &mut dyn Engine, room: &Room, effort: Effort) -> Result<FrameTimes, EngineError> {
+    let Room {
+        layout,
+        turns,
+        inputs,
+        outputs,
+    } = room;
+    let (layout, turns) = (*layout, *turns);
+    let depth = engine.depth().max(1);
+    let mut in_flight: VecDeque<u64> = VecDeque::new();
+    let mut sequence = 0;
+    // Submits until the engine is full, then collects the oldest.
+    let mut next =
+        |engine: &mut dyn Engine, in_flight: &mut VecDeque<u64>| -> Result<(u64, Frame), EngineError> {
+            while in_flight.len() < depth {
+                let input = inputs.try_take().ok_or_else(gone)?;
+                in_flight.push_back(input.tag());
+                let mut frame = Frame::new(layout, input)?;
+                frame.sequence = sequence;
+                sequence += 1;
+                engine.submit(frame, outputs.try_take().ok_or_else(gone)?, ALIGNMENT)?;
+            }
+            let result = engine.collect()?;
+            in_flight.pop_front().zip(result).ok_or_else(gone)
+        };
+    let batch = if depth > 1 { BATCH * depth } else { 1 };
+    // Twice through all buffers: their memory is touched, kernels are compiled, threads and clocks are awake.
+    let began = Instant::now();
+    let warm_up = (2 * turns).max(batch);
+    let mut warmed = 0;
+    while warmed < 2.max(depth) || (warmed < warm_up && began.elapsed() < effort.time) {
+        next(engine, &mut in_flight)?;
+        warmed += 1;
+    }
+    let mut milliseconds = Vec::new();
+    let began = Instant::now();
+    let mut last = None;
+    while milliseconds.len() < effort.rounds.0.max(1)
+        || (milliseconds.len() < effort.rounds.1 && began.elapsed() < effort.time)
+    {
+        let start = Instant::now();
+        for _ in 0..batch {
+            last = Some(next(engine, &mut in_flight)?);
+        }
+        milliseconds.push(start.elapsed().as_secs_f64() * 1e3 / batch as f64);
+    }
+    while in_flight.pop_front().is_some() {
+        engine.collect()?;
+    }
+    let (seed, output) = last.ok_or_else(gone)?;
+    Ok(FrameTimes {
+        milliseconds,
+        turns,
+        seed,
+        output,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::engine::none::NoFilter;
+    use crate::frame::{Allocator, Buffer, Pageable, PixelFormat};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    fn layout(width: usize) -> Layout {
+        Layout::new(PixelFormat::from_name("gray10le").unwrap(), width, 20, 1).unwrap()
+    }
+
+    fn effort(rounds: (usize, usize)) -> Effort {
+        Effort {
+            time: Duration::from_millis(5),
+            rounds,
+        }
+    }
+
+    fn noise(layout: &Layout, seed: u64) -> Frame {
+        let mut frame = Frame::new(*layout, Buffer::unpooled(Pageable.allocate(0).unwrap())).unwrap();
+        fill_with_noise(&mut frame, seed);
+        frame
+    }
+
+    #[test]
+    fn the_seed_says_which_noise_the_output_was_made_of() {
+        let layout = layout(33);
+        let mut engine = NoFilter::default();
+        let room = Room::new(&engine, &layout, 900, 1 << 20).unwrap();
+        assert!(room.fits(&layout, 1) && !room.fits(&self::layout(34), 1));
+        let timed = time(&mut engine, &room, effort((7, 7))).unwrap();
+        assert_eq!(timed.milliseconds.len(), 7);
+        assert!(timed.turns > 3 && (900..900 + timed.turns as u64).contains(&timed.seed));
+        let expected = noise(&layout, timed.seed);
+        let other = noise(&layout, timed.seed + 1);
+        for y in 0..20 {
+            assert_eq!(timed.output.row(0, y), expected.row(0, y));
+            assert_ne!(timed.output.row(0, y), other.row(0, y));
+        }
+    }
+
+    /// Keeps three frames in flight, and counts those that it was given.
+    #[derive(Default)]
+    struct Deep(NoFilter, usize, usize);
+
+    impl Engine for Deep {
+        fn name(&self) -> &'static str {
+            "deep"
+        }
+        fn description(&self) -> String {
+            String::new()
+        }
+        fn depth(&self) -> usize {
+            3
+        }
+        fn input_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.input_allocator()
+        }
+        fn output_allocator(&self) -> Arc<dyn Allocator> {
+            self.0.output_allocator()
+        }
+        fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+            self.1 += 1;
+            self.2 = self.2.max(self.1);
+            self.0.submit(input, output, row_alignment)
+        }
+        fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+            self.1 -= 1;
+            self.0.collect()
+        }
+    }
+
+    #[test]
+    fn an_engine_with_depth_is_kept_full_and_emptied_at_the_end() {
+        let mut engine = Deep::default();
+        let room = Room::new(&engine, &layout(40), 1, 0).unwrap();
+        assert!(room.fits(&layout(40), 3) && !room.fits(&layout(40), 4));
+        let timed = time(&mut engine, &room, effort((2, 2))).unwrap();
+        assert_eq!((engine.1, engine.2), (0, 3));
+        assert_eq!(timed.milliseconds.len(), 2);
+        let expected = noise(&layout(40), timed.seed);
+        assert_eq!(timed.output.row(0, 19), expected.row(0, 19));
+    }
+}

@@ -1,0 +1,790 @@
+//! Measures one configuration at a time: a cell, with the ceilings and the reference that it is held against.
+
+use super::ceiling::host_copy;
+use super::frames::{self, FrameTimes, Room};
+use super::machine::{Machine, Versions};
+use super::spread::Spread;
+use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
+use crate::engine::cpu::Cpu;
+use crate::engine::cuda::{
+    ArithmeticRates, Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap,
+    duplex, probe,
+};
+use crate::engine::reference::Reference;
+use crate::engine::verify::fill_with_noise;
+use crate::engine::{Engine, EngineError};
+use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, Planes};
+use crate::frame::{
+    AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
+};
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+
+/// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at least.
+const REFERENCE_WORK: u64 = 20_000_000;
+const REFERENCE_ROWS: usize = 16;
+/// The cache that is assumed where the system tells of none.
+const USUAL_CACHE: u64 = 32 << 20;
+/// Results of the CPU engine that are kept to be compared with.
+const KEPT_RESULTS: usize = 4;
+
+/// How much is measured for one cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// How long.
+    pub time: Duration,
+    /// Times taken, at least and at most, whatever that takes.
+    pub rounds: (usize, usize),
+}
+
+impl Effort {
+    /// What figures are published from.
+    pub const FULL: Effort = Effort {
+        time: Duration::from_millis(150),
+        rounds: (9, 300),
+    };
+    /// A first look.
+    pub const QUICK: Effort = Effort {
+        time: Duration::from_millis(15),
+        rounds: (3, 30),
+    };
+
+    fn on_card(self) -> KernelEffort {
+        KernelEffort {
+            time: self.time,
+            rounds: self.rounds,
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The reference engine. It is timed on a strip of the frame, and the time multiplied.
+    Reference,
+    /// The CPU engine.
+    Cpu {
+        /// Its threads.
+        threads: usize,
+    },
+    /// The CUDA engine.
+    Cuda {
+        /// Where kernels keep weights and pixels.
+        memory: MemoryVariant,
+        /// Threads of a block; `None` for the variant's own.
+        block: Option<(u32, u32)>,
+    },
+}
+
+impl Subject {
+    /// True if it needs a card.
+    pub fn needs_card(self) -> bool {
+        matches!(self, Subject::Cuda { .. })
+    }
+}
+
+/// One configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// What filters.
+    pub subject: Subject,
+    /// The filter.
+    pub filter: Filter,
+    /// How the mask is applied.
+    pub algorithm: Algorithm,
+    /// What lies beyond the edges.
+    pub border: Border,
+    /// The frames' pixel format.
+    pub format: PixelFormat,
+    /// Pixels across.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl Case {
+    /// The filter as a chain.
+    pub fn chain(&self) -> Chain {
+        Chain {
+            filters: vec![self.filter.clone()],
+            border: self.border,
+            planes: Planes::All,
+            algorithm: self.algorithm,
+        }
+    }
+
+    fn layout(&self) -> Result<Layout, LayoutError> {
+        Layout::new(self.format, self.width, self.height, 64)
+    }
+
+    /// The same work for other engines has the same text.
+    fn work(&self) -> String {
+        format!(
+            "{} {} {} {} {}",
+            self.filter.label, self.algorithm, self.border, self.format, self.width
+        )
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject {
+            Subject::Reference => f.write_str("reference")?,
+            Subject::Cpu { threads } => write!(f, "cpu, {threads} threads")?,
+            Subject::Cuda { memory, block: None } => write!(f, "cuda {memory}")?,
+            Subject::Cuda {
+                memory,
+                block: Some((w, h)),
+            } => write!(f, "cuda {memory}, blocks of {w}x{h}")?,
+        }
+        write!(
+            f,
+            ", {} {}, {}x{} {}",
+            self.filter.label, self.algorithm, self.width, self.height, self.format
+        )
+    }
+}
+
+/// Why a cell has no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The engine refused or failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The frames cannot be.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// There is no memory for them.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// What was timed computes something else.
+    #[error(
+        "{case}: {differences} of {samples} samples differ from the {other} engine's; what is timed must be right, and this is a defect of framepipe or of this machine"
+    )]
+    Differs {
+        /// The configuration.
+        case: String,
+        /// How many samples differ.
+        differences: u64,
+        /// How many were compared.
+        samples: u64,
+        /// What it was compared with.
+        other: &'static str,
+    },
+    /// The times are no numbers.
+    #[error("{0}: the clock gave no times")]
+    NoTimes(String),
+}
+
+impl From<PlanError> for BenchError {
+    fn from(error: PlanError) -> Self {
+        BenchError::Engine(error.into())
+    }
+}
+
+impl BenchError {
+    /// True if this one configuration cannot be (a block that the card cannot launch, a mask that is not separable), so that a sweep goes on.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            BenchError::Engine(EngineError::Unavailable(_) | EngineError::Plan(_))
+        )
+    }
+}
+
+/// The reference on one work: milliseconds for each row, and what the strip held.
+struct Baseline {
+    milliseconds_a_row: f64,
+    times: Vec<f64>,
+    rows: usize,
+    seed: u64,
+    output: Frame,
+}
+
+/// Measures cells. What several cells share (pictures on the card, ceilings, the reference's times) is measured once and kept.
+pub struct Bench {
+    machine: Machine,
+    versions: Versions,
+    device: usize,
+    effort: Effort,
+    seed: u64,
+    card: Option<KernelTimer>,
+    ceilings: Vec<Ceiling>,
+    arithmetic: Option<ArithmeticRates>,
+    baselines: HashMap<String, Baseline>,
+    /// Frames in ordinary and in page-locked memory.
+    rooms: [Option<Room>; 2],
+    /// Of the CPU engine, for cells on the card: the work, the noise, the result.
+    results: Vec<(String, u64, Frame)>,
+}
+
+impl Bench {
+    /// A bench with card number `device`, if there is one and it can be used; the second value says why not.
+    pub fn new(device: usize, effort: Effort) -> (Bench, Option<EngineError>) {
+        // Other noise each time, so that no run can be tuned to it.
+        let seed = std::hash::RandomState::new().build_hasher().finish() >> 16;
+        let opened = probe().and_then(|_| KernelTimer::open(device, seed));
+        let (card, why_not) = match opened {
+            Ok(card) => (Some(card), None),
+            Err(error) => (None, Some(error)),
+        };
+        let (machine, versions) = Machine::here(device);
+        let bench = Bench {
+            machine,
+            versions,
+            device,
+            effort,
+            seed,
+            card,
+            ceilings: Vec::new(),
+            arithmetic: None,
+            baselines: HashMap::new(),
+            rooms: [None, None],
+            results: Vec::new(),
+        };
+        (bench, why_not)
+    }
+
+    /// An empty sweep on this machine.
+    pub fn sweep(&self, title: impl Into<String>) -> Sweep {
+        Sweep::new(title.into(), self.machine.clone(), self.versions.clone())
+    }
+
+    /// True if there is a card.
+    pub fn has_card(&self) -> bool {
+        self.card.is_some()
+    }
+
+    /// The ceilings that the cells so far were held against.
+    pub fn ceilings(&self) -> &[Ceiling] {
+        &self.ceilings
+    }
+
+    /// Compiles the kernels of `cases` side by side, so that no cell waits for its own.
+    pub fn compile(&self, cases: &[Case]) {
+        let Some(card) = &self.card else { return };
+        let chains: Vec<Chain> = cases.iter().map(Case::chain).collect();
+        let kernels: Vec<KernelCase<'_>> = cases
+            .iter()
+            .zip(&chains)
+            .filter_map(|(case, chain)| match case.subject {
+                Subject::Cuda { memory, block } => Some(kernel_case(case, chain, memory, block)),
+                _ => None,
+            })
+            .collect();
+        card.compile(&kernels);
+    }
+
+    /// Measures one cell.
+    pub fn measure(&mut self, case: &Case, scope: Scope) -> Result<Cell, BenchError> {
+        let plan = Plan::new(&case.chain(), case.format, &Colour::default())?;
+        let reference = self.baseline(case, &plan)?.milliseconds_a_row * case.height as f64;
+        match (case.subject, scope) {
+            (Subject::Reference, _) => self.reference(case, &plan),
+            (Subject::Cpu { threads }, _) => self.cpu(case, &plan, threads, reference),
+            (Subject::Cuda { memory, block }, Scope::Kernel) => {
+                self.kernels(case, &plan, memory, block, reference)
+            }
+            (Subject::Cuda { memory, block }, _) => {
+                self.with_transfers(case, &plan, memory, block, scope, reference)
+            }
+        }
+    }
+
+    fn reference(&mut self, case: &Case, plan: &Plan) -> Result<Cell, BenchError> {
+        let baseline = self.baseline(case, plan)?;
+        let scale = case.height as f64 / baseline.rows as f64;
+        let times: Vec<f64> = baseline.times.iter().map(|t| t * scale).collect();
+        let rows = baseline.rows;
+        let mut cell = cell(case, plan, Scope::Kernel, &times)?;
+        cell.engine = "reference".to_owned();
+        cell.threads = Some(1);
+        cell.rows_timed = rows;
+        cell.frames_in_turn = 1;
+        cell.against_reference(cell.milliseconds.median);
+        Ok(cell)
+    }
+
+    fn cpu(&mut self, case: &Case, plan: &Plan, threads: usize, reference: f64) -> Result<Cell, BenchError> {
+        let mut engine = Cpu::new(case.chain(), threads)?;
+        let strip = self.baseline(case, plan)?;
+        let layout = *strip.output.layout();
+        let made = filter(&mut engine, &layout, strip.seed)?;
+        let checked = same(case, &made, &strip.output, "reference")?;
+        let timed = self.frames(&mut engine, case, false)?;
+        let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
+        cell.engine = "cpu".to_owned();
+        cell.threads = Some(threads);
+        cell.frames_in_turn = timed.turns;
+        cell.samples_checked = checked;
+        cell.against_reference(reference);
+        let ceiling = self.host_copy(case.layout()?.picture_bytes(), threads)?;
+        cell.share_of_copy = Some(cell.gigabytes_per_second / ceiling);
+        Ok(cell)
+    }
+
+    fn kernels(
+        &mut self,
+        case: &Case,
+        plan: &Plan,
+        memory: MemoryVariant,
+        block: Option<(u32, u32)>,
+        reference: f64,
+    ) -> Result<Cell, BenchError> {
+        let chain = case.chain();
+        let effort = self.effort.on_card();
+        let timed = self
+            .card()?
+            .time(&kernel_case(case, &chain, memory, block), effort)?;
+        let checked = self.check(case, timed.seed, &timed.output)?;
+        let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
+        cell.on_card(memory, timed.block);
+        cell.frames_in_turn = timed.turns;
+        cell.samples_checked = checked;
+        cell.against_reference(reference);
+        let copy = self.card_copy(case)?;
+        let arithmetic = self.arithmetic()?;
+        cell.share_of_copy = Some(cell.gigabytes_per_second / copy);
+        cell.share_of_arithmetic = Some(cell.gigamacs_per_second / arithmetic.multiply_add);
+        Ok(cell)
+    }
+
+    fn with_transfers(
+        &mut self,
+        case: &Case,
+        plan: &Plan,
+        memory: MemoryVariant,
+        block: Option<(u32, u32)>,
+        scope: Scope,
+        reference: f64,
+    ) -> Result<Cell, BenchError> {
+        let options = CudaOptions {
+            device: self.device,
+            memory,
+            block,
+            overlap: match scope {
+                Scope::Pageable => Overlap::SerialPageable,
+                Scope::Pinned => Overlap::SerialPinned,
+                Scope::Kernel | Scope::Ring => Overlap::Ring,
+            },
+            ..CudaOptions::default()
+        };
+        self.card()?;
+        let mut engine = Cuda::new(case.chain(), options)?;
+        let timed = self.frames(&mut engine, case, scope != Scope::Pageable)?;
+        drop(engine);
+        let checked = self.check(case, timed.seed, &timed.output)?;
+        let mut cell = cell(case, plan, scope, &timed.milliseconds)?;
+        cell.on_card(memory, block);
+        cell.frames_in_turn = timed.turns;
+        cell.samples_checked = checked;
+        cell.against_reference(reference);
+        let link = self.link(case.layout()?.picture_bytes())?;
+        cell.share_of_copy = Some(cell.gigabytes_per_second / link);
+        Ok(cell)
+    }
+
+    /// Times an engine on whole frames, in page-locked memory or in ordinary.
+    fn frames(
+        &mut self,
+        engine: &mut dyn Engine,
+        case: &Case,
+        pinned: bool,
+    ) -> Result<FrameTimes, BenchError> {
+        let layout = case.layout()?;
+        let (seed, cache) = (self.seed, self.cache());
+        let room = &mut self.rooms[usize::from(pinned)];
+        if !room.as_ref().is_some_and(|r| r.fits(&layout, engine.depth())) {
+            // The old frames go first, so that the two sets are never held at once.
+            *room = None;
+        }
+        let room = match room {
+            Some(room) => room,
+            empty => empty.insert(Room::new(engine, &layout, seed, cache)?),
+        };
+        Ok(frames::time(engine, room, self.effort)?)
+    }
+
+    fn card(&mut self) -> Result<&mut KernelTimer, EngineError> {
+        self.card
+            .as_mut()
+            .ok_or_else(|| EngineError::Unavailable("there is no CUDA card to measure on".to_owned()))
+    }
+
+    /// Twice the host's last-level cache: what frames that take turns have to exceed.
+    fn cache(&self) -> u64 {
+        2 * self.machine.cache_bytes.unwrap_or(USUAL_CACHE)
+    }
+
+    /// Compares what the card made with the CPU engine's result.
+    fn check(&mut self, case: &Case, seed: u64, made: &Frame) -> Result<u64, BenchError> {
+        let work = format!("{} {}", case.work(), case.height);
+        let known = |(w, s, _): &&(String, u64, Frame)| *w == work && *s == seed;
+        if self.results.iter().find(known).is_none() {
+            let result = filter(&mut Cpu::new(case.chain(), 0)?, &case.layout()?, seed)?;
+            if self.results.len() >= KEPT_RESULTS {
+                self.results.remove(0);
+            }
+            self.results.push((work.clone(), seed, result));
+        }
+        match self.results.iter().find(known) {
+            Some((_, _, expected)) => same(case, made, expected, "cpu"),
+            None => Ok(0),
+        }
+    }
+
+    /// The reference's time on a strip of this work's frames.
+    fn baseline(&mut self, case: &Case, plan: &Plan) -> Result<&Baseline, BenchError> {
+        let work = case.work();
+        // A higher frame may allow a longer strip, but what was measured is as good.
+        if self.baselines.get(&work).is_none_or(|b| b.rows > case.height) {
+            let layout = case.layout()?;
+            let each_row = multiply_adds(plan, &layout).div_ceil(case.height as u64).max(1);
+            let rows = (REFERENCE_WORK / each_row) as usize;
+            let rows = rows.max(REFERENCE_ROWS).min(case.height);
+            let strip = Layout::new(case.format, case.width, rows, 64)?;
+            let mut engine = Reference::new(case.chain());
+            let effort = Effort {
+                rounds: (3, 9),
+                ..self.effort
+            };
+            let room = Room::new(&engine, &strip, self.seed, 0)?;
+            let timed = frames::time(&mut engine, &room, effort)?;
+            let spread =
+                Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))?;
+            let baseline = Baseline {
+                milliseconds_a_row: spread.median / rows as f64,
+                times: timed.milliseconds,
+                rows,
+                seed: timed.seed,
+                output: timed.output,
+            };
+            self.baselines.insert(work.clone(), baseline);
+        }
+        self.baselines
+            .get(&work)
+            .ok_or_else(|| BenchError::NoTimes(case.to_string()))
+    }
+
+    fn known_ceiling(
+        &self,
+        engine: &str,
+        kind: CeilingKind,
+        bytes: u64,
+        threads: Option<usize>,
+    ) -> Option<f64> {
+        self.ceilings
+            .iter()
+            .find(|c| c.engine == engine && c.kind == kind && c.bytes == Some(bytes) && c.threads == threads)
+            .map(|c| c.giga_per_second)
+    }
+
+    fn host_copy(&mut self, bytes: usize, threads: usize) -> Result<f64, BenchError> {
+        let threads = threads.max(1);
+        if let Some(known) = self.known_ceiling("cpu", CeilingKind::Copy, bytes as u64, Some(threads)) {
+            return Ok(known);
+        }
+        let giga_per_second = host_copy(bytes, threads, self.cache(), self.effort)?;
+        self.ceilings.push(Ceiling {
+            engine: "cpu".to_owned(),
+            kind: CeilingKind::Copy,
+            bytes: Some(bytes as u64),
+            threads: Some(threads),
+            giga_per_second,
+            method: "copy of a picture from memory to memory, bytes read and written".to_owned(),
+        });
+        Ok(giga_per_second)
+    }
+
+    fn card_copy(&mut self, case: &Case) -> Result<f64, BenchError> {
+        let bytes = case.layout()?.picture_bytes();
+        if let Some(known) = self.known_ceiling("cuda", CeilingKind::Copy, bytes as u64, None) {
+            return Ok(known);
+        }
+        let effort = self.effort.on_card();
+        let size = case.layout()?.size();
+        let times = self
+            .card()?
+            .copies((case.format, case.width, case.height), effort)?
+            .map(|times| Spread::of(&times).map_or(f64::INFINITY, |s| s.median));
+        let (method, milliseconds) = if times[0] <= times[1] {
+            ("the driver's copy", times[0])
+        } else {
+            ("a copying kernel", times[1])
+        };
+        let giga_per_second = 2.0 * size as f64 / 1e9 / (milliseconds / 1e3);
+        self.ceilings.push(Ceiling {
+            engine: "cuda".to_owned(),
+            kind: CeilingKind::Copy,
+            bytes: Some(bytes as u64),
+            threads: None,
+            giga_per_second,
+            method: format!("{method} within the card's memory, the faster of two, bytes read and written"),
+        });
+        Ok(giga_per_second)
+    }
+
+    fn link(&mut self, bytes: usize) -> Result<f64, BenchError> {
+        if let Some(known) = self.known_ceiling("cuda", CeilingKind::Link, bytes as u64, None) {
+            return Ok(known);
+        }
+        let time = self.effort.time.max(Duration::from_millis(50));
+        let giga_per_second = 2.0 * bytes as f64 / 1e9 * duplex(self.device, bytes, time)?.rate();
+        self.ceilings.push(Ceiling {
+            engine: "cuda".to_owned(),
+            kind: CeilingKind::Link,
+            bytes: Some(bytes as u64),
+            threads: None,
+            giga_per_second,
+            method: "copies from and to page-locked memory, both ways at once, bytes up and down".to_owned(),
+        });
+        Ok(giga_per_second)
+    }
+
+    fn arithmetic(&mut self) -> Result<ArithmeticRates, BenchError> {
+        if let Some(rates) = self.arithmetic {
+            return Ok(rates);
+        }
+        let effort = self.effort.on_card();
+        let rates = self.card()?.arithmetic(effort)?;
+        let found = [
+            (
+                CeilingKind::MultiplyAdd,
+                Some(rates.multiply_add),
+                "multiply-adds of 32-bit integers",
+            ),
+            (
+                CeilingKind::DotProduct,
+                rates.dot_product,
+                "four-way dot products of bytes",
+            ),
+            (
+                CeilingKind::Tensor,
+                rates.tensor,
+                "mma.m16n8k32 of bytes, no memory",
+            ),
+        ];
+        for (kind, rate, method) in found {
+            self.ceilings.extend(rate.map(|giga_per_second| Ceiling {
+                engine: "cuda".to_owned(),
+                kind,
+                bytes: None,
+                threads: None,
+                giga_per_second,
+                method: method.to_owned(),
+            }));
+        }
+        self.arithmetic = Some(rates);
+        Ok(rates)
+    }
+}
+
+fn kernel_case<'a>(
+    case: &Case,
+    chain: &'a Chain,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+) -> KernelCase<'a> {
+    KernelCase {
+        chain,
+        format: case.format,
+        width: case.width,
+        height: case.height,
+        memory,
+        block,
+    }
+}
+
+/// Filters one frame of noise.
+fn filter(engine: &mut dyn Engine, layout: &Layout, seed: u64) -> Result<Frame, BenchError> {
+    let buffer = || Ok::<_, AllocationError>(Buffer::unpooled(Pageable.allocate(layout.size())?));
+    let mut frame = Frame::new(*layout, buffer()?)?;
+    fill_with_noise(&mut frame, seed);
+    engine.submit(frame, buffer()?, 64)?;
+    engine.collect()?.ok_or_else(|| {
+        BenchError::Engine(EngineError::Device {
+            doing: "comparing results".to_owned(),
+            reason: "the engine gave no frame back".to_owned(),
+        })
+    })
+}
+
+/// How many samples two frames have, if all are equal.
+fn same(case: &Case, made: &Frame, expected: &Frame, other: &'static str) -> Result<u64, BenchError> {
+    let (mut samples, mut differences) = (0, 0);
+    let each = expected.format().bytes_per_sample();
+    for (plane, place) in expected.layout().planes().iter().enumerate() {
+        for y in 0..place.height {
+            samples += (place.width * place.channels) as u64;
+            let (a, b) = (made.row(plane, y), expected.row(plane, y));
+            if a != b {
+                let pairs = a.chunks_exact(each).zip(b.chunks_exact(each));
+                differences += pairs.filter(|(a, b)| a != b).count() as u64;
+            }
+        }
+    }
+    if differences > 0 {
+        return Err(BenchError::Differs {
+            case: case.to_string(),
+            differences,
+            samples,
+            other,
+        });
+    }
+    Ok(samples)
+}
+
+/// Multiplications of a sample by a weight that a frame takes.
+fn multiply_adds(plan: &Plan, layout: &Layout) -> u64 {
+    let samples = plan.convolved_samples(layout.planes());
+    plan.steps.first().map_or(0, |step| match &step.kernel {
+        Kernel::Direct(k) => samples * (k.width * k.height) as u64,
+        Kernel::Separable(k) => samples * (k.row.weights.len() + k.column.weights.len()) as u64,
+    })
+}
+
+fn cell(case: &Case, plan: &Plan, scope: Scope, times: &[f64]) -> Result<Cell, BenchError> {
+    let milliseconds = Spread::of(times).ok_or_else(|| BenchError::NoTimes(case.to_string()))?;
+    let layout = case.layout()?;
+    let bytes = 2 * layout.picture_bytes() as u64;
+    let multiply_adds = multiply_adds(plan, &layout);
+    let giga_per_second = |amount: f64| amount / 1e9 / (milliseconds.median.max(1e-9) / 1e3);
+    let algorithm = match plan.steps.first().map(|s| &s.kernel) {
+        Some(Kernel::Separable(_)) => "separable",
+        _ => "direct",
+    };
+    Ok(Cell {
+        engine: String::new(),
+        scope,
+        variant: None,
+        algorithm: algorithm.to_owned(),
+        block: None,
+        threads: None,
+        filter: case.filter.label.clone(),
+        mask_width: case.filter.mask.width(),
+        mask_height: case.filter.mask.height(),
+        format: case.format.to_string(),
+        width: case.width,
+        height: case.height,
+        border: case.border.to_string(),
+        milliseconds,
+        rows_timed: case.height,
+        frames_in_turn: 0,
+        bytes,
+        multiply_adds,
+        gigapixels_per_second: giga_per_second((case.width * case.height) as f64),
+        gigabytes_per_second: giga_per_second(bytes as f64),
+        gigamacs_per_second: giga_per_second(multiply_adds as f64),
+        share_of_copy: None,
+        share_of_arithmetic: None,
+        reference_milliseconds: None,
+        speed_up: None,
+        published_milliseconds: None,
+        published_speed_up: None,
+        samples_checked: 0,
+    })
+}
+
+impl Cell {
+    fn on_card(&mut self, memory: MemoryVariant, block: Option<(u32, u32)>) {
+        self.engine = "cuda".to_owned();
+        self.variant = Some(memory.name().to_owned());
+        self.block = block.map(|(w, h)| format!("{w}x{h}"));
+    }
+
+    fn against_reference(&mut self, milliseconds: f64) {
+        self.reference_milliseconds = Some(milliseconds);
+        self.speed_up = Some(milliseconds / self.milliseconds.median.max(1e-9));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn case(subject: Subject, spec: &str, algorithm: Algorithm) -> Case {
+        Case {
+            subject,
+            filter: spec.parse().unwrap(),
+            algorithm,
+            border: Border::Replicate,
+            format: PixelFormat::from_name("rgb24").unwrap(),
+            width: 65,
+            height: 47,
+        }
+    }
+
+    fn bench() -> Bench {
+        let effort = Effort {
+            time: Duration::from_millis(1),
+            rounds: (3, 5),
+        };
+        Bench::new(0, effort).0
+    }
+
+    #[test]
+    fn a_cell_says_what_was_measured() {
+        let mut bench = bench();
+        let case = case(
+            Subject::Cpu { threads: 2 },
+            "gaussian:size=5",
+            Algorithm::Separable,
+        );
+        let cell = bench.measure(&case, Scope::Kernel).unwrap();
+        assert_eq!((cell.engine.as_str(), cell.threads), ("cpu", Some(2)));
+        assert_eq!((cell.mask_width, cell.algorithm.as_str()), (5, "separable"));
+        assert_eq!(cell.bytes, 2 * 65 * 47 * 3);
+        assert_eq!(cell.multiply_adds, 65 * 47 * 3 * 10);
+        assert_eq!(cell.samples_checked, 65 * 47 * 3);
+        assert!(cell.milliseconds.count >= 3 && cell.milliseconds.median > 0.0);
+        assert!(cell.milliseconds.min <= cell.milliseconds.median);
+        assert!(cell.milliseconds.median <= cell.milliseconds.p90);
+        let pixels = cell.gigapixels_per_second * cell.milliseconds.median * 1e6;
+        assert!((pixels - 65.0 * 47.0).abs() < 1e-6, "{pixels}");
+        let speed_up = cell.speed_up.unwrap() * cell.milliseconds.median;
+        assert!((speed_up - cell.reference_milliseconds.unwrap()).abs() < 1e-9);
+        assert_eq!(bench.ceilings().len(), 1);
+        assert!(cell.share_of_copy.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn the_reference_is_held_against_itself() {
+        let mut bench = bench();
+        let mut tall = case(Subject::Reference, "box:size=9", Algorithm::Direct);
+        (tall.width, tall.height) = (640, 2000);
+        let cell = bench.measure(&tall, Scope::Kernel).unwrap();
+        assert!(cell.rows_timed < 2000 && cell.rows_timed >= REFERENCE_ROWS);
+        assert_eq!(cell.speed_up, Some(1.0));
+        assert_eq!(cell.multiply_adds, 640 * 2000 * 3 * 81);
+    }
+
+    #[test]
+    fn what_cannot_be_is_a_refusal_and_what_is_wrong_is_not() {
+        let mut bench = bench();
+        let unfit = case(Subject::Cpu { threads: 1 }, "laplacian8", Algorithm::Separable);
+        let error = bench.measure(&unfit, Scope::Kernel).unwrap_err();
+        assert!(error.is_refusal(), "{error}");
+        let layout = unfit.layout().unwrap();
+        let right = filter(
+            &mut Reference::new(case(Subject::Reference, "soft", Algorithm::Direct).chain()),
+            &layout,
+            5,
+        )
+        .unwrap();
+        let mut wrong = filter(
+            &mut Reference::new(case(Subject::Reference, "soft", Algorithm::Direct).chain()),
+            &layout,
+            5,
+        )
+        .unwrap();
+        assert_eq!(same(&unfit, &wrong, &right, "cpu").unwrap(), 65 * 47 * 3);
+        wrong.row_mut(0, 3)[7] ^= 1;
+        let error = same(&unfit, &wrong, &right, "cpu").unwrap_err();
+        assert!(!error.is_refusal());
+        assert!(error.to_string().contains("1 of 9165 samples"), "{error}");
+    }
+}

@@ -1,0 +1,96 @@
+//! `framepipe bench blocks`.
+
+use super::Common;
+use super::axis::{BlockChoice, Size, algorithms, filters};
+use super::run::{Job, Run};
+use crate::cli::Failure;
+use crate::cli::engine::MemoryName;
+use clap::Args;
+use framepipe::bench::{Case, Published, Scope, Subject};
+use framepipe::filter::{Algorithm, Border, Filter};
+use framepipe::frame::PixelFormat;
+
+/// The sweep's axes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BlocksArguments {
+    /// Blocks, such as 32x8; auto is the variant's own.
+    #[arg(
+        long,
+        value_name = "WxH",
+        value_delimiter = ',',
+        default_value = "auto,8x8,16x16,32x4,32x8,32x16,32x32,64x4,64x8,128x2,256x1"
+    )]
+    blocks: Vec<BlockChoice>,
+    /// Masks by their size: a Gaussian of each.
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [3, 7])]
+    mask_sizes: Vec<usize>,
+    /// Masks by name instead, such as laplacian8; may be given several times.
+    #[arg(short, long = "filter", value_name = "SPEC", conflicts_with = "mask_sizes")]
+    filters: Vec<Filter>,
+    /// direct, separable, auto [default: direct].
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "direct")]
+    algorithms: Vec<Algorithm>,
+    /// Memory variants.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "VARIANT",
+        value_delimiter = ',',
+        default_value = "global,constant,shared,constant-shared,texture"
+    )]
+    memory: Vec<MemoryName>,
+    /// Frame size [default: 1920x1080].
+    #[arg(long, value_name = "WxH", value_delimiter = ',')]
+    sizes: Vec<Size>,
+    /// Pixel formats.
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "gray")]
+    formats: Vec<PixelFormat>,
+    /// What lies beyond the edges.
+    #[arg(long, value_name = "MODE", default_value_t)]
+    border: Border,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Measures the sweep.
+pub(super) fn run(arguments: &BlocksArguments) -> Result<(), Failure> {
+    let filters = filters(&arguments.filters, &arguments.mask_sizes)?;
+    let mut run = Run::start(&arguments.common)?;
+    run.need_card()?;
+    let sizes = match &arguments.sizes[..] {
+        [] => vec![Size {
+            width: 1920,
+            height: 1080,
+        }],
+        sizes => sizes.to_vec(),
+    };
+    let mut jobs = Vec::new();
+    for size in &sizes {
+        for &format in &arguments.formats {
+            for filter in &filters {
+                for algorithm in algorithms(&arguments.algorithms, filter, true) {
+                    for &memory in &arguments.memory {
+                        jobs.extend(arguments.blocks.iter().map(|block| Job {
+                            case: Case {
+                                subject: Subject::Cuda {
+                                    memory: memory.variant(),
+                                    block: block.0,
+                                },
+                                filter: filter.clone(),
+                                algorithm,
+                                border: arguments.border,
+                                format,
+                                width: size.width,
+                                height: size.height,
+                            },
+                            scope: Scope::Kernel,
+                            published: Published::default(),
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    let sweep = run.measure("block shapes", &jobs, |_, _| {})?;
+    run.finish(&sweep, &sweep.to_string())
+}

@@ -1,0 +1,53 @@
+//! `framepipe bench`: sweeps of single configurations, the reports' tables, and steady runs of the pipeline.
+
+mod axis;
+mod blocks;
+mod kernels;
+mod output;
+mod pipeline;
+mod report;
+mod run;
+mod threads;
+
+use super::Failure;
+use clap::{Args, Subcommand};
+
+/// What is measured.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Masks x memory variants x algorithms x blocks x sizes x formats on the card, engines x threads on the CPU.
+    Kernels(Box<kernels::KernelsArguments>),
+    /// Block shapes of a card's kernels.
+    Blocks(Box<blocks::BlocksArguments>),
+    /// Threads of the CPU engine.
+    Threads(Box<threads::ThreadsArguments>),
+    /// The whole pipeline in its steady state: throughput over time, drift, latencies.
+    Pipeline(Box<pipeline::PipelineArguments>),
+    /// The tables of the reports that this project grew out of, measured here beside their own figures.
+    Report(report::ReportArguments),
+}
+
+/// What every sweep takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Measuring")]
+pub(crate) struct Common {
+    /// Which CUDA card, counted from 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device: usize,
+    /// Short times, few of them, small frames: a first look, and nothing to publish.
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    output: output::OutputArguments,
+}
+
+/// Measures, and prints what was found.
+pub(crate) fn run(command: BenchCommand) -> Result<(), Failure> {
+    match command {
+        BenchCommand::Kernels(arguments) => kernels::run(&arguments),
+        BenchCommand::Blocks(arguments) => blocks::run(&arguments),
+        BenchCommand::Threads(arguments) => threads::run(&arguments),
+        BenchCommand::Pipeline(arguments) => pipeline::run(*arguments),
+        BenchCommand::Report(arguments) => report::run(&arguments),
+    }
+}

@@ -1,0 +1,157 @@
+//! Where a measurement goes: a table on standard output, JSON, comma-separated values, a page with plots.
+
+use crate::cli::{Failure, to_stdout};
+use clap::Args;
+use framepipe::bench::{Steady, Sweep};
+use framepipe::report::Measurements;
+use framepipe::report::page::PageError;
+use framepipe::sink::part::PartFile;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The files that were asked for.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OutputArguments {
+    /// Write JSON to this file (docs/bench-schema.md); - for standard output, instead of the table.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write comma-separated values to this file; - for standard output, instead of the table.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a page to look at, with plots, to this file, whose name ends in .html.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// A measurement as files hold it.
+pub(super) trait Shown {
+    /// docs/bench-schema.md.
+    fn json(&self) -> Result<String, serde_json::Error>;
+    /// One line a cell.
+    fn csv(&self) -> String;
+    /// To look at.
+    fn html(&self) -> Result<String, PageError>;
+}
+
+impl Shown for Sweep {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        self.to_json()
+    }
+    fn csv(&self) -> String {
+        self.to_csv()
+    }
+    fn html(&self) -> Result<String, PageError> {
+        self.to_html()
+    }
+}
+
+/// A steady run, with what its page shows beside the figures.
+impl Shown for (Steady, Measurements) {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        self.0.to_json()
+    }
+    fn csv(&self) -> String {
+        self.0.to_csv()
+    }
+    fn html(&self) -> Result<String, PageError> {
+        self.0.to_html(&self.1)
+    }
+}
+
+/// Where one shape goes.
+enum Place {
+    Stdout,
+    File(PartFile),
+}
+
+/// Files that have been made, so that a name that cannot be written to is told before anything is measured.
+pub(super) struct Outputs {
+    json: Option<Place>,
+    csv: Option<Place>,
+    html: Option<PartFile>,
+}
+
+impl OutputArguments {
+    /// True if one of the files has this name.
+    pub(super) fn names(&self, path: &Path) -> bool {
+        [&self.json, &self.csv, &self.html]
+            .into_iter()
+            .flatten()
+            .any(|own| own == path)
+    }
+
+    /// True if there is to be a page.
+    pub(super) fn wants_page(&self) -> bool {
+        self.html.is_some()
+    }
+
+    /// Makes the files, under temporary names.
+    pub(super) fn open(&self) -> Result<Outputs, Failure> {
+        let files = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--html", &self.html),
+        ];
+        for (index, (one, path)) in files.iter().enumerate() {
+            let same = files[index + 1..]
+                .iter()
+                .find(|(_, other)| path.is_some() && other == path);
+            if let Some((other, _)) = same {
+                return Err(Failure::Usage(format!(
+                    "{one} and {other} have the same name; choose another for one of them"
+                )));
+            }
+        }
+        if let Some(html) = &self.html
+            && html.extension().is_none_or(|e| e != "html")
+        {
+            return Err(Failure::Usage(format!(
+                "--html {}: the name must end in .html",
+                html.display()
+            )));
+        }
+        let place = |path: &Option<PathBuf>| -> Result<Option<Place>, Failure> {
+            match path {
+                None => Ok(None),
+                Some(path) if path == Path::new("-") => Ok(Some(Place::Stdout)),
+                Some(path) => Ok(Some(Place::File(PartFile::create(path, true)?))),
+            }
+        };
+        Ok(Outputs {
+            json: place(&self.json)?,
+            csv: place(&self.csv)?,
+            html: self
+                .html
+                .as_deref()
+                .map(|path| PartFile::create(path, true))
+                .transpose()?,
+        })
+    }
+}
+
+impl Outputs {
+    /// Writes what was measured to all places; `table` is what standard output gets if nothing else does.
+    pub(super) fn write(self, shown: &dyn Shown, table: &str) -> Result<(), Failure> {
+        let mut printed = table.to_owned();
+        let shapes = [(self.json, shown.json()?), (self.csv, shown.csv())];
+        for (place, text) in shapes {
+            match place {
+                None => {}
+                Some(Place::Stdout) => printed = text,
+                Some(Place::File(file)) => fill(file, &text)?,
+            }
+        }
+        if let Some(file) = self.html {
+            fill(file, &shown.html()?)?;
+        }
+        to_stdout(|out| Ok(out.write_all(printed.as_bytes())?))
+    }
+}
+
+/// Writes the whole file and puts it in its place.
+fn fill(file: PartFile, text: &str) -> Result<(), Failure> {
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|cause| file.failed(cause))?;
+    Ok(file.commit()?)
+}

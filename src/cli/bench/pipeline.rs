@@ -1,0 +1,212 @@
+//! `framepipe bench pipeline`.
+
+use super::output::OutputArguments;
+use crate::cli::encoding::EncodingArguments;
+use crate::cli::endpoint::{Input, Output, check_distinct, check_files};
+use crate::cli::engine::EngineArguments;
+use crate::cli::trace::TraceArguments;
+use crate::cli::{Failure, interrupt, progress};
+use clap::Args;
+use framepipe::bench::{SteadyPlan, run_steady};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
+use framepipe::pipeline::{Job, PipelineError, PipelineOptions, Progress, Stop};
+use framepipe::report::{Ending, Recording, page};
+use framepipe::source::Rational;
+use framepipe::source::rate::parse_rate;
+use framepipe::source::video::VideoSourceOptions;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// The run as the user wrote it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PipelineArguments {
+    /// As for `framepipe filter`. What is made up never ends; of anything else there should be enough for the whole time.
+    #[arg(default_value = "synthetic:1920x1080:yuv420p:60:0:cycle")]
+    input: Input,
+    /// As for `framepipe filter`.
+    #[arg(default_value = "null:")]
+    output: Output,
+    /// What is done to each frame; several are applied in order.
+    #[arg(
+        short,
+        long = "filter",
+        value_name = "SPEC",
+        default_value = "gaussian:size=5"
+    )]
+    filters: Vec<Filter>,
+    /// What lies beyond the edges.
+    #[arg(long, value_name = "MODE", default_value_t)]
+    border: Border,
+    /// The components to change.
+    #[arg(long, value_name = "PLANES", default_value_t)]
+    planes: Planes,
+    /// How masks are applied: auto, direct or separable.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    algorithm: Algorithm,
+    /// Frames a second of image files.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    fps: Option<Rational>,
+    /// Threads of FFmpeg's decoder.
+    #[arg(long, value_name = "N")]
+    decoder_threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+    /// Frames that may wait between two stages.
+    #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = crate::cli::filter::queue)]
+    queue: usize,
+    /// Threads that read and that write image files [default: as many as there are cores].
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// How long to measure [default: 10].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
+    seconds: Option<Duration>,
+    /// How long to run before that [default: a fifth of it, 2 at most].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
+    warm_up: Option<Duration>,
+    /// Measure for one second: a first look, and nothing to publish.
+    #[arg(long, help_heading = "Measuring", conflicts_with = "seconds")]
+    quick: bool,
+    #[command(flatten)]
+    files: OutputArguments,
+    #[command(flatten)]
+    trace: TraceArguments,
+}
+
+/// A length of time, at most a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .filter(|s: &f64| (0.0..=86_400.0).contains(s))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "write seconds, such as 10 or 0.5, at most 86400".to_owned())
+}
+
+impl PipelineArguments {
+    fn plan(&self) -> Result<SteadyPlan, Failure> {
+        let usual = Duration::from_secs(if self.quick { 1 } else { 10 });
+        let time = self.seconds.unwrap_or(usual);
+        if time < Duration::from_millis(10) {
+            return Err(Failure::Usage(
+                "--seconds is too short to measure anything; write 0.01 or more".to_owned(),
+            ));
+        }
+        let warm_up = (time / 5).min(Duration::from_secs(2));
+        Ok(SteadyPlan {
+            warm_up: self.warm_up.unwrap_or(warm_up),
+            time,
+        })
+    }
+
+    fn chain(&self) -> Chain {
+        Chain {
+            filters: self.filters.clone(),
+            border: self.border,
+            planes: self.planes.clone(),
+            algorithm: self.algorithm,
+        }
+    }
+}
+
+/// Runs the pipeline and tells its steady state.
+pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
+    arguments.output = arguments
+        .output
+        .with_container(arguments.encoding.format.as_deref());
+    arguments.engine.check()?;
+    arguments.trace.check()?;
+    if let Some(trace) = &arguments.trace.trace
+        && (arguments.files.names(trace) || arguments.output.to_string() == trace.display().to_string())
+    {
+        return Err(Failure::Usage(format!(
+            "--trace {}: another option has the same name; choose another for one of them",
+            trace.display()
+        )));
+    }
+    arguments.encoding.check(&arguments.output)?;
+    check_distinct(&arguments.input, &arguments.output)?;
+    if arguments.output.is_stdout() {
+        return Err(Failure::Usage(
+            "standard output is for what was measured; choose another output, such as null:".to_owned(),
+        ));
+    }
+    let plan = arguments.plan()?;
+    let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
+    let reading = VideoSourceOptions {
+        threads: arguments.decoder_threads.map(NonZeroUsize::get),
+        ..VideoSourceOptions::default()
+    };
+    let opened = arguments.input.open(rate, &reading)?;
+    let info = opened.source.info().clone();
+    if let Some(files) = &opened.files {
+        check_files(files, &arguments.output)?;
+    }
+    let chain = arguments.chain();
+    Plan::new(&chain, info.format, &info.colour)?;
+    let engine = arguments.engine.start(chain)?;
+    let (files, trace_file) = (arguments.files.open()?, arguments.trace.open()?);
+    let wants_page = arguments.files.wants_page();
+    let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
+    let defaults = PipelineOptions::default();
+    let job = Job {
+        source: opened.source,
+        engine,
+        sink,
+        options: PipelineOptions {
+            queue: arguments.queue,
+            source_workers: arguments
+                .workers
+                .map_or(defaults.source_workers, NonZeroUsize::get),
+            sink_workers: arguments.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+            recording: Recording {
+                frames: arguments
+                    .trace
+                    .frames()
+                    .max(if wants_page { page::FRAMES } else { 0 }),
+                throughput: wants_page,
+            },
+        },
+    };
+    let stop = Stop::new();
+    interrupt::watch(&stop, false)?;
+    let counters = Progress::new();
+    let filters = arguments.filters.iter().map(|f| f.label.clone()).collect();
+    let device = arguments.engine.device.unwrap_or(0);
+    let measured = progress::show(&counters, info.frames, false, || {
+        run_steady(job, filters, plan, device, &stop, &counters)
+    });
+    let (steady, measured) = match measured {
+        Err(PipelineError::Abandoned) => {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "abandoned: nothing was measured");
+            return Err(Failure::Interrupted);
+        }
+        measured => measured?,
+    };
+    arguments
+        .trace
+        .write(trace_file, &steady.report.task, &measured)?;
+    let (table, ending) = (steady.to_string(), steady.ending);
+    files.write(&(steady, measured), &table)?;
+    match ending {
+        Ending::Interrupted => Err(Failure::Interrupted),
+        Ending::Complete | Ending::Closed => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_have_limits() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["-1", "a", "NaN", "inf", "86401", ""] {
+            assert!(seconds(bad).unwrap_err().contains("such as 10"), "{bad}");
+        }
+    }
+}

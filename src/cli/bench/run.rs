@@ -1,0 +1,166 @@
+//! Measures a list of cells, one after another, until it ends or Ctrl-C.
+
+use super::Common;
+use super::axis::Measured;
+use super::output::Outputs;
+use crate::cli::{Failure, interrupt};
+use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
+use framepipe::pipeline::Stop;
+use framepipe::report::Ending;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+
+/// A cell to be measured.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) case: Case,
+    pub(super) scope: Scope,
+    /// What a report measured of the same.
+    pub(super) published: Published,
+}
+
+/// A bench, the signals that end it, and the files that it fills.
+pub(super) struct Run {
+    pub(super) bench: Bench,
+    outputs: Outputs,
+    why_no_card: Option<String>,
+    notes: Vec<String>,
+    stop: Stop,
+}
+
+impl Run {
+    /// Looks at the machine and makes the output files.
+    pub(super) fn start(common: &Common) -> Result<Run, Failure> {
+        let outputs = common.output.open()?;
+        let effort = if common.quick { Effort::QUICK } else { Effort::FULL };
+        let (bench, why_no_card) = Bench::new(common.device, effort);
+        let stop = Stop::new();
+        interrupt::watch(&stop, false)?;
+        Ok(Run {
+            bench,
+            outputs,
+            why_no_card: why_no_card.map(|error| error.to_string()),
+            notes: Vec::new(),
+            stop,
+        })
+    }
+
+    /// Why there is no card.
+    pub(super) fn why_no_card(&self) -> &str {
+        self.why_no_card.as_deref().unwrap_or_default()
+    }
+
+    /// The engines to measure: those that were asked for, which must be there, else all that are there.
+    pub(super) fn engines(&mut self, asked: &[Measured]) -> Result<Vec<Measured>, Failure> {
+        if asked.contains(&Measured::Cuda) {
+            self.need_card()?;
+        }
+        if !asked.is_empty() {
+            return Ok(asked.to_vec());
+        }
+        let mut engines = vec![Measured::Reference, Measured::Cpu];
+        if self.bench.has_card() {
+            engines.push(Measured::Cuda);
+        } else {
+            self.notes.push(self.no_card());
+        }
+        Ok(engines)
+    }
+
+    fn no_card(&self) -> String {
+        format!("nothing was measured on a card: {}", self.why_no_card())
+    }
+
+    /// Fails if there is no card.
+    pub(super) fn need_card(&self) -> Result<(), Failure> {
+        if self.bench.has_card() {
+            return Ok(());
+        }
+        Err(Failure::Failed(self.why_no_card().to_owned()))
+    }
+
+    /// Measures the jobs; `each` is told of every cell, by the number of its job.
+    pub(super) fn measure(
+        &mut self,
+        title: &str,
+        jobs: &[Job],
+        mut each: impl FnMut(usize, &Cell),
+    ) -> Result<Sweep, Failure> {
+        let mut sweep = self.bench.sweep(title);
+        sweep.notes.append(&mut self.notes);
+        let needs_card = jobs.iter().any(|job| job.case.subject.needs_card());
+        if needs_card && !self.bench.has_card() {
+            sweep.note(self.no_card());
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shares = |job: &Job| matches!(job.case.subject, Subject::Cpu { threads } if threads > cores);
+        if jobs.iter().any(shares) {
+            sweep.note(format!(
+                "this process may use {cores} core{}; more threads take turns on them",
+                if cores == 1 { "" } else { "s" }
+            ));
+        }
+        let bar = bar(jobs.len());
+        bar.set_message("compiling kernels");
+        let cases: Vec<Case> = jobs.iter().map(|job| job.case.clone()).collect();
+        self.bench.compile(&cases);
+        for (index, job) in jobs.iter().enumerate() {
+            if self.stop.is_finish_asked() {
+                sweep.ending = Ending::Interrupted;
+                break;
+            }
+            bar.set_position(index as u64);
+            bar.set_message(format!("{}, {}", job.case, job.scope));
+            if job.case.subject.needs_card() && !self.bench.has_card() {
+                continue;
+            }
+            match self.bench.measure(&job.case, job.scope) {
+                Ok(mut cell) => {
+                    cell.published_milliseconds = job.published.milliseconds;
+                    cell.published_speed_up = job.published.speed_up;
+                    tracing::info!(
+                        "{}, {}: {} ms",
+                        job.case,
+                        job.scope,
+                        figure(cell.milliseconds.median)
+                    );
+                    each(index, &cell);
+                    sweep.cells.push(cell);
+                }
+                Err(error) if error.is_refusal() => sweep.note(error.to_string()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        bar.finish_and_clear();
+        sweep.ceilings = self.bench.ceilings().to_vec();
+        if sweep.cells.is_empty() && sweep.ending == Ending::Complete {
+            return Err(Failure::Failed(format!(
+                "nothing could be measured: {}",
+                sweep.notes.join("; ")
+            )));
+        }
+        Ok(sweep)
+    }
+
+    /// Writes the sweep; interrupted ones end the program as such.
+    pub(super) fn finish(self, sweep: &Sweep, table: &str) -> Result<(), Failure> {
+        self.outputs.write(sweep, table)?;
+        match sweep.ending {
+            Ending::Interrupted => Err(Failure::Interrupted),
+            Ending::Complete | Ending::Closed => Ok(()),
+        }
+    }
+}
+
+/// How far the sweep is, on a terminal.
+fn bar(jobs: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed}, {eta} left  {wide_msg}")
+    {
+        bar.set_style(style);
+    }
+    bar
+}

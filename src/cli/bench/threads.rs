@@ -1,0 +1,91 @@
+//! `framepipe bench threads`.
+
+use super::Common;
+use super::axis::{Size, algorithms, filters, powers_of_two_to};
+use super::run::{Job, Run};
+use crate::cli::Failure;
+use clap::Args;
+use framepipe::bench::{Case, Published, Scope, Subject};
+use framepipe::filter::{Algorithm, Border, Filter};
+use framepipe::frame::PixelFormat;
+use std::num::NonZeroUsize;
+
+/// The sweep's axes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ThreadsArguments {
+    /// Threads [default: 1, 2, 4 and so on, up to the number of cores].
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    threads: Vec<NonZeroUsize>,
+    /// Masks by their size: a Gaussian of each.
+    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [3, 7, 15])]
+    mask_sizes: Vec<usize>,
+    /// Masks by name instead, such as laplacian8; may be given several times.
+    #[arg(short, long = "filter", value_name = "SPEC", conflicts_with = "mask_sizes")]
+    filters: Vec<Filter>,
+    /// direct, separable, auto [default: direct, and separable where the mask is].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    algorithms: Vec<Algorithm>,
+    /// Frame sizes [default: 1920x1080].
+    #[arg(long, value_name = "WxH", value_delimiter = ',')]
+    sizes: Vec<Size>,
+    /// Pixel formats.
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "gray")]
+    formats: Vec<PixelFormat>,
+    /// What lies beyond the edges.
+    #[arg(long, value_name = "MODE", default_value_t)]
+    border: Border,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Measures the sweep.
+pub(super) fn run(arguments: &ThreadsArguments) -> Result<(), Failure> {
+    let filters = filters(&arguments.filters, &arguments.mask_sizes)?;
+    let mut run = Run::start(&arguments.common)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = match &arguments.threads[..] {
+        [] => powers_of_two_to(cores),
+        asked => asked.iter().map(|t| t.get()).collect(),
+    };
+    let sizes = match (&arguments.sizes[..], arguments.common.quick) {
+        ([], true) => vec![Size {
+            width: 640,
+            height: 360,
+        }],
+        ([], false) => vec![Size {
+            width: 1920,
+            height: 1080,
+        }],
+        (sizes, _) => sizes.to_vec(),
+    };
+    let asked = match &arguments.algorithms[..] {
+        [] => vec![Algorithm::Direct, Algorithm::Separable],
+        asked => asked.to_vec(),
+    };
+    let subjects = threads.iter().map(|&threads| Subject::Cpu { threads });
+    let subjects: Vec<Subject> = std::iter::once(Subject::Reference).chain(subjects).collect();
+    let mut jobs = Vec::new();
+    for size in sizes {
+        for &format in &arguments.formats {
+            for filter in &filters {
+                for algorithm in algorithms(&asked, filter, !arguments.algorithms.is_empty()) {
+                    jobs.extend(subjects.iter().map(|&subject| Job {
+                        case: Case {
+                            subject,
+                            filter: filter.clone(),
+                            algorithm,
+                            border: arguments.border,
+                            format,
+                            width: size.width,
+                            height: size.height,
+                        },
+                        scope: Scope::Kernel,
+                        published: Published::default(),
+                    }));
+                }
+            }
+        }
+    }
+    let sweep = run.measure("threads", &jobs, |_, _| {})?;
+    run.finish(&sweep, &sweep.to_string())
+}

@@ -1,0 +1,57 @@
+//! The trace of a run.
+
+use super::Failure;
+use clap::Args;
+use framepipe::report::{Measurements, Task, Trace};
+use framepipe::sink::part::PartFile;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+/// Whether there is one, and how long it is.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TraceArguments {
+    /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a trace for https://ui.perfetto.dev.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 2 kB of the file.
+    #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    trace_frames: u64,
+}
+
+impl TraceArguments {
+    /// Refuses a name that says something else.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match &self.trace {
+            Some(path) if path.extension().is_none_or(|e| e != "json") => Err(Failure::Usage(format!(
+                "--trace {}: the name must end in .json",
+                path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many frames' spans the stages keep for the trace.
+    pub(crate) fn frames(&self) -> u64 {
+        self.trace.as_ref().map_or(0, |_| self.trace_frames)
+    }
+
+    /// Makes the file, under a temporary name.
+    pub(crate) fn open(&self) -> Result<Option<PartFile>, Failure> {
+        let file = self.trace.as_deref().map(|path| PartFile::create(path, true));
+        Ok(file.transpose()?)
+    }
+
+    /// Writes the file and puts it in its place.
+    pub(crate) fn write(
+        &self,
+        file: Option<PartFile>,
+        task: &Task,
+        measured: &Measurements,
+    ) -> Result<(), Failure> {
+        let Some(file) = file else { return Ok(()) };
+        Trace::new(task, measured, self.trace_frames)
+            .write_to(BufWriter::new(file.file()))
+            .map_err(|cause| file.failed(cause))?;
+        Ok(file.commit()?)
+    }
+}

@@ -1,0 +1,566 @@
+//! Times a chain's kernels alone: no transfers, no first calls, no cache that holds all the pictures, no gaps between launches.
+//!
+//! Pictures of noise, together several times the level-2 cache, take turns. Their launches are captured as one CUDA graph, which is replayed
+//! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
+#![allow(unsafe_code)]
+
+use super::device::{Device, DeviceInfo, check, nvrtc_version};
+use super::launch;
+use super::memory::DeviceMemory;
+use super::picture::{Arrangement, Picture, Places};
+use super::prepared::{Prepared, Request, Scratch};
+use super::program::{Cache, Module, Recipe, Source};
+use super::sample_texel;
+use super::stream::{Event, Stream};
+use super::texture::{self, ALIGNMENT, Texel};
+use super::variant::{MemoryVariant, recipes};
+use crate::engine::EngineError;
+use crate::engine::verify::fill_with_noise;
+use crate::filter::{Chain, Plan};
+use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
+use cudarc::driver::sys;
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The pictures that take turns are this many times the level-2 cache together.
+const TIMES_THE_CACHE: u64 = 4;
+/// Pictures that take turns, at least and at most.
+const TURNS: (usize, usize) = (3, 2048);
+/// A graph takes this long at least, so that the gap between two replays is nothing beside it.
+const GRAPH_SECONDS: f64 = 2e-3;
+/// Frames that one graph convolves, at most.
+const GRAPH_FRAMES: usize = 8192;
+/// How long the card works before the clock starts, so that its clocks have risen.
+const WARM_UP: f64 = 30e-3;
+/// What results hold before a timed run, so that a kernel that writes nothing is found out.
+const POISON: u8 = 0xA5;
+
+/// What is to be timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelCase<'a> {
+    /// The filters.
+    pub chain: &'a Chain,
+    /// The frames' pixel format.
+    pub format: PixelFormat,
+    /// Pixels across.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Where kernels keep weights and pixels.
+    pub memory: MemoryVariant,
+    /// Threads of a block; `None` for the variant's own.
+    pub block: Option<(u32, u32)>,
+}
+
+/// How much is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelEffort {
+    /// How long to measure.
+    pub time: Duration,
+    /// Times taken, at least and at most, whatever that takes.
+    pub rounds: (usize, usize),
+}
+
+/// What was timed.
+pub struct KernelTimes {
+    /// Milliseconds a frame, one for each replay of the graph.
+    pub milliseconds: Vec<f64>,
+    /// Pictures that took turns.
+    pub turns: usize,
+    /// Threads of a block; `None` if no kernel ran.
+    pub block: Option<(u32, u32)>,
+    /// The noise that one of the pictures held, as [`fill_with_noise`] takes it, in a frame whose rows are aligned to 64 bytes.
+    pub seed: u64,
+    /// What the timed kernels made of that picture.
+    pub output: Frame,
+}
+
+/// The card's rates of bare multiply-adds, 10^9 a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ArithmeticRates {
+    /// Of 32-bit integers.
+    pub multiply_add: f64,
+    /// Of bytes, four in a dot product; `None` if the card has none.
+    pub dot_product: Option<f64>,
+    /// Of bytes on tensor cores; `None` if the card has none.
+    pub tensor: Option<f64>,
+}
+
+/// Times kernels on one card.
+pub struct KernelTimer {
+    // Fields are dropped in this order: memory goes after the stream was waited for in `drop`.
+    gallery: Option<Gallery>,
+    ceiling: Option<Module>,
+    cache: Cache,
+    seed: u64,
+    stream: Stream,
+    device: Arc<Device>,
+}
+
+/// Pictures of one layout that take turns.
+struct Gallery {
+    layout: Layout,
+    inputs: Vec<Picture>,
+    /// Two a turn, so that a chain of several filters never writes over its input.
+    results: [Vec<Picture>; 2],
+    intermediate: [Picture; 2],
+    premultiplied: Picture,
+}
+
+/// Where one turn's pictures lie.
+#[derive(Clone, Copy)]
+struct Turn {
+    input: Places,
+    results: [Places; 2],
+}
+
+impl KernelTimer {
+    /// A timer for card `device`; `seed` chooses the noise.
+    pub fn open(device: usize, seed: u64) -> Result<KernelTimer, EngineError> {
+        let device = Device::open(device)?;
+        nvrtc_version()?;
+        Ok(KernelTimer {
+            gallery: None,
+            ceiling: None,
+            cache: Cache::of_user(),
+            seed,
+            stream: Stream::new(&device)?,
+            device,
+        })
+    }
+
+    /// The card.
+    pub fn device(&self) -> &DeviceInfo {
+        &self.device.info
+    }
+
+    /// Compiles the kernels of `cases` into the cache on disk, side by side. What cannot be compiled is left for [`KernelTimer::time`] to tell.
+    pub fn compile(&self, cases: &[KernelCase<'_>]) {
+        let mut list: Vec<Recipe> = Vec::new();
+        for case in cases {
+            let plan = Plan::new(case.chain, case.format, &Colour::default());
+            let more = plan
+                .ok()
+                .and_then(|plan| recipes(&plan, case.memory, case.block, &self.device.info).ok());
+            for recipe in more.into_iter().flatten() {
+                if !list.contains(&recipe) {
+                    list.push(recipe);
+                }
+            }
+        }
+        let (device, cache) = (&self.device, &self.cache);
+        list.par_iter().for_each(|recipe| {
+            let _ = recipe.image(device, cache);
+        });
+    }
+
+    /// Times the kernels of a case.
+    pub fn time(&mut self, case: &KernelCase<'_>, effort: KernelEffort) -> Result<KernelTimes, EngineError> {
+        self.device.bind()?;
+        let textures = case.memory == MemoryVariant::Texture;
+        let alignment = if textures { ALIGNMENT } else { 64 };
+        let layout = Layout::new(case.format, case.width, case.height, alignment)?;
+        if textures {
+            self.check_textures(&layout)?;
+        }
+        let plan = Plan::new(case.chain, case.format, &Colour::default())?;
+        let request = Request {
+            device: &self.device,
+            cache: &self.cache,
+            memory: case.memory,
+            block: case.block,
+        };
+        let prepared = Prepared::new(plan, &request)?;
+        self.hang(&layout, prepared.step_count() > 1)?;
+        let (turns, scratch) = self.places(&prepared, textures)?;
+        self.poison()?;
+        let stream = self.stream.handle();
+        let steps = prepared.step_count();
+        let frame = |turn: &Turn| -> Result<(), EngineError> {
+            for index in 0..steps {
+                let source = match index {
+                    0 => &turn.input,
+                    _ => &turn.results[(index - 1) % 2],
+                };
+                prepared.run(index, &layout, source, &turn.results[index % 2], &scratch, stream)?;
+            }
+            Ok(())
+        };
+        // Once without a graph: a kernel that cannot be launched says so by itself, and code is loaded.
+        let timed = turns
+            .iter()
+            .try_for_each(&frame)
+            .and_then(|()| self.stream.synchronise())
+            .and_then(|()| self.replays(turns.len(), effort, &|turn| frame(&turns[turn])));
+        if timed.is_err() {
+            // What was launched must not outlive its code and weights.
+            let _ = self.stream.synchronise();
+        }
+        let milliseconds = timed?;
+        let last = turns.len() - 1;
+        let output = self.download(&layout, (steps - 1) % 2, last)?;
+        Ok(KernelTimes {
+            milliseconds,
+            turns: turns.len(),
+            block: prepared.block(),
+            seed: self.seed + last as u64,
+            output,
+        })
+    }
+
+    /// Milliseconds of copying a picture within the card's memory: by the driver's copy and by a plain kernel.
+    pub fn copies(
+        &mut self,
+        (format, width, height): (PixelFormat, usize, usize),
+        effort: KernelEffort,
+    ) -> Result<[Vec<f64>; 2], EngineError> {
+        self.device.bind()?;
+        let layout = Layout::new(format, width, height, 64)?;
+        self.hang(&layout, false)?;
+        let copy_words = self.ceiling()?.function(c"copy_words")?;
+        let Some(gallery) = &self.gallery else {
+            return Ok([Vec::new(), Vec::new()]);
+        };
+        let bytes = layout.size();
+        let stream = self.stream.handle();
+        let ends = |turn: usize| (gallery.inputs[turn].pointer(), gallery.results[0][turn].pointer());
+        let by_driver = self.replays(gallery.inputs.len(), effort, &|turn| {
+            let (from, to) = ends(turn);
+            // SAFETY: both pictures hold `bytes`.
+            check("copying within the CUDA device's memory", unsafe {
+                sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream)
+            })
+        })?;
+        let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn| {
+            let (from, to) = ends(turn);
+            launch::copy_words(copy_words, stream, from, to, bytes / 16)
+        })?;
+        Ok([by_driver, by_kernel])
+    }
+
+    /// The card's rates of bare multiply-adds.
+    pub fn arithmetic(&mut self, effort: KernelEffort) -> Result<ArithmeticRates, EngineError> {
+        const THREADS: u32 = 256;
+        const ROUNDS: i32 = 1024;
+        /// CHAINS of ceiling.cu.
+        const CHAINS: f64 = 8.0;
+        self.device.bind()?;
+        let blocks = self.device.info.multiprocessors.max(1) * 32;
+        let out = self.memory(4 * (blocks * THREADS) as usize)?;
+        let stream = self.stream.handle();
+        let architecture = self.device.architecture();
+        let names = [
+            (c"multiply_adds", 0, 1.0),
+            (c"dot_products", 61, 4.0),
+            // 16 x 32 x 8 a warp of 32 threads.
+            (c"tensor_products", 80, 128.0),
+        ];
+        let mut rates = [None; 3];
+        for (rate, (name, least, each)) in rates.iter_mut().zip(names) {
+            if architecture < least {
+                continue;
+            }
+            let function = self.ceiling()?.function(name)?;
+            let times = self.replays(1, effort, &|_| {
+                launch::bare_arithmetic(function, stream, (blocks, THREADS), out.pointer(), ROUNDS)
+            })?;
+            let mut sorted = times;
+            sorted.sort_by(f64::total_cmp);
+            let operations = f64::from(blocks * THREADS) * f64::from(ROUNDS) * CHAINS * each;
+            *rate = sorted
+                .get(sorted.len() / 2)
+                .map(|milliseconds| operations / (milliseconds / 1e3) / 1e9);
+        }
+        self.stream.synchronise()?;
+        Ok(ArithmeticRates {
+            multiply_add: rates[0].unwrap_or(0.0),
+            dot_product: rates[1],
+            tensor: rates[2],
+        })
+    }
+
+    fn check_textures(&self, layout: &Layout) -> Result<(), EngineError> {
+        let fits = layout.planes().iter().all(|plane| {
+            let samples = plane.width * plane.channels;
+            let pitch = (4 * samples).next_multiple_of(ALIGNMENT);
+            texture::fits(&self.device.info, samples, plane.height, pitch)
+        });
+        if fits {
+            return Ok(());
+        }
+        let (width, height, _) = self.device.info.max_texture;
+        Err(EngineError::Unavailable(format!(
+            "frames of {}x{} pixels in {} are beyond this card's textures ({width} samples across, {height} rows)",
+            layout.width(),
+            layout.height(),
+            layout.format()
+        )))
+    }
+
+    fn memory(&self, bytes: usize) -> Result<DeviceMemory, EngineError> {
+        DeviceMemory::try_new(&self.device, bytes)?.ok_or_else(|| self.memory_short(bytes))
+    }
+
+    fn memory_short(&self, bytes: usize) -> EngineError {
+        EngineError::Device {
+            doing: "making room on the card for the pictures to be timed".to_owned(),
+            reason: format!(
+                "a part of {bytes} bytes is not to be had; end other programs that use the card, or choose smaller frames"
+            ),
+        }
+    }
+
+    /// Makes sure that the pictures on the card are of this layout and hold noise.
+    fn hang(&mut self, layout: &Layout, is_chain: bool) -> Result<(), EngineError> {
+        let fits = |g: &Gallery| g.layout == *layout && (!is_chain || !g.results[1].is_empty());
+        if self.gallery.as_ref().is_some_and(fits) {
+            return Ok(());
+        }
+        self.stream.synchronise()?;
+        // The old pictures go first, so that the two sets are never held at once.
+        self.gallery = None;
+        let wanted = TIMES_THE_CACHE * self.device.info.l2_bytes;
+        let turns = wanted.div_ceil(2 * layout.size().max(1) as u64) as usize;
+        let turns = turns.clamp(TURNS.0, TURNS.1);
+        let pictures = |count: usize| {
+            let one = |_| {
+                let mut picture = Picture::default();
+                match picture.fit(&self.device, layout.size())? {
+                    true => Ok(picture),
+                    false => Err(self.memory_short(layout.size())),
+                }
+            };
+            (0..count).map(one).collect::<Result<Vec<_>, EngineError>>()
+        };
+        let gallery = Gallery {
+            layout: *layout,
+            inputs: pictures(turns)?,
+            results: [pictures(turns)?, pictures(if is_chain { turns } else { 0 })?],
+            intermediate: [Picture::default(), Picture::default()],
+            premultiplied: Picture::default(),
+        };
+        // The noise of each picture is the same whatever its rows are aligned to; a few frames at a time bound the host's memory.
+        let (threads, seed) = (rayon::current_num_threads().max(1), self.seed);
+        for first in (0..turns).step_by(threads) {
+            let frames: Vec<Result<Frame, EngineError>> = (first..turns.min(first + threads))
+                .into_par_iter()
+                .map(|turn| {
+                    let mut frame = Frame::new(*layout, Buffer::unpooled(Pageable.allocate(layout.size())?))?;
+                    fill_with_noise(&mut frame, seed + turn as u64);
+                    Ok(frame)
+                })
+                .collect();
+            for (frame, picture) in frames.into_iter().zip(&gallery.inputs[first..]) {
+                let frame = frame?;
+                self.device.bind()?;
+                // SAFETY: frame and picture hold `layout.size()` bytes; the copy is done when the next call returns.
+                check("uploading noise to the CUDA device", unsafe {
+                    sys::cuMemcpyHtoD_v2(picture.pointer(), frame.bytes().as_ptr().cast(), layout.size())
+                })?;
+            }
+        }
+        // SAFETY: the context is current. Copies from ordinary memory may still be under way when their call returns.
+        check("uploading noise to the CUDA device", unsafe {
+            sys::cuCtxSynchronize()
+        })?;
+        self.gallery = Some(gallery);
+        Ok(())
+    }
+
+    /// Where the pictures of each turn lie, and what the kernels keep between their passes.
+    fn places(&mut self, prepared: &Prepared, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
+        let short = self.memory_short(0);
+        let device = &self.device;
+        let Some(gallery) = &mut self.gallery else {
+            return Err(short);
+        };
+        let layout = gallery.layout;
+        let texel = textures.then(|| sample_texel(layout.format()));
+        let whole = Arrangement::of(&layout);
+        let mut turns = Vec::with_capacity(gallery.inputs.len());
+        for index in 0..gallery.inputs.len() {
+            let input = gallery.inputs[index].places(device, &whole, texel)?;
+            let first = gallery.results[0][index].places(device, &whole, texel)?;
+            let second = match gallery.results[1].get_mut(index) {
+                Some(picture) => picture.places(device, &whole, texel)?,
+                None => first,
+            };
+            turns.push(Turn {
+                input,
+                results: [first, second],
+            });
+        }
+        let mut scratch = Scratch::default();
+        for (index, (bytes, texel)) in [(2, Texel::I16), (4, Texel::I32)].into_iter().enumerate() {
+            if prepared.has_intermediate(index == 1) {
+                let arrangement = Arrangement::between_passes(&layout, bytes);
+                let picture = &mut gallery.intermediate[index];
+                if !picture.fit(device, arrangement.size())? {
+                    return Err(short);
+                }
+                scratch.intermediate[index] =
+                    picture.places(device, &arrangement, textures.then_some(texel))?;
+            }
+        }
+        if prepared.uses_alpha() {
+            if !gallery.premultiplied.fit(device, whole.size())? {
+                return Err(short);
+            }
+            scratch.premultiplied = gallery.premultiplied.places(device, &whole, texel)?;
+        }
+        Ok((turns, scratch))
+    }
+
+    fn poison(&self) -> Result<(), EngineError> {
+        let Some(gallery) = &self.gallery else {
+            return Ok(());
+        };
+        for picture in gallery.results.iter().flatten() {
+            // SAFETY: the picture holds `layout.size()` bytes.
+            check("spoiling old results on the CUDA device", unsafe {
+                let bytes = gallery.layout.size();
+                sys::cuMemsetD8Async(picture.pointer(), POISON, bytes, self.stream.handle())
+            })?;
+        }
+        self.stream.synchronise()
+    }
+
+    fn download(&self, layout: &Layout, side: usize, turn: usize) -> Result<Frame, EngineError> {
+        let buffer = Buffer::unpooled(Pageable.allocate(layout.size())?);
+        let mut frame = Frame::new(*layout, buffer)?;
+        if let Some(gallery) = &self.gallery {
+            let from = gallery.results[side][turn].pointer();
+            // SAFETY: picture and frame hold `layout.size()` bytes; this copy is done when its call returns.
+            check("downloading a result from the CUDA device", unsafe {
+                sys::cuMemcpyDtoH_v2(frame.bytes_mut().as_mut_ptr().cast(), from, layout.size())
+            })?;
+        }
+        Ok(frame)
+    }
+
+    fn ceiling(&mut self) -> Result<&Module, EngineError> {
+        if self.ceiling.is_none() {
+            let recipe = Recipe {
+                source: Source::Ceiling,
+                parameters: Vec::new(),
+            };
+            let image = recipe.image(&self.device, &self.cache)?;
+            self.ceiling = Some(Module::load(&self.device, &image)?);
+        }
+        self.ceiling.as_ref().ok_or_else(|| self.memory_short(0))
+    }
+
+    /// Milliseconds of one turn's work, each from a replay of a graph in which all turns do theirs.
+    fn replays(
+        &self,
+        turns: usize,
+        effort: KernelEffort,
+        work: &dyn Fn(usize) -> Result<(), EngineError>,
+    ) -> Result<Vec<f64>, EngineError> {
+        let pass = |passes: usize| -> Result<(), EngineError> {
+            (0..passes * turns).try_for_each(|index| work(index % turns))
+        };
+        let mut passes = 1;
+        let mut graph = Graph::capture(&self.stream, || pass(passes))?;
+        // The first replay uploads the graph.
+        graph.launch(&self.stream)?;
+        let once = self.timed(&graph, 1)?[0];
+        let more = (GRAPH_SECONDS / once.max(1e-7)).ceil() as usize;
+        let more = more.min((GRAPH_FRAMES / turns).max(1));
+        if more > 1 {
+            passes = more;
+            graph = Graph::capture(&self.stream, || pass(passes))?;
+            graph.launch(&self.stream)?;
+        }
+        let seconds = self.timed(&graph, 1)?[0].max(1e-7);
+        let warm_up = (WARM_UP / seconds).ceil().min(1000.0) as usize;
+        self.timed(&graph, warm_up.max(1))?;
+        let rounds = (effort.time.as_secs_f64() / seconds) as usize;
+        let rounds = rounds.clamp(effort.rounds.0.max(1), effort.rounds.1.max(1));
+        let times = self.timed(&graph, rounds)?;
+        let frames = (passes * turns) as f64;
+        Ok(times.into_iter().map(|seconds| seconds * 1e3 / frames).collect())
+    }
+
+    /// Seconds of each of `count` replays, one after another without a pause.
+    fn timed(&self, graph: &Graph, count: usize) -> Result<Vec<f64>, EngineError> {
+        let marks = (0..=count).map(|_| Event::new(&self.device));
+        let marks: Vec<Event> = marks.collect::<Result<_, _>>()?;
+        marks[0].record(&self.stream)?;
+        for mark in &marks[1..] {
+            graph.launch(&self.stream)?;
+            mark.record(&self.stream)?;
+        }
+        self.stream.synchronise()?;
+        let pairs = marks.windows(2);
+        pairs.map(|pair| pair[1].seconds_since(&pair[0])).collect()
+    }
+}
+
+impl Drop for KernelTimer {
+    fn drop(&mut self) {
+        // Nothing may be freed while a kernel still uses it, after an error either.
+        if self.device.bind().is_ok() {
+            let _ = self.stream.synchronise();
+        }
+    }
+}
+
+/// Launches that the driver knows as a whole, so that there is next to no gap between them.
+struct Graph {
+    device: Arc<Device>,
+    handle: sys::CUgraphExec,
+}
+
+impl Graph {
+    /// Captures what `enqueue` enqueues on `stream`.
+    fn capture(
+        stream: &Stream,
+        enqueue: impl FnOnce() -> Result<(), EngineError>,
+    ) -> Result<Graph, EngineError> {
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is live and nothing else is being captured on it.
+        check("beginning a CUDA graph", unsafe {
+            sys::cuStreamBeginCapture_v2(stream.handle(), mode)
+        })?;
+        let enqueued = enqueue();
+        let mut graph = std::ptr::null_mut();
+        // The stream has to leave its capture, whatever became of the launches; their error is the more telling one.
+        // SAFETY: the stream is being captured, and the pointer is to a live variable.
+        let ended = check("ending a CUDA graph", unsafe {
+            sys::cuStreamEndCapture(stream.handle(), &raw mut graph)
+        });
+        let mut handle = std::ptr::null_mut();
+        let made = enqueued.and(ended).and_then(|()| {
+            // SAFETY: the graph was just made, and the pointer is to a live variable.
+            check("preparing a CUDA graph", unsafe {
+                sys::cuGraphInstantiateWithFlags(&raw mut handle, graph, 0)
+            })
+        });
+        if !graph.is_null() {
+            // SAFETY: made above; what was instantiated does not need it any more.
+            let _ = unsafe { sys::cuGraphDestroy(graph) };
+        }
+        made.map(|()| Graph {
+            device: Arc::clone(stream.device()),
+            handle,
+        })
+    }
+
+    fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: graph and stream are live and of one context; the memory that its launches use outlives the timer's waits.
+        check("launching a CUDA graph", unsafe {
+            sys::cuGraphLaunch(self.handle, stream.handle())
+        })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still need.
+            let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A run to look at: one HTML file with plots and tables, which needs no network, no script and no other file.
+//!
+//! Each plot is drawn twice, for a screen and for a phone, and the style sheet shows the one that fits; it gives the drawings the colours of the
+//! reader's theme too.
+
+mod canvas;
+mod curves;
+mod document;
+mod dots;
+mod ink;
+mod latency;
+mod shares;
+mod throughput;
+mod timeline;
+
+pub(crate) use curves::{Curve, CurveKind, Curves, Look, Scale};
+pub(crate) use document::Document;
+pub(crate) use dots::{Dots, Series};
+
+use super::text::{self, number, percent, time};
+use super::{LatencySummary, Measurements, Report};
+use plotters::drawing::DrawingAreaErrorKind;
+
+/// How many of the first frames' spans a page can show; what a run for a page asks its stages to keep.
+pub const FRAMES: u64 = 32;
+
+/// The colour behind everything, on light and on dark.
+const GROUND: (&str, &str) = ("#ffffff", "#14171a");
+
+/// A plot could not be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("drawing the page's plots: {0}")]
+pub struct PageError(String);
+
+impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PageError {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        PageError(error.to_string())
+    }
+}
+
+/// The page of one run.
+pub fn run(report: &Report, measured: &Measurements) -> Result<String, PageError> {
+    let filters = report.task.filters.join(", then ");
+    let mut page = Document::new(&format!("{} \u{2192} {filters}", report.task.input));
+    let mut facts = vec![
+        (number(report.frames_per_second), "frames/s"),
+        (report.frames.to_string(), "frames"),
+        (time(report.wall_seconds), "wall time"),
+    ];
+    if let Some(latency) = &report.end_to_end {
+        facts.push((time(latency.p50), "median latency, end to end"));
+    }
+    if let Some(device) = &report.device {
+        facts.push((percent(device.transfer_hidden), "of the transfers hidden"));
+    }
+    page.facts(&facts);
+    if let Some(limit) = &report.limit {
+        page.paragraph("limit", &limit.sentence);
+    }
+    body(&mut page, report, measured)?;
+    Ok(page.finish())
+}
+
+/// A plot of frames a second in stretches of `interval` seconds.
+pub(crate) fn rates(
+    page: &mut Document,
+    caption: &str,
+    (interval, rates): (f64, &[f64]),
+    mean: f64,
+) -> Result<(), PageError> {
+    let end = interval * rates.len() as f64;
+    let words = ("rates", "Throughput in the steady state", caption);
+    throughput::steps(page, words, (interval, rates), end, mean)
+}
+
+/// All of a run but the head of its page.
+pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements) -> Result<(), PageError> {
+    for warning in &report.warnings {
+        page.paragraph("warning", &format!("Warning: {warning}"));
+    }
+    throughput::draw(page, report)?;
+    shares::stages(page, report)?;
+    if let Some(device) = &report.device {
+        shares::device(page, device)?;
+    }
+    if let Some(device) = &measured.device {
+        timeline::device(page, device)?;
+    }
+    timeline::stages(page, measured)?;
+    latency::stages(page, measured)?;
+    latency::device(page, measured)?;
+    tables(page, report);
+    Ok(())
+}
+
+/// The facts of the JSON.
+fn tables(page: &mut Document, report: &Report) {
+    page.heading("Stages");
+    let share = |s: f64| percent(s);
+    let rows: Vec<Vec<String>> = report
+        .stages
+        .iter()
+        .map(|stage| {
+            vec![
+                stage.stage.to_string(),
+                stage.workers.to_string(),
+                stage.frames.to_string(),
+                stage
+                    .frames_per_second_unhindered
+                    .map_or_else(text::not_available, number),
+                number(stage.megabytes_per_second),
+                share(stage.busy_share),
+                share(stage.input_wait_share),
+                share(stage.output_wait_share),
+            ]
+        })
+        .collect();
+    page.table(
+        &[
+            "stage",
+            "threads",
+            "frames",
+            "frames/s alone",
+            "MB/s",
+            "busy",
+            "no input",
+            "no room",
+        ],
+        &rows,
+    );
+    page.heading("Latencies");
+    let mut rows = vec![latency_row("from end to end", report.end_to_end.as_ref())];
+    for stage in &report.stages {
+        rows.push(latency_row(stage.stage.name(), stage.latency.as_ref()));
+    }
+    if let Some(device) = &report.device {
+        for (name, part) in [
+            ("upload", &device.upload),
+            ("kernels", &device.kernel),
+            ("download", &device.download),
+        ] {
+            rows.push(latency_row(name, part.latency.as_ref()));
+        }
+    }
+    page.table(&["", "frames", "mean", "p50", "p95", "p99", "longest"], &rows);
+    if let Some(device) = &report.device {
+        page.heading("Device");
+        let rate = |rate: Option<f64>, unit: &str| {
+            rate.map_or_else(text::not_available, |r| format!("{r:.2} {unit}"))
+        };
+        page.words(&[
+            ("device", device.device.clone()),
+            ("slots", device.slots.to_string()),
+            ("frames", device.frames.to_string()),
+            ("wall time", time(device.wall_seconds)),
+            (
+                "upload",
+                format!(
+                    "{}, {}",
+                    time(device.upload.seconds),
+                    rate(device.upload_gigabytes_per_second, "GB/s")
+                ),
+            ),
+            (
+                "kernels",
+                format!(
+                    "{}, {}",
+                    time(device.kernel.seconds),
+                    rate(device.kernel_gigasamples_per_second, "Gsample/s")
+                ),
+            ),
+            (
+                "download",
+                format!(
+                    "{}, {}",
+                    time(device.download.seconds),
+                    rate(device.download_gigabytes_per_second, "GB/s")
+                ),
+            ),
+            (
+                "kernels and transfers",
+                format!(
+                    "{} and {} of the work",
+                    percent(device.kernel_share),
+                    percent(device.transfer_share)
+                ),
+            ),
+            ("transfers hidden", percent(device.transfer_hidden)),
+            ("overlap efficiency", format!("{:.3}", device.overlap_efficiency)),
+        ]);
+    }
+    page.heading("The run");
+    let memory = &report.memory;
+    let mebibytes = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    page.words(&[
+        ("input", report.task.input.clone()),
+        ("filters", report.task.filters.join(", then ")),
+        ("engine", report.task.engine_description.clone()),
+        ("output", report.task.output.clone()),
+        ("ending", format!("{:?}", report.ending).to_lowercase()),
+        (
+            "frame buffers",
+            format!(
+                "{} of {} between source and engine, {} of {} between engine and sink",
+                memory.input_buffers,
+                mebibytes(memory.input_bytes),
+                memory.output_buffers,
+                mebibytes(memory.output_bytes)
+            ),
+        ),
+        ("program", format!("framepipe {}", report.program_version)),
+    ]);
+}
+
+fn latency_row(name: &str, latency: Option<&LatencySummary>) -> Vec<String> {
+    let mut row = vec![name.to_owned()];
+    match latency {
+        Some(l) => {
+            row.push(l.count.to_string());
+            row.extend([l.mean, l.p50, l.p95, l.p99, l.max].map(time));
+        }
+        None => row.resize(7, text::not_available()),
+    }
+    row
+}

@@ -1,0 +1,197 @@
+//! The first frames on their way: through the device's slots, and through the stages' threads.
+
+use super::PageError;
+use super::canvas::{Area, Axis, Width, axes, letters, svg, text_width, time_unit, write};
+use super::document::{Document, Key};
+use super::ink::Ink;
+use crate::engine::DeviceTimes;
+use crate::report::{Doing, Measurements, Stage};
+use plotters::prelude::Rectangle;
+use plotters::style::Color;
+use plotters::style::text_anchor::{HPos, VPos};
+
+/// Frames that a drawing shows; fewer on a phone.
+const FRAMES: (usize, usize) = (16, 7);
+
+/// Threads of a stage that have a row.
+const THREADS: usize = 8;
+
+/// Pixels that a lane is high.
+const LANE: u32 = 15;
+
+/// One stretch of time in a lane.
+struct Block {
+    lane: usize,
+    ink: Ink,
+    begin: f64,
+    end: f64,
+    name: String,
+}
+
+/// Lanes that belong together, under one name.
+struct Group {
+    name: String,
+    lanes: usize,
+}
+
+/// Uploads, kernels and downloads by slot.
+pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<(), PageError> {
+    if device.frames.is_empty() {
+        return Ok(());
+    }
+    let slots = device.frames.iter().map(|f| f.slot + 1).max().unwrap_or(1);
+    let groups: Vec<Group> = (0..slots)
+        .map(|slot| Group {
+            name: format!("slot {slot}"),
+            lanes: 3,
+        })
+        .collect();
+    let legend = [
+        (Key::Fill(Ink::Upload), "upload".to_owned()),
+        (Key::Fill(Ink::Kernel), "kernels".to_owned()),
+        (Key::Fill(Ink::Download), "download".to_owned()),
+    ];
+    let caption = "The first frames on the device, by the slot that each used and by the device's own clock; the numbers are the frames'. Blocks above each \
+                   other are work of different frames at the same time.";
+    document.figure("timeline", "Frames on the device", caption, &legend, |width| {
+        let shown = width.pick(FRAMES.0, FRAMES.1).min(device.frames.len());
+        let frames = &device.frames[..shown];
+        let blocks: Vec<Block> = frames
+            .iter()
+            .flat_map(|f| {
+                let parts = [
+                    (Ink::Upload, f.upload),
+                    (Ink::Kernel, f.kernel),
+                    (Ink::Download, f.download),
+                ];
+                parts.into_iter().enumerate().map(|(index, (ink, span))| Block {
+                    lane: 3 * f.slot + index,
+                    ink,
+                    begin: span.0,
+                    end: span.1,
+                    name: f.sequence.to_string(),
+                })
+            })
+            .collect();
+        draw(width, &groups, &blocks)
+    })
+}
+
+/// The stages' threads.
+pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result<(), PageError> {
+    let mut groups = Vec::new();
+    let mut spans = Vec::new();
+    let mut lane = 0;
+    for stage in Stage::ALL {
+        let all = &measured.stage(stage).threads;
+        let threads = &all[..all.len().min(THREADS)];
+        for thread in threads {
+            let place = lane;
+            spans.extend(thread.list().iter().map(|span| (place, *span)));
+            lane += 1;
+        }
+        if !threads.is_empty() {
+            groups.push(Group {
+                name: match all.len() {
+                    n if n > THREADS => format!("{stage}, {THREADS} of {n}"),
+                    _ => stage.to_string(),
+                },
+                lanes: threads.len(),
+            });
+        }
+    }
+    if spans.is_empty() {
+        return Ok(());
+    }
+    let legend = [
+        (Key::Fill(Ink::Busy), "at work on the frame".to_owned()),
+        (Key::Fill(Ink::NoInput), "waits for a frame".to_owned()),
+        (
+            Key::Fill(Ink::NoRoom),
+            "waits for a buffer or for room".to_owned(),
+        ),
+    ];
+    let caption = "The first frames in the stages, a row a thread; the numbers are the frames'. A stage that has filled its queue waits for room, one \
+                   whose queue is empty for a frame.";
+    document.figure(
+        "stage-timeline",
+        "Frames in the stages",
+        caption,
+        &legend,
+        |width| {
+            let shown = width.pick(FRAMES.0, FRAMES.1) as u64;
+            let blocks: Vec<Block> = spans
+                .iter()
+                .filter(|(_, span)| span.sequence < shown)
+                .map(|(lane, span)| Block {
+                    lane: *lane,
+                    ink: match span.doing {
+                        Doing::Work | Doing::Submit | Doing::Collect => Ink::Busy,
+                        Doing::InputWait => Ink::NoInput,
+                        Doing::BufferWait | Doing::QueueWait => Ink::NoRoom,
+                    },
+                    begin: span.begin as f64 / 1e9,
+                    end: span.end as f64 / 1e9,
+                    name: if span.doing.is_wait() {
+                        String::new()
+                    } else {
+                        span.sequence.to_string()
+                    },
+                })
+                .collect();
+            draw(width, &groups, &blocks)
+        },
+    )
+}
+
+fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, PageError> {
+    let lanes: usize = groups.iter().map(|g| g.lanes).sum();
+    // A gap of half a lane after each group.
+    let rows = lanes as f64 + 0.5 * groups.len() as f64;
+    let zero = blocks.iter().map(|b| b.begin).fold(f64::INFINITY, f64::min);
+    let end = blocks.iter().map(|b| b.end - zero).fold(0.0, f64::max);
+    let (unit, factor) = time_unit(end);
+    let x = Axis::until(
+        format!("time from the first frame on, {unit}"),
+        end * factor,
+        width.pick(8, 4),
+    );
+    let mut tops = Vec::new();
+    let mut labels = Vec::new();
+    let mut top = 0.25;
+    for group in groups {
+        labels.push((rows - top - group.lanes as f64 / 2.0, group.name.clone()));
+        for _ in 0..group.lanes {
+            tops.push(top);
+            top += 1.0;
+        }
+        top += 0.5;
+    }
+    let y = Axis {
+        title: String::new(),
+        ends: (0.0, rows),
+        labels,
+    };
+    let height = (rows * f64::from(width.pick(LANE + 5, LANE + 3))) as u32 + 70;
+    svg(width, height, |area: &Area<'_>| {
+        let chart = axes(area, &x, &y, 0)?;
+        for block in blocks {
+            let top = rows - tops[block.lane];
+            let begin = chart.backend_coord(&((block.begin - zero) * factor, top - 0.04));
+            let end = chart.backend_coord(&((block.end - zero) * factor, top - 0.96));
+            // However short, it is there; and a pixel of ground keeps neighbours apart.
+            let end = ((end.0 - 1).max(begin.0 + 1), end.1);
+            area.draw(&Rectangle::new([begin, end], block.ink.colour().filled()))?;
+            if !block.name.is_empty() && end.0 - begin.0 > text_width(&block.name) + 2 {
+                let at = (i32::midpoint(begin.0, end.0), i32::midpoint(begin.1, end.1));
+                write(
+                    area,
+                    &block.name,
+                    at,
+                    letters(Ink::OnFill, HPos::Center, VPos::Center),
+                )?;
+            }
+        }
+        Ok(())
+    })
+}

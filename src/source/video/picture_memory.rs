@@ -1,0 +1,224 @@
+//! The memory that a decoder's pictures lie in: blocks of the engine's kind, such as page-locked ones, from which frames go on without a copy.
+//!
+//! FFmpeg asks for each picture's memory by a callback. The block that it gets is FFmpeg's as long as it needs the picture as a reference, and
+//! a frame's until the frame is dropped, whichever is longer; both only read it once the picture is out.
+#![allow(unsafe_code)]
+
+use super::raw::{AvError, AvFormat, Picture};
+use crate::frame::{Buffer, Layout, Memory, PixelFormat, Reserve};
+use ffmpeg_next::ffi;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+/// What rows and planes are aligned to, in bytes: the longest vector, and a cache line.
+const ALIGNMENT: usize = 64;
+
+/// Bytes that FFmpeg's loops may touch beyond a plane's last row.
+const SLACK: usize = 2 * ALIGNMENT;
+
+/// Where a decoder's pictures lie.
+#[derive(Default)]
+pub(super) struct PictureMemory {
+    place: OnceLock<(Reserve, AvFormat)>,
+    served: bool,
+}
+
+/// A block in FFmpeg's hands.
+struct Block(#[allow(dead_code, reason = "held until FFmpeg's last reference goes")] Buffer);
+
+impl PictureMemory {
+    /// Lets the context ask here for its pictures' memory. It may outlive no `PictureMemory` that serves it.
+    ///
+    /// # Safety
+    /// `context` must be valid and not yet open, and be freed before `self` moves or goes.
+    pub(super) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
+        self.served = true;
+        // SAFETY: the context is valid by the caller's word, and the pointer stays so as long as FFmpeg uses it.
+        unsafe {
+            (*context).opaque = ptr::from_ref(self).cast_mut().cast();
+            (*context).get_buffer2 = Some(get_buffer);
+        }
+    }
+
+    /// True if a context asks here.
+    pub(super) fn is_served(&self) -> bool {
+        self.served
+    }
+
+    /// From now on pictures of `format` lie in blocks of `reserve`; before, and for other formats, in FFmpeg's own memory.
+    pub(super) fn begin(&self, reserve: Reserve, format: AvFormat) {
+        // A second call changes nothing: a decoder serves one run.
+        let _ = self.place.set((reserve, format));
+    }
+}
+
+/// FFmpeg's callback, from any of its threads.
+unsafe extern "C" fn get_buffer(
+    context: *mut ffi::AVCodecContext,
+    frame: *mut ffi::AVFrame,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: FFmpeg passes a valid context, whose `opaque` is the `PictureMemory` that lives as long as it, and a frame whose format and size are set.
+    unsafe {
+        let memory = &*(*context).opaque.cast::<PictureMemory>();
+        match memory.place.get() {
+            Some((reserve, format)) if format.0 == (*frame).format => match fill(context, frame, reserve) {
+                Ok(()) => 0,
+                Err(error) => error.0,
+            },
+            _ => ffi::avcodec_default_get_buffer2(context, frame, flags),
+        }
+    }
+}
+
+/// Gives `frame` a block with room for all its planes.
+///
+/// # Safety
+/// Both must be valid, and the frame's format and size set.
+unsafe fn fill(
+    context: *mut ffi::AVCodecContext,
+    frame: *mut ffi::AVFrame,
+    reserve: &Reserve,
+) -> Result<(), AvError> {
+    // SAFETY: by the caller's word; every pointer passed on is to a live variable, and the block is FFmpeg's from av_buffer_create on, which frees it by
+    // `release` on every later path.
+    unsafe {
+        let format = AvFormat((*frame).format)
+            .to_raw()
+            .ok_or(AvError(ffi::AVERROR_BUG))?;
+        let (mut width, mut height) = ((*frame).width, (*frame).height);
+        let mut alignment = [0; 8];
+        ffi::avcodec_align_dimensions2(context, &raw mut width, &raw mut height, alignment.as_mut_ptr());
+        // All rows grow by one measure, because some decoders count on the ratios between them.
+        let step = ALIGNMENT as c_int;
+        let mut strides = [0; 4];
+        width = (width + step - 1) / step * step;
+        loop {
+            AvError::check(ffi::av_image_fill_linesizes(strides.as_mut_ptr(), format, width))?;
+            if strides.iter().all(|s| s % step == 0) {
+                break;
+            }
+            width += step;
+        }
+        let mut sizes = [0; 4];
+        let long = strides.map(|s| s as isize);
+        AvError::check(ffi::av_image_fill_plane_sizes(
+            sizes.as_mut_ptr(),
+            format,
+            height,
+            long.as_ptr(),
+        ))?;
+        let rooms = sizes.map(|size: usize| match size {
+            0 => 0,
+            size => (size + SLACK).next_multiple_of(ALIGNMENT),
+        });
+        let total: usize = rooms.iter().sum();
+        let mut buffer = reserve
+            .take(total + ALIGNMENT)
+            .map_err(|_| AvError::no_memory())?;
+        let bytes = buffer.bytes_mut();
+        let start = bytes.as_ptr().align_offset(ALIGNMENT);
+        let data = bytes[start..].as_mut_ptr();
+        let block = Box::into_raw(Box::new(Block(buffer)));
+        let owned = ffi::av_buffer_create(data, total, Some(release), block.cast(), 0);
+        if owned.is_null() {
+            release(block.cast(), data);
+            return Err(AvError::no_memory());
+        }
+        let raw = &mut *frame;
+        raw.buf[0] = owned;
+        // The mark by which `decoded` knows the block: FFmpeg never sets it, and copies it along with the picture.
+        raw.opaque_ref = ffi::av_buffer_ref(owned);
+        let mut offset = 0;
+        for (index, room) in rooms.into_iter().enumerate() {
+            raw.data[index] = if room == 0 {
+                ptr::null_mut()
+            } else {
+                data.add(offset)
+            };
+            raw.linesize[index] = strides[index];
+            offset += room;
+        }
+        raw.extended_data = raw.data.as_mut_ptr();
+        Ok(())
+    }
+}
+
+unsafe extern "C" fn release(opaque: *mut c_void, _data: *mut u8) {
+    // SAFETY: `opaque` is the box made in `fill`, handed over once to the buffer whose last reference has just gone.
+    drop(unsafe { Box::from_raw(opaque.cast::<Block>()) });
+}
+
+/// A decoded picture as a frame's memory.
+pub(super) struct Decoded {
+    /// Holds FFmpeg's reference.
+    _picture: Picture,
+    data: *const u8,
+    len: usize,
+    pinned: bool,
+    /// What somebody wrote into the frame: the picture itself may still be a reference.
+    copy: Option<Vec<u8>>,
+}
+
+// SAFETY: the block is only read, by as many threads as like, and FFmpeg's reference counts are atomic.
+unsafe impl Send for Decoded {}
+// SAFETY: as above.
+unsafe impl Sync for Decoded {}
+
+impl Memory for Decoded {
+    fn bytes(&self) -> &[u8] {
+        match &self.copy {
+            Some(copy) => copy,
+            // SAFETY: the block holds `len` initialised bytes, lives as long as the picture's reference, and nobody writes to it any more.
+            None => unsafe { std::slice::from_raw_parts(self.data, self.len) },
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        let copy = self.copy.take().unwrap_or_else(|| self.bytes().to_vec());
+        self.copy.insert(copy)
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.pinned && self.copy.is_none()
+    }
+}
+
+/// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a block of ours, or lie upside down.
+pub(super) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, Decoded), Picture> {
+    // SAFETY: the picture's frame is valid. Where its first buffer is the one that is marked, it and its opaque box were made in `fill`.
+    let found = unsafe {
+        let raw = &*picture.as_ptr();
+        let buffer = raw.buf[0];
+        let marked =
+            !buffer.is_null() && !raw.opaque_ref.is_null() && (*raw.opaque_ref).buffer == (*buffer).buffer;
+        marked.then(|| {
+            let block = &*ffi::av_buffer_get_opaque(buffer).cast::<Block>();
+            let (data, len) = ((*buffer).data.cast_const(), (*buffer).size);
+            (data, len, block.0.is_pinned(), raw.data, raw.linesize)
+        })
+    };
+    let Some((data, len, pinned, planes, strides)) = found else {
+        return Err(picture);
+    };
+    let mut places = Vec::with_capacity(format.planes().len());
+    for (plane, stride) in planes.iter().zip(strides).take(format.planes().len()) {
+        let offset = plane.addr().checked_sub(data.addr());
+        match (offset, usize::try_from(stride)) {
+            (Some(offset), Ok(stride)) => places.push((offset, stride)),
+            _ => return Err(picture),
+        }
+    }
+    let Ok(layout) = Layout::with_places(format, picture.width(), picture.height(), &places, len) else {
+        return Err(picture);
+    };
+    let decoded = Decoded {
+        _picture: picture,
+        data,
+        len,
+        pinned,
+        copy: None,
+    };
+    Ok((layout, decoded))
+}
