@@ -230,7 +230,7 @@ impl Choice {
     pub(super) fn explanation(&self, memory: MemoryVariant) -> String {
         match (self, memory) {
             (Choice::Tensor(kernel), MemoryVariant::Auto) => format!(
-                "{} in tiles of {}x{} bytes, since tensor cores are the fastest for what they can do",
+                "{} in tiles of {}x{} bytes, since the card's tensor cores can do it",
                 kernel.recipe.source.name(),
                 kernel.tile.0,
                 kernel.tile.1
