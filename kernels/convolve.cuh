@@ -1,4 +1,4 @@
-// What every convolution kernel shares: planes, borders, loads, the tile, the sums, the store.
+// What the kernels that multiply one value at a time share: loads, the tile, the sums, the store.
 //
 // Compile-time parameters (given by src/engine/cuda/variant.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
@@ -14,17 +14,7 @@
 // whatever is interleaved.
 #pragma once
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef short i16;
-typedef int i32;
-typedef long long i64;
-
-#if SAMPLE_BYTES == 1
-typedef u8 Sample;
-#else
-typedef u16 Sample;
-#endif
+#include "planes.cuh"
 
 #if WIDE
 typedef i64 Sum;
@@ -33,62 +23,6 @@ typedef i32 Intermediate;
 typedef i32 Sum;
 typedef i16 Intermediate;
 #endif
-
-// One interleaved component. The same structs are in launch.rs.
-struct Channel {
-    i64 low;     // added to the sum, below one level
-    i64 high;    // whole levels added after the shift
-    i32 border;  // the source's value beyond the edges, where the border holds a constant
-    i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
-};
-
-struct Plane {
-    const u8 *source;
-    u8 *result;
-    const u8 *original;  // the samples before the step, for components that are copied
-    unsigned long long texture;
-    i64 source_pitch;  // bytes
-    i64 result_pitch;
-    i64 original_pitch;
-    i32 width;  // pixels
-    i32 height;
-    Channel channel[4];
-};
-
-// Planes that one launch works on, one a grid layer.
-struct Planes {
-    Plane at[4];
-    i32 shift;
-    i32 max_value;  // the largest sample
-};
-
-// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant.
-__device__ __forceinline__ i32 border_index(i32 at, i32 n)
-{
-    if ((unsigned)at < (unsigned)n) {
-        return at;
-    }
-#if BORDER == 0
-    return at < 0 ? 0 : n - 1;
-#elif BORDER == 1
-    return -1;
-#else
-    // 64 bits, since twice the length may not fit 32.
-    const i64 period = BORDER == 2 ? 2 * (i64)n : BORDER == 3 ? 2 * (i64)n - 2 : (i64)n;
-    if (period == 0) {
-        return 0;
-    }
-    i64 m = at % period;
-    m += m < 0 ? period : 0;
-    if (BORDER == 2 && m >= n) {
-        m = period - 1 - m;
-    }
-    if (BORDER == 3 && m >= n) {
-        m = period - m;
-    }
-    return (i32)m;
-#endif
-}
 
 // How a pass's source values are stored: samples hold theirs above SAMPLE_SHIFT unused bits, the intermediate as they are.
 template <class Stored> struct Shift {
@@ -140,13 +74,6 @@ template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane
 
 // Multiply-adds up to which a thread's work is unrolled completely. Beyond it NVRTC takes seconds.
 constexpr i32 UNROLLED = 512;
-
-constexpr bool every_channel = CONVOLVED == (1 << CHANNELS) - 1;
-
-__device__ __forceinline__ bool is_convolved(i32 c)
-{
-    return every_channel || (CONVOLVED >> c & 1);
-}
 
 // One row of values under the mask, for each output whose mask covers it. `ALL` says that every output's does.
 template <i32 W, i32 H, bool ALL, class Weights, class Fetch>

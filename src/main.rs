@@ -7,6 +7,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
-    cli::log::start(arguments.verbosity());
+    cli::log::start(arguments.verbosity(), arguments.explains());
     cli::exit(arguments.run())
 }

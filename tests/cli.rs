@@ -198,6 +198,28 @@ fn quiet_says_nothing() {
 }
 
 #[test]
+fn explain_tells_the_engine_that_was_picked() {
+    let said = |more: &[&str]| {
+        let mut arguments = vec![
+            "filter",
+            "synthetic:64x48:gray:30:2",
+            "null:",
+            "--filter",
+            "soft",
+            "--quiet",
+        ];
+        arguments.extend(more);
+        let done = run(&arguments);
+        assert_eq!(done.status.code(), Some(0));
+        text(&done.stderr)
+    };
+    let explained = said(&["--engine", "cpu", "--threads", "1", "--explain"]);
+    assert!(explained.contains("cpu: 1 thread"), "{explained}");
+    let plain = said(&["--engine", "cpu", "--threads", "1"]);
+    assert!(plain.is_empty(), "{plain}");
+}
+
+#[test]
 fn usage_errors_exit_with_2_and_touch_nothing() {
     let folder = Folder::new();
     let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));

@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 22;
+const TESTS: usize = 24;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -129,6 +129,119 @@ fn every_border_of_every_variant_at_sizes_around_the_mask() {
         }
     }
     hold_all_variants(&list, &[Algorithm::Direct, Algorithm::Separable]);
+}
+
+/// Frames a little smaller and larger than the tiles of the tensor-core kernels, their rows at multiples of 64 bytes and tightly packed,
+/// where every row begins elsewhere in memory.
+#[test]
+fn frames_around_the_tiles_of_tensor_cores() {
+    let Some(_card) = card() else { return };
+    let borders = [
+        Border::Replicate,
+        Border::Constant(77.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    let formats = [
+        "gray", "nv12", "rgb24", "rgba", "ya8", "gray10le", "p010le", "gray16le", "rgb48le",
+    ];
+    let specs = [
+        "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5",
+        "gaussian:size=5:sigma=1.1",
+        "unsharp:sigma=2:amount=0.7",
+        "gaussian:size=25:sigma=4",
+        "mask:rows=1 4 6 4 1",
+        "box:size=15",
+        "sharpen",
+    ];
+    let sizes = [
+        (511, 17),
+        (513, 33),
+        (128, 64),
+        (129, 65),
+        (43, 16),
+        (257, 130),
+        (1, 300),
+        (700, 1),
+    ];
+    std::thread::scope(|scope| {
+        for (turn, format) in formats.into_iter().enumerate() {
+            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+                scope.spawn(move || {
+                    for (index, size) in sizes.into_iter().enumerate() {
+                        let spec = specs[(turn + index) % specs.len()];
+                        let border = borders[(2 * turn + index) % borders.len()];
+                        let chain = chain(&[spec], border, Planes::All, algorithm);
+                        let case = case(chain, format, size, (turn * 8 + index) as u64);
+                        if !case.allows(algorithm) {
+                            continue;
+                        }
+                        hold_against_reference(
+                            std::slice::from_ref(&case),
+                            algorithm,
+                            options(MemoryVariant::Tensor),
+                        );
+                        hold_packed_rows(&case);
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Frames of more tiles than the card works on at a time, so that each block of the tensor-core kernels goes through several, from plane to plane.
+#[test]
+fn frames_of_more_tiles_than_the_card_holds_blocks() {
+    let Some(_card) = card() else { return };
+    std::thread::scope(|scope| {
+        for format in ["gray", "yuv420p", "nv12", "rgb24", "gray10le"] {
+            for (spec, algorithm) in [
+                ("mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5", Algorithm::Direct),
+                ("gaussian:size=5:sigma=1.1", Algorithm::Separable),
+            ] {
+                scope.spawn(move || {
+                    let chain = chain(&[spec], Border::Mirror, Planes::All, algorithm);
+                    let case = case(chain, format, (6150, 1411), 3);
+                    hold_against_reference(
+                        std::slice::from_ref(&case),
+                        algorithm,
+                        options(MemoryVariant::Tensor),
+                    );
+                    hold_packed_rows(&case);
+                });
+            }
+        }
+    });
+}
+
+/// Filters a frame whose rows follow each other without a gap, on both ways.
+fn hold_packed_rows(case: &Case) {
+    let unpooled = || Buffer::unpooled(Box::new(Vec::new()));
+    let mut reference = Reference::new(case.chain.clone());
+    reference.submit(case.frame().unwrap(), unpooled(), 1).unwrap();
+    let expected = reference.collect().unwrap().unwrap();
+    let mut engine = Cuda::new(case.chain.clone(), options(MemoryVariant::Tensor)).unwrap();
+    let pool = FramePool::new(2, engine.input_allocator());
+    let noise = case.frame().unwrap();
+    let layout = Layout::new(case.format, case.width, case.height, 1).unwrap();
+    let mut frame = Frame::new(layout, pool.try_take().unwrap()).unwrap();
+    for (plane, place) in layout.planes().iter().enumerate() {
+        for y in 0..place.height {
+            frame.row_mut(plane, y).copy_from_slice(noise.row(plane, y));
+        }
+    }
+    frame.metadata = noise.metadata.clone();
+    engine.submit(frame, pool.try_take().unwrap(), 1).unwrap();
+    let got = engine.collect().unwrap().unwrap();
+    for (plane, place) in expected.layout().planes().iter().enumerate() {
+        for y in 0..place.height {
+            assert!(
+                expected.row(plane, y) == got.row(plane, y),
+                "{case:?}: plane {plane} row {y}"
+            );
+        }
+    }
 }
 
 #[test]

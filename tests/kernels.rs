@@ -25,8 +25,9 @@ const FORMATS: [&str; 11] = [
     "gray", "gray10le", "gray16le", "ya8", "nv12", "p010le", "p016le", "rgb24", "rgb48le", "rgba", "rgba64le",
 ];
 
-fn limits(shared_per_block_optin: u32) -> DeviceInfo {
+fn limits(architecture: u32, shared_per_block_optin: u32) -> DeviceInfo {
     DeviceInfo {
+        compute_capability: (architecture / 10, architecture % 10),
         shared_per_block: 48 << 10,
         shared_per_block_optin,
         max_threads_per_block: 1024,
@@ -114,10 +115,10 @@ fn every_kernel_variant_compiles_without_a_warning() {
     let jobs: Vec<(u32, Recipe)> = ARCHITECTURES
         .iter()
         .flat_map(|&(architecture, shared)| {
-            let all = every_recipe(&limits(shared));
+            let all = every_recipe(&limits(architecture, shared));
             // All of them on each would take ten minutes. The steps are prime to the lengths of the lists above, so that every variant,
             // border and format is met on every card.
-            let step = if architecture == 90 { 7 } else { 17 };
+            let step = if architecture == 90 { 13 } else { 17 };
             let first = architecture as usize % step;
             let chosen = all
                 .into_iter()
@@ -148,6 +149,32 @@ fn every_kernel_variant_compiles_without_a_warning() {
         jobs.len(),
         complaints[..complaints.len().min(5)].join("\n")
     );
+}
+
+/// Tensor cores from compute capability 8.0 on; before it, for blocks that the user shapes and for what they cannot do, the kernels that work on one
+/// value at a time.
+#[test]
+fn tensor_cores_are_used_where_they_can_be() {
+    use framepipe::engine::cuda::Source;
+    let source = |architecture, algorithm, format, size, memory, block| {
+        let plan = plan(format, Border::Replicate, algorithm, size, Planes::All);
+        recipes(&plan, memory, block, &limits(architecture, 99 << 10)).unwrap()[0].source
+    };
+    for memory in [MemoryVariant::Auto, MemoryVariant::Tensor] {
+        let direct =
+            |architecture, block| source(architecture, Algorithm::Direct, "gray", (5, 5), memory, block);
+        assert_eq!(direct(75, None), Source::Direct);
+        assert_eq!(direct(80, None), Source::TensorDirect);
+        assert_eq!(direct(120, None), Source::TensorDirect);
+        assert_eq!(direct(90, Some((32, 8))), Source::Direct);
+        let separable = |format, size| source(90, Algorithm::Separable, format, size, memory, None);
+        assert_eq!(separable("yuv420p", (63, 63)), Source::TensorSeparable);
+        assert_eq!(separable("rgb24", (15, 15)), Source::TensorSeparable);
+        // The intermediate of deep samples takes 32 bits.
+        assert_eq!(separable("gray16le", (5, 5)), Source::Separable);
+    }
+    let shared = source(90, Algorithm::Direct, "gray", (5, 5), MemoryVariant::Shared, None);
+    assert_eq!(shared, Source::Direct);
 }
 
 #[test]

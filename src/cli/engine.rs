@@ -6,7 +6,7 @@ use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
-use framepipe::engine::{Engine, EngineError};
+use framepipe::engine::{EXPLANATION, Engine, EngineError};
 use framepipe::filter::Chain;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -43,6 +43,8 @@ pub(crate) enum MemoryName {
     ConstantShared,
     /// Weights in constant memory, pixels in a texture.
     Texture,
+    /// Weights in registers, pixels in a shared tile, multiplied by tensor cores.
+    Tensor,
 }
 
 impl MemoryName {
@@ -55,6 +57,7 @@ impl MemoryName {
             MemoryName::Shared => MemoryVariant::Shared,
             MemoryName::ConstantShared => MemoryVariant::ConstantShared,
             MemoryName::Texture => MemoryVariant::Texture,
+            MemoryName::Tensor => MemoryVariant::Tensor,
         }
     }
 }
@@ -149,6 +152,9 @@ pub(crate) struct EngineArguments {
     /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
     #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true, default_missing_value = "pageable")]
     pub(crate) no_overlap: Option<Serial>,
+    /// Tell on stderr which engine and which kernels were picked, and why.
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 impl EngineArguments {
@@ -196,6 +202,12 @@ impl EngineArguments {
 
     /// Starts the engine: for `auto` the card if it can be used, else the CPU.
     pub(crate) fn start(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        let engine = self.choose(chain)?;
+        tracing::info!(target: EXPLANATION, "{}", engine.description());
+        Ok(engine)
+    }
+
+    fn choose(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
         match self.engine {
             EngineName::Reference => Ok(Box::new(Reference::new(chain))),
             EngineName::None => Ok(Box::new(NoFilter::default())),
@@ -204,7 +216,7 @@ impl EngineArguments {
             EngineName::Auto => match cuda::available() {
                 Ok(()) => self.cuda(chain),
                 Err(reason) => {
-                    tracing::info!("no CUDA: {reason}");
+                    tracing::info!(target: EXPLANATION, "no CUDA: {reason}");
                     if let Some(option) = self.cuda_option() {
                         tracing::warn!(
                             "{option} has no effect on the cpu engine, which was chosen: {reason}"

@@ -81,6 +81,11 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
 }
 
 impl FilterArguments {
+    /// True if what the engine picks is to be told.
+    pub(crate) fn explains(&self) -> bool {
+        self.engine.explain
+    }
+
     /// Refuses what cannot be, before anything is opened.
     fn check(&self) -> Result<(), Failure> {
         self.engine.check()?;

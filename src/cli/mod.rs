@@ -66,6 +66,11 @@ impl Arguments {
         self.verbose
     }
 
+    /// True if what engines pick is to be told.
+    pub(crate) fn explains(&self) -> bool {
+        matches!(&self.command, Command::Filter(arguments) if arguments.explains())
+    }
+
     /// Does what was asked for.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {

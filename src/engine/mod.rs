@@ -13,6 +13,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The target of log messages that tell what an engine picked for a run, and why.
+pub const EXPLANATION: &str = "framepipe::explanation";
+
 /// Takes frames and gives them back filtered, in the same order.
 ///
 /// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects the oldest.

@@ -46,6 +46,17 @@ pub(super) struct Planes {
     pub(super) max_value: i32,
 }
 
+/// `struct Tiles` of tensor.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tiles {
+    pub(super) fragments: u64,
+    pub(super) planes: i32,
+    pub(super) count: i32,
+    pub(super) row_shift: i32,
+    pub(super) unused: i32,
+}
+
 /// `struct Component` of alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,6 +133,27 @@ pub(super) fn convolve(
     mut weights: u64,
 ) -> Result<(), EngineError> {
     let mut parameters = [(&raw mut planes).cast(), (&raw mut weights).cast()];
+    launch(function, grid, stream, &mut parameters)
+}
+
+/// Launches a kernel of tensor_direct.cu or tensor_separable.cu: `blocks` blocks of `threads` threads that share the tiles out.
+pub(super) fn convolve_tiles(
+    function: Function,
+    blocks: usize,
+    threads: u32,
+    shared: usize,
+    stream: sys::CUstream,
+    mut planes: Planes,
+    mut tiles: Tiles,
+) -> Result<(), EngineError> {
+    let grid = Grid {
+        x: blocks,
+        y: 1,
+        z: 1,
+        block: (threads, 1),
+        shared,
+    };
+    let mut parameters = [(&raw mut planes).cast(), (&raw mut tiles).cast()];
     launch(function, grid, stream, &mut parameters)
 }
 

@@ -42,7 +42,7 @@ impl DeviceMemory {
     }
 
     /// A block that holds `values`.
-    pub(super) fn holding(device: &Arc<Device>, values: &[i32]) -> Result<DeviceMemory, EngineError> {
+    pub(super) fn holding<T: Copy>(device: &Arc<Device>, values: &[T]) -> Result<DeviceMemory, EngineError> {
         let len = size_of_val(values);
         let memory = DeviceMemory::try_new(device, len)?.ok_or_else(|| EngineError::Device {
             doing: "allocating memory for the weights on the CUDA device".to_owned(),

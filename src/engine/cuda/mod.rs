@@ -8,6 +8,7 @@
 
 mod ceiling;
 mod device;
+mod fragments;
 mod kernel_time;
 mod launch;
 mod memory;
@@ -17,6 +18,7 @@ mod prepared;
 mod program;
 mod slot;
 mod stream;
+mod tensor;
 mod texture;
 mod times;
 mod variant;
@@ -85,8 +87,8 @@ impl Default for CudaOptions {
     }
 }
 
-/// The longest row, in samples, that kernels count in 32 bits with a mask's halo on either side.
-const MAX_ROW: usize = 1 << 30;
+/// The longest row, in samples, whose bytes kernels count in 32 bits with a mask's halo on either side.
+const MAX_ROW: usize = 1 << 29;
 
 /// Frames that are enqueued beyond the ring's slots, so that the time in which the host sees an end and enqueues anew is hidden too.
 const AHEAD: usize = 2;

@@ -2,14 +2,16 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, DeviceInfo, check};
-use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes};
+use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes, Tiles};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::program::{Cache, Function, Module};
+use super::tensor::{self, TensorKernel};
 use super::variant::{
-    Interleaving, MemoryVariant, PlaneWork, Shape, alpha_recipe, groups, is_wide, plane_work, tune,
+    Choice, Interleaving, MemoryVariant, PlaneWork, Shape, Tuned, alpha_recipe, choose, groups, is_wide,
+    plane_work,
 };
-use crate::engine::EngineError;
+use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
 use crate::frame::{Channel as ChannelKind, Layout, PixelFormat};
 use cudarc::driver::sys;
@@ -38,10 +40,30 @@ struct PreparedStep {
 struct Group {
     interleaving: Interleaving,
     planes: Vec<usize>,
-    shape: Shape,
-    passes: Vec<PassKernel>,
+    kernels: Kernels,
     /// Held for the functions and the constant memory.
     _module: Module,
+}
+
+enum Kernels {
+    /// A launch a pass.
+    Passes(Shape, Vec<PassKernel>),
+    Tensor(TensorPass),
+}
+
+/// One launch on tensor cores.
+struct TensorPass {
+    /// For planes whose rows begin at multiples of 16 bytes.
+    aligned: TensorFunction,
+    unaligned: TensorFunction,
+    kernel: TensorKernel,
+    fragments: DeviceMemory,
+}
+
+struct TensorFunction {
+    function: Function,
+    /// Blocks that the card holds at a time.
+    resident: usize,
 }
 
 struct PassKernel {
@@ -86,8 +108,12 @@ impl Prepared {
 
     /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
     pub(super) fn has_intermediate(&self, wide: bool) -> bool {
-        let mut steps = self.plan.steps.iter();
-        steps.any(|s| matches!(&s.kernel, Kernel::Separable(k) if k.wide == wide))
+        let mut steps = self.plan.steps.iter().zip(&self.steps);
+        steps.any(|(step, prepared)| {
+            let mut groups = prepared.groups.iter();
+            matches!(&step.kernel, Kernel::Separable(k) if k.wide == wide)
+                && groups.any(|group| matches!(group.kernels, Kernels::Passes(..)))
+        })
     }
 
     pub(super) fn step_count(&self) -> usize {
@@ -97,7 +123,10 @@ impl Prepared {
     /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
     pub(super) fn block(&self) -> Option<(u32, u32)> {
         let mut groups = self.steps.iter().flat_map(|step| &step.groups);
-        groups.next().map(|group| group.shape.block)
+        groups.next().map(|group| match &group.kernels {
+            Kernels::Passes(shape, _) => shape.block,
+            Kernels::Tensor(pass) => (pass.kernel.threads, 1),
+        })
     }
 
     /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
@@ -160,39 +189,101 @@ impl Group {
         request: &Request<'_>,
     ) -> Result<Group, EngineError> {
         let limits = &request.device.info;
-        let tuned = tune(step, format, interleaving, request.memory, request.block, limits)?;
-        let image = tuned.recipe.image(request.device, request.cache)?;
+        let choice = choose(step, format, interleaving, request.memory, request.block, limits)?;
+        tracing::info!(
+            target: EXPLANATION,
+            "{format}, {}x{} mask, {}: {}",
+            step.kernel.size().0,
+            step.kernel.size().1,
+            plane_list(&planes),
+            choice.explanation(request.memory)
+        );
+        let recipe = match &choice {
+            Choice::Tensor(kernel) => &kernel.recipe,
+            Choice::Plain(tuned, _) => &tuned.recipe,
+        };
+        let image = recipe.image(request.device, request.cache)?;
         // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
         let module = Module::load(request.device, &image)?;
-        let constant = request.memory.has_constant_weights();
-        let pass = |name, array, weights: &[i32], shared| {
-            let function = module.function(name)?;
-            allow_shared(function, shared, limits)?;
-            check_threads(function, tuned.shape)?;
-            Ok::<_, EngineError>(PassKernel {
-                function,
-                shared,
-                weights: module.set_weights(constant.then_some(array), weights)?,
-            })
-        };
-        let passes = match &step.kernel {
-            Kernel::Direct(k) => vec![pass(c"direct", c"mask_weights", &k.weights, tuned.shared[0])?],
-            Kernel::Separable(k) => vec![
-                pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
-                pass(
-                    c"column_pass",
-                    c"column_weights",
-                    &k.column.weights,
-                    tuned.shared[1],
-                )?,
-            ],
+        let kernels = match choice {
+            Choice::Tensor(kernel) => Kernels::Tensor(TensorPass::new(*kernel, &module, request.device)?),
+            Choice::Plain(tuned, _) => {
+                let constant = request.memory.has_constant_weights();
+                Kernels::Passes(tuned.shape, passes(step, &tuned, &module, constant, limits)?)
+            }
         };
         Ok(Group {
             interleaving,
             planes,
-            shape: tuned.shape,
-            passes,
+            kernels,
             _module: module,
+        })
+    }
+}
+
+fn plane_list(planes: &[usize]) -> String {
+    let numbers: Vec<String> = planes.iter().map(usize::to_string).collect();
+    let noun = if planes.len() == 1 { "plane" } else { "planes" };
+    format!("{noun} {}", numbers.join(", "))
+}
+
+/// The launches of kernels that work on one value at a time.
+fn passes(
+    step: &Step,
+    tuned: &Tuned,
+    module: &Module,
+    constant: bool,
+    limits: &DeviceInfo,
+) -> Result<Vec<PassKernel>, EngineError> {
+    let pass = |name, array, weights: &[i32], shared| {
+        let function = module.function(name)?;
+        allow_shared(function, shared, limits)?;
+        check_threads(function, tuned.shape)?;
+        Ok::<_, EngineError>(PassKernel {
+            function,
+            shared,
+            weights: module.set_weights(constant.then_some(array), weights)?,
+        })
+    };
+    Ok(match &step.kernel {
+        Kernel::Direct(k) => vec![pass(c"direct", c"mask_weights", &k.weights, tuned.shared[0])?],
+        Kernel::Separable(k) => vec![
+            pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
+            pass(
+                c"column_pass",
+                c"column_weights",
+                &k.column.weights,
+                tuned.shared[1],
+            )?,
+        ],
+    })
+}
+
+impl TensorPass {
+    fn new(kernel: TensorKernel, module: &Module, device: &Arc<Device>) -> Result<TensorPass, EngineError> {
+        let function = |name| {
+            let function = module.function(name)?;
+            allow_shared(function, kernel.shared, &device.info)?;
+            let mut blocks = 0;
+            // SAFETY: the function belongs to a live module and the pointer is to a live integer.
+            check("asking how many blocks of a kernel fit the card", unsafe {
+                sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &raw mut blocks,
+                    function.0,
+                    kernel.threads as i32,
+                    kernel.shared,
+                )
+            })?;
+            Ok::<_, EngineError>(TensorFunction {
+                function,
+                resident: blocks.max(1) as usize * device.info.multiprocessors as usize,
+            })
+        };
+        Ok(TensorPass {
+            aligned: function(c"aligned")?,
+            unaligned: function(c"unaligned")?,
+            fragments: DeviceMemory::holding(device, &kernel.fragments)?,
+            kernel,
         })
     }
 }
@@ -251,17 +342,29 @@ impl Work<'_> {
             }
         }
         for group in &prepared.groups {
+            let (shape, passes) = match &group.kernels {
+                Kernels::Tensor(pass) => {
+                    self.tiles(group, pass, source, result)?;
+                    continue;
+                }
+                Kernels::Passes(shape, passes) => (*shape, passes),
+            };
+            let pass = |index: usize, shift, source, result, original, border: &dyn Fn(&Convolve) -> i64| {
+                let planes = self.planes(group, shift, source, result, original, &|c| {
+                    self.channel(c, border)
+                });
+                self.pass(group, shape, &passes[index], planes)
+            };
             match &self.step.kernel {
                 Kernel::Direct(kernel) => {
-                    let shift = kernel.shift;
-                    self.pass(group, 0, shift, source, result, source, |c| i64::from(c.border))?;
+                    pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
                 }
                 Kernel::Separable(kernel) => {
                     let between = &scratch.intermediate[usize::from(kernel.wide)];
-                    let shift = kernel.row.shift;
-                    self.pass(group, 0, shift, source, between, source, |c| i64::from(c.border))?;
-                    let shift = kernel.column.shift;
-                    self.pass(group, 1, shift, between, result, source, |c| {
+                    pass(0, kernel.row.shift, source, between, source, &|c| {
+                        i64::from(c.border)
+                    })?;
+                    pass(1, kernel.column.shift, between, result, source, &|c| {
                         outside_after_rows(kernel, c)
                     })?;
                 }
@@ -270,33 +373,78 @@ impl Work<'_> {
         Ok(())
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "a launch has as many; a struct would only name them twice"
-    )]
-    fn pass(
+    /// One launch for both passes, or for the whole mask.
+    fn tiles(
         &self,
         group: &Group,
-        index: usize,
+        pass: &TensorPass,
+        source: &Places,
+        result: &Places,
+    ) -> Result<(), EngineError> {
+        let shift = match &self.step.kernel {
+            Kernel::Direct(kernel) => kernel.shift,
+            Kernel::Separable(kernel) => kernel.column.shift,
+        };
+        let channel = |what: &ChannelStep| match what {
+            // The whole bias is one number here.
+            ChannelStep::Convolve(c) => Channel {
+                low: tensor::bias(&self.step.kernel, c),
+                high: 0,
+                border: i32::from(c.border),
+                fill: -1,
+            },
+            other => self.channel(other, &|_| 0),
+        };
+        let planes = self.planes(group, shift, source, result, source, &channel);
+        let count = group.planes.iter().map(|&plane| {
+            let geometry = &self.layout.planes()[plane];
+            self.layout.row_bytes(plane).div_ceil(pass.kernel.tile.0)
+                * geometry.height.div_ceil(pass.kernel.tile.1)
+        });
+        let count: usize = count.sum();
+        let aligned = group.planes.iter().all(|&plane| {
+            let aligned = |place: &Place| place.pointer.is_multiple_of(16) && place.pitch.is_multiple_of(16);
+            aligned(&source[plane]) && aligned(&result[plane])
+        });
+        let function = if aligned { &pass.aligned } else { &pass.unaligned };
+        let tiles = Tiles {
+            fragments: pass.fragments.pointer(),
+            planes: group.planes.len() as i32,
+            count: count as i32,
+            row_shift: pass.kernel.row_shift as i32,
+            unused: 0,
+        };
+        launch::convolve_tiles(
+            function.function,
+            count.min(function.resident),
+            pass.kernel.threads,
+            pass.kernel.shared,
+            self.stream,
+            planes,
+            tiles,
+        )
+    }
+
+    /// The parameters of a launch for the planes of `group`.
+    fn planes(
+        &self,
+        group: &Group,
         shift: u32,
         source: &Places,
         result: &Places,
         original: &Places,
-        border: impl Fn(&Convolve) -> i64,
-    ) -> Result<(), EngineError> {
+        channel: &dyn Fn(&ChannelStep) -> Channel,
+    ) -> Planes {
         let mut planes = Planes {
             shift: shift as i32,
             max_value: self.format.max_value() as i32,
             ..Planes::default()
         };
-        let (mut samples, mut rows) = (0, 0);
         for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
             let geometry = &self.layout.planes()[plane];
-            samples = samples.max(geometry.width * group.interleaving.channels);
-            rows = rows.max(geometry.height);
-            let mut channel = [Channel::default(); 4];
-            for (c, what) in channel.iter_mut().zip(&self.step.planes[plane]) {
-                *c = self.channel(what, &border);
+            let mut channels = [Channel::default(); 4];
+            for (c, what) in channels.iter_mut().zip(&self.step.planes[plane]) {
+                *c = channel(what);
             }
             *entry = Plane {
                 source: source[plane].pointer,
@@ -308,22 +456,35 @@ impl Work<'_> {
                 original_pitch: original[plane].pitch as i64,
                 width: geometry.width as i32,
                 height: geometry.height as i32,
-                channel,
+                channel: channels,
             };
         }
-        let pass = &group.passes[index];
+        planes
+    }
+
+    /// One launch of a kernel that works on one value at a time.
+    fn pass(
+        &self,
+        group: &Group,
+        shape: Shape,
+        pass: &PassKernel,
+        planes: Planes,
+    ) -> Result<(), EngineError> {
+        let sizes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let samples = sizes.clone().map(|g| g.width * group.interleaving.channels).max();
+        let rows = sizes.map(|g| g.height).max();
         let grid = Grid {
-            x: samples.div_ceil(group.shape.block.0 as usize),
-            y: rows.div_ceil(group.shape.rows()),
+            x: samples.unwrap_or(0).div_ceil(shape.block.0 as usize),
+            y: rows.unwrap_or(0).div_ceil(shape.rows()),
             z: group.planes.len(),
-            block: group.shape.block,
+            block: shape.block,
             shared: pass.shared,
         };
         let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
         launch::convolve(pass.function, grid, self.stream, planes, weights)
     }
 
-    fn channel(&self, what: &ChannelStep, border: &impl Fn(&Convolve) -> i64) -> Channel {
+    fn channel(&self, what: &ChannelStep, border: &dyn Fn(&Convolve) -> i64) -> Channel {
         match what {
             ChannelStep::Copy => Channel {
                 fill: -1,

@@ -21,12 +21,20 @@ pub enum Source {
     Separable,
     /// Colour multiplied by alpha and divided again.
     Alpha,
+    /// The whole mask at each pixel, on tensor cores.
+    TensorDirect,
+    /// Row pass and column pass in one launch, on tensor cores.
+    TensorSeparable,
     /// Plain copies and bare multiply-adds, which convolutions are held against.
     Ceiling,
 }
 
-const HEADER: &CStr = c"convolve.cuh";
-const HEADER_TEXT: &str = include_str!("../../../kernels/convolve.cuh");
+/// Texts that others include, each with the name that they include it by.
+const HEADERS: [(&CStr, &str); 3] = [
+    (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
+    (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
+    (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),
+];
 
 impl Source {
     /// The file's name in `kernels/`.
@@ -35,6 +43,8 @@ impl Source {
             Source::Direct => "direct.cu",
             Source::Separable => "separable.cu",
             Source::Alpha => "alpha.cu",
+            Source::TensorDirect => "tensor_direct.cu",
+            Source::TensorSeparable => "tensor_separable.cu",
             Source::Ceiling => "ceiling.cu",
         }
     }
@@ -44,6 +54,8 @@ impl Source {
             Source::Direct => include_str!("../../../kernels/direct.cu"),
             Source::Separable => include_str!("../../../kernels/separable.cu"),
             Source::Alpha => include_str!("../../../kernels/alpha.cu"),
+            Source::TensorDirect => include_str!("../../../kernels/tensor_direct.cu"),
+            Source::TensorSeparable => include_str!("../../../kernels/tensor_separable.cu"),
             Source::Ceiling => include_str!("../../../kernels/ceiling.cu"),
         }
     }
@@ -143,11 +155,9 @@ impl Recipe {
                 reason: "a zero byte in the text".to_owned(),
             })
         };
-        let (source, name, header) = (
-            text(self.source.text())?,
-            text(self.source.name())?,
-            text(HEADER_TEXT)?,
-        );
+        let (source, name) = (text(self.source.text())?, text(self.source.name())?);
+        let headers = HEADERS.map(|(_, header)| text(header));
+        let headers: Vec<CString> = headers.into_iter().collect::<Result<_, _>>()?;
         let options = self.options(target);
         let options: Vec<CString> = options.iter().map(|o| text(o)).collect::<Result<_, _>>()?;
         let option_pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
@@ -161,15 +171,16 @@ impl Recipe {
         };
         let ok = nvrtc::nvrtcResult::NVRTC_SUCCESS;
         let mut program = Program(std::ptr::null_mut());
-        let (headers, names) = ([header.as_ptr()], [HEADER.as_ptr()]);
-        // SAFETY: every string is ended by a zero and lives through the call, and there is one header and one name.
+        let names = HEADERS.map(|(name, _)| name.as_ptr());
+        let header_pointers: Vec<*const c_char> = headers.iter().map(|h| h.as_ptr()).collect();
+        // SAFETY: every string is ended by a zero and lives through the call, and there are as many headers as names.
         let made = unsafe {
             nvrtc::nvrtcCreateProgram(
                 &raw mut program.0,
                 source.as_ptr(),
                 name.as_ptr(),
-                1,
-                headers.as_ptr(),
+                names.len() as c_int,
+                header_pointers.as_ptr(),
                 names.as_ptr(),
             )
         };
@@ -208,14 +219,19 @@ impl Recipe {
     pub(super) fn image(&self, device: &Device, cache: &Cache) -> Result<Vec<u8>, EngineError> {
         let version = nvrtc_version()?;
         let target = Target::choose(device.architecture(), &supported_architectures())?;
-        let key = Key::of(&[
+        let (nvrtc, options) = (
+            format!("nvrtc {}.{}", version.0, version.1),
+            self.options(target).join(" "),
+        );
+        let mut parts = vec![
             env!("CARGO_PKG_VERSION"),
-            &format!("nvrtc {}.{}", version.0, version.1),
-            &self.options(target).join(" "),
+            &nvrtc,
+            &options,
             self.source.name(),
             self.source.text(),
-            HEADER_TEXT,
-        ]);
+        ];
+        parts.extend(HEADERS.map(|(_, header)| header));
+        let key = Key::of(&parts);
         if let Some(image) = cache.load(key) {
             return Ok(image);
         }

@@ -2,6 +2,7 @@
 
 use super::device::DeviceInfo;
 use super::program::{Recipe, Source};
+use super::tensor::{self, TensorKernel, Unfit};
 use crate::engine::EngineError;
 use crate::filter::{Border, ChannelStep, Kernel, Plan, Step};
 use crate::frame::PixelFormat;
@@ -24,17 +25,21 @@ pub enum MemoryVariant {
     ConstantShared,
     /// Weights in constant memory, pixels through a texture object, clamped by the hardware where the border allows.
     Texture,
+    /// Weights in registers as bands of bytes, pixels in a shared tile, multiplied by tensor cores; where they cannot, as [`MemoryVariant::Auto`]
+    /// without them.
+    Tensor,
 }
 
 impl MemoryVariant {
     /// Every variant, `auto` first.
-    pub const ALL: [MemoryVariant; 6] = [
+    pub const ALL: [MemoryVariant; 7] = [
         MemoryVariant::Auto,
         MemoryVariant::Global,
         MemoryVariant::Constant,
         MemoryVariant::Shared,
         MemoryVariant::ConstantShared,
         MemoryVariant::Texture,
+        MemoryVariant::Tensor,
     ];
 
     /// The word for it.
@@ -46,6 +51,7 @@ impl MemoryVariant {
             MemoryVariant::Shared => "shared",
             MemoryVariant::ConstantShared => "constant-shared",
             MemoryVariant::Texture => "texture",
+            MemoryVariant::Tensor => "tensor",
         }
     }
 
@@ -57,7 +63,10 @@ impl MemoryVariant {
     fn pixels(self) -> Pixels {
         match self {
             MemoryVariant::Global | MemoryVariant::Constant => Pixels::Global,
-            MemoryVariant::Auto | MemoryVariant::Shared | MemoryVariant::ConstantShared => Pixels::Shared,
+            MemoryVariant::Auto
+            | MemoryVariant::Shared
+            | MemoryVariant::ConstantShared
+            | MemoryVariant::Tensor => Pixels::Shared,
             MemoryVariant::Texture => Pixels::Texture,
         }
     }
@@ -79,7 +88,7 @@ impl fmt::Display for MemoryVariant {
 
 /// A word that names no memory variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no memory variant; use auto, global, constant, shared, constant-shared or texture")]
+#[error("'{0}' is no memory variant; use auto, global, constant, shared, constant-shared, texture or tensor")]
 pub struct UnknownMemoryVariant(pub String);
 
 impl FromStr for MemoryVariant {
@@ -189,6 +198,17 @@ pub(super) fn intermediate_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
+/// The value of the parameter BORDER.
+pub(super) fn border_number(border: Border) -> i64 {
+    match border {
+        Border::Replicate => 0,
+        Border::Zero | Border::Constant(_) => 1,
+        Border::Reflect => 2,
+        Border::Mirror => 3,
+        Border::Wrap => 4,
+    }
+}
+
 /// How the kernels of one step and one group are compiled and launched.
 pub(super) struct Tuned {
     pub(super) recipe: Recipe,
@@ -197,8 +217,68 @@ pub(super) struct Tuned {
     pub(super) shared: [usize; 2],
 }
 
-/// The kernel of one step for planes of one interleaving.
-pub(super) fn tune(
+/// The kernel that was chosen for one step and planes of one interleaving.
+pub(super) enum Choice {
+    /// On tensor cores.
+    Tensor(Box<TensorKernel>),
+    /// One value at a time; where tensor cores would have been taken, why they were not.
+    Plain(Tuned, Option<Unfit>),
+}
+
+impl Choice {
+    /// What was chosen and why, for people.
+    pub(super) fn explanation(&self, memory: MemoryVariant) -> String {
+        match (self, memory) {
+            (Choice::Tensor(kernel), MemoryVariant::Auto) => format!(
+                "{} in tiles of {}x{} bytes, since the card's tensor cores can do it",
+                kernel.recipe.source.name(),
+                kernel.tile.0,
+                kernel.tile.1
+            ),
+            (Choice::Tensor(kernel), _) => format!(
+                "{} in tiles of {}x{} bytes, as asked for",
+                kernel.recipe.source.name(),
+                kernel.tile.0,
+                kernel.tile.1
+            ),
+            (Choice::Plain(tuned, Some(unfit)), _) => format!(
+                "{} in blocks of {}x{} threads without tensor cores, since {unfit}",
+                tuned.recipe.source.name(),
+                tuned.shape.block.0,
+                tuned.shape.block.1
+            ),
+            (Choice::Plain(tuned, None), memory) => format!(
+                "{} in blocks of {}x{} threads, memory variant {memory}, as asked for",
+                tuned.recipe.source.name(),
+                tuned.shape.block.0,
+                tuned.shape.block.1
+            ),
+        }
+    }
+}
+
+/// The kernel of one step for planes of one interleaving: tensor cores for `auto` and `tensor` wherever they can do it.
+pub(super) fn choose(
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    limits: &DeviceInfo,
+) -> Result<Choice, EngineError> {
+    let unfit = match memory {
+        MemoryVariant::Auto | MemoryVariant::Tensor if block.is_some() => Some(Unfit::Block),
+        MemoryVariant::Auto | MemoryVariant::Tensor => match tensor::tune(step, format, planes, limits) {
+            Ok(kernel) => return Ok(Choice::Tensor(Box::new(kernel))),
+            Err(unfit) => Some(unfit),
+        },
+        _ => None,
+    };
+    tune(step, format, planes, memory, block, limits).map(|tuned| Choice::Plain(tuned, unfit))
+}
+
+/// The kernel of one step for planes of one interleaving that works on one value at a time.
+fn tune(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
@@ -233,13 +313,6 @@ pub(super) fn tune(
         Some(block) => checked(block, limits, &most)?,
         None => default_shape(memory, limits, &most)?,
     };
-    let border = match step.border {
-        Border::Replicate => 0,
-        Border::Zero | Border::Constant(_) => 1,
-        Border::Reflect => 2,
-        Border::Mirror => 3,
-        Border::Wrap => 4,
-    };
     let parameters = vec![
         ("PIXELS", pixels as i64),
         ("CONSTANT_WEIGHTS", i64::from(memory.has_constant_weights())),
@@ -248,7 +321,7 @@ pub(super) fn tune(
         ("WIDE", i64::from(wide)),
         ("CHANNELS", planes.channels as i64),
         ("CONVOLVED", i64::from(planes.convolved)),
-        ("BORDER", border),
+        ("BORDER", border_number(step.border)),
         ("MASK_W", mask.0 as i64),
         ("MASK_H", mask.1 as i64),
         ("BLOCK_W", i64::from(shape.block.0)),
@@ -307,7 +380,7 @@ fn default_shape(
 ) -> Result<Shape, EngineError> {
     let candidates: &[((u32, u32), u32)] = match memory {
         // Eight rows a thread: each value read from the tile is used up to eight times from a register.
-        MemoryVariant::Auto => &[
+        MemoryVariant::Auto | MemoryVariant::Tensor => &[
             ((64, 4), 8),
             ((64, 4), 4),
             ((64, 4), 2),
@@ -357,7 +430,10 @@ pub fn recipes(
     let mut recipes = Vec::new();
     for step in &plan.steps {
         for (planes, _) in groups(step) {
-            recipes.push(tune(step, plan.format, planes, memory, block, limits)?.recipe);
+            recipes.push(match choose(step, plan.format, planes, memory, block, limits)? {
+                Choice::Tensor(kernel) => kernel.recipe,
+                Choice::Plain(tuned, _) => tuned.recipe,
+            });
         }
         if step.alpha.is_some() {
             recipes.push(alpha_recipe(plan.format));

@@ -1,0 +1,565 @@
+// What the tensor-core kernels share: tiles in shared memory, byte products, the store. docs/kernels.md has the pictures.
+//
+// Compile-time parameters (given by src/engine/cuda/tensor.rs), beside those of planes.cuh:
+//   SAMPLE_SHIFT    unused low bits of a stored sample
+//   WIDE            1: sums take 64 bits
+//   MASK_W, MASK_H  columns and rows of the mask
+//   SAME_BIAS       1: all components of a plane add the same bias
+//   BANDS           sums of byte products that make up one sum: sum = (band 0 * 256 + band 1) * 256 + ...
+//   TILE_W, TILE_H  bytes across and rows that a block computes at a time
+//   PITCH, ROWS     bytes from row to row of a tile with its halo, and rows that are loaded; STAGE: bytes of the whole
+//   LEFT            bytes of a tile's row before its first result; CHUNKS: 16-byte pieces that are loaded of it
+//   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
+//
+// A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
+// at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins.
+#pragma once
+
+#include "planes.cuh"
+
+typedef unsigned int u32;
+
+// The rest of a launch's parameters. The same struct is in launch.rs.
+struct Tiles {
+    const u32 *fragments;  // the weights as the tensor cores take them
+    i32 planes;
+    i32 count;      // tiles of all planes
+    i32 row_shift;  // of a separable mask's row pass
+};
+
+constexpr i32 THREADS = 32 * WARPS;
+constexpr i32 PIXEL_BYTES = CHANNELS * SAMPLE_BYTES;
+constexpr i32 REACH = MASK_W / 2 * PIXEL_BYTES;
+// A chunk that every tile has bytes of.
+constexpr i32 FIRST_CHUNK = LEFT / 16;
+
+// Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and t = lane % 4: a[0] and a[2] are bytes 4t
+// to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of row g + 8; b0 and b1 the same of column g; d[0], d[1] are row g,
+// columns 2t and 2t + 1, and d[2], d[3] row g + 8.
+#define MULTIPLY(NAME, A, B)                                                                                                    \
+    __device__ __forceinline__ void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])          \
+    {                                                                                                                           \
+        asm("mma.sync.aligned.m16n8k32.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"      \
+            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
+            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                \
+    }                                                                                                                           \
+    /* The same with 16 bytes. */                                                                                               \
+    __device__ __forceinline__ void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4])                             \
+    {                                                                                                                           \
+        asm("mma.sync.aligned.m16n8k16.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5},{%6},{%7,%8,%9,%10};"                  \
+            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
+            : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                                           \
+    }
+MULTIPLY(multiply_pixels_weights, "u8", "s8")
+MULTIPLY(multiply_weights_pixels, "s8", "u8")
+MULTIPLY(multiply_weights_signed, "s8", "s8")
+#undef MULTIPLY
+
+// One of two numbers of four parts; which of them is known to the compiler.
+__device__ __forceinline__ const i32 (&either(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
+{
+    return first ? a : b;
+}
+
+// A tile's place: which plane, the byte of its first result in the row, and its first row.
+struct Tile {
+    i32 plane;
+    i32 x;
+    i32 y;
+};
+
+// The tiles that are a block's, every gridDim.x-th one, across first, then down, then plane after plane.
+struct Walk {
+    i32 index;   // among the plane's tiles
+    i32 plane;
+    i32 column;  // in tiles
+    i32 row;
+    i32 across;  // tiles of the plane beside each other, and all of them
+    i32 tiles;
+    i32 step_column;  // from one of the block's tiles to its next one
+    i32 step_row;
+
+    __device__ __forceinline__ void enter(const Planes &planes)
+    {
+        across = (planes.at[plane].width * PIXEL_BYTES + TILE_W - 1) / TILE_W;
+        tiles = across * ((planes.at[plane].height + TILE_H - 1) / TILE_H);
+    }
+
+    // Finds the tile with number `index`, counted from the plane that was entered last. Beyond the last tile it stays in the last plane.
+    __device__ __forceinline__ void locate(const Planes &planes, i32 count)
+    {
+        while (index >= tiles && plane + 1 < count) {
+            index -= tiles;
+            ++plane;
+            enter(planes);
+        }
+        row = index / across;
+        column = index - row * across;
+        step_row = (i32)gridDim.x / across;
+        step_column = (i32)gridDim.x - step_row * across;
+    }
+
+    __device__ __forceinline__ void begin(const Planes &planes, i32 count)
+    {
+        index = blockIdx.x;
+        plane = 0;
+        enter(planes);
+        locate(planes, count);
+    }
+
+    __device__ __forceinline__ void advance(const Planes &planes, i32 count)
+    {
+        index += gridDim.x;
+        if (index >= tiles && plane + 1 < count) {
+            locate(planes, count);
+            return;
+        }
+        column += step_column;
+        row += step_row;
+        if (column >= across) {
+            column -= across;
+            ++row;
+        }
+    }
+
+    // True as long as there is a tile.
+    __device__ __forceinline__ bool more() const
+    {
+        return index < tiles;
+    }
+
+    __device__ __forceinline__ Tile tile() const
+    {
+        return Tile{plane, column * TILE_W, row * TILE_H};
+    }
+};
+
+__device__ __forceinline__ u32 shared_address(const void *p)
+{
+    return (u32)__cvta_generic_to_shared(p);
+}
+
+// Copies 16 bytes to shared memory while the thread goes on.
+__device__ __forceinline__ void copy(u32 to, const u8 *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+// Copies the first `bytes` of 16; the others become zero.
+__device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void end_of_copies()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// All copies but those since the last `end_of_copies` are done.
+__device__ __forceinline__ void wait_for_copies()
+{
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+}
+
+// Where the tile's row begins in memory, which may be before the plane's row.
+__device__ __forceinline__ const u8 *row_start(const Plane &plane, const Tile &tile, i32 y)
+{
+    return plane.source + (i64)y * plane.source_pitch + (tile.x - LEFT);
+}
+
+template <bool ALIGNED> __device__ __forceinline__ i32 early(const u8 *start)
+{
+    return ALIGNED ? 0 : (i32)((u32)(unsigned long long)start & 15);
+}
+
+// Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows that the border says.
+template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
+{
+    constexpr i32 AT_ONCE = THREADS / CHUNKS;
+    static_assert(AT_ONCE > 0, "a row has more chunks than the block has threads");
+    const i32 chunk = threadIdx.x % CHUNKS, first = threadIdx.x / CHUNKS;
+    const i32 left = plane.width * PIXEL_BYTES - (tile.x - LEFT + 16 * chunk);
+    // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the row.
+    if ((AT_ONCE * CHUNKS < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) || tile.x - LEFT + 16 * chunk <= -16) {
+        return;
+    }
+    const i32 top = tile.y - MASK_H / 2;
+    u8 *row = stage + first * PITCH;
+    const u32 to = shared_address(row) + 16 * chunk;
+    auto copy_row = [&](i32 r, const u8 *start) {
+        const i32 before = early<ALIGNED>(start);
+        const i32 bytes = min(left + before, 16);
+        if (ALIGNED || (bytes > 0 && tile.x - LEFT + 16 * chunk - before > -16)) {
+            copy(to + r * PITCH, start - before + 16 * chunk, bytes);
+        }
+        if (!ALIGNED && chunk == FIRST_CHUNK) {
+            *(i32 *)(row + r * PITCH + PITCH - 4) = before;
+        }
+    };
+    if (top >= 0 && top + ROWS <= plane.height) {
+        const u8 *start = row_start(plane, tile, top + first);
+        const i64 step = plane.source_pitch * AT_ONCE;
+        const bool whole = ALIGNED && left >= 16;
+#pragma unroll
+        for (i32 r = 0; r < ROWS; r += AT_ONCE) {
+            if (r + AT_ONCE <= ROWS || first + r < ROWS) {
+                if (whole) {
+                    copy(to + r * PITCH, start + 16 * chunk);
+                } else {
+                    copy_row(r, start);
+                }
+            }
+            start += step;
+        }
+        return;
+    }
+    // Rows that no result needs are left out.
+    const i32 rows = min(ROWS, plane.height + MASK_H / 2 - top) - first;
+    for (i32 r = 0; r < rows; r += AT_ONCE) {
+        const i32 y = border_index(top + first + r, plane.height);
+        if (BORDER != 1 || y >= 0) {
+            copy_row(r, row_start(plane, tile, y));
+        }
+    }
+}
+
+// Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads must meet before they read.
+template <bool ALIGNED> __device__ __forceinline__ bool fill_beyond(u8 *stage, const Plane &plane, const Tile &tile)
+{
+    const i32 row_bytes = plane.width * PIXEL_BYTES;
+    const i32 top = tile.y - MASK_H / 2;
+    const i32 rows = min(ROWS, plane.height + MASK_H / 2 - top);
+    const i32 end = min(tile.x + TILE_W, row_bytes) + REACH;
+    // Samples beyond the left edge, and beyond the right.
+    const i32 left = max(REACH - tile.x, 0) / SAMPLE_BYTES;
+    const i32 right = max(end - row_bytes, 0) / SAMPLE_BYTES;
+    const bool rows_beyond = BORDER == 1 && (top < 0 || top + rows > plane.height);
+    if (left + right == 0 && !rows_beyond) {
+        return false;
+    }
+    for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
+        const i32 r = k / (left + right);
+        i32 sample = k - r * (left + right);
+        sample = sample < left ? sample - left : plane.width * CHANNELS + sample - left;
+        const i32 pixel = (sample + CHANNELS * MASK_W) / CHANNELS - MASK_W;
+        const i32 c = sample - pixel * CHANNELS;
+        const i32 x = border_index(pixel, plane.width), y = border_index(top + r, plane.height);
+        if (BORDER == 1 && y < 0) {
+            continue;
+        }
+        const u8 *start = row_start(plane, tile, y);
+        Sample value;
+        if (BORDER == 1) {
+            value = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
+        } else {
+            value = __ldg((const Sample *)(plane.source + (i64)y * plane.source_pitch) + x * CHANNELS + c);
+        }
+        *(Sample *)(stage + r * PITCH + early<ALIGNED>(start) + sample * SAMPLE_BYTES - (tile.x - LEFT)) = value;
+    }
+    if (rows_beyond) {
+        const i32 samples = (end - (tile.x - REACH)) / SAMPLE_BYTES;
+        const i32 first = (tile.x - REACH) / SAMPLE_BYTES + CHANNELS * MASK_W;
+        for (i32 k = threadIdx.x; k < samples * rows; k += THREADS) {
+            const i32 r = k / samples, sample = k - r * samples;
+            if ((u32)(top + r) < (u32)plane.height) {
+                continue;
+            }
+            const i32 c = (first + sample) % CHANNELS;
+            u8 *row = stage + r * PITCH;
+            *(Sample *)(row + LEFT - REACH + sample * SAMPLE_BYTES) = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
+            if (!ALIGNED && sample == 0) {
+                *(i32 *)(row + PITCH - 4) = 0;
+            }
+        }
+    }
+    return true;
+}
+
+// The bias that all components of the plane share, where sums are 32 bits wide.
+__device__ __forceinline__ i32 shared_bias(const Plane &plane)
+{
+    constexpr i32 FIRST = CONVOLVED & 1 ? 0 : CONVOLVED & 2 ? 1 : CONVOLVED & 4 ? 2 : 3;
+    return !WIDE && SAME_BIAS ? (i32)plane.channel[FIRST].low : 0;
+}
+
+// Four times the same number, read from memory because the compiler would make equal registers anew for each use.
+__device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&from)[4])
+{
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) {
+        to[k] = from[k];
+    }
+}
+
+// Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before it is worked on. Sums begin
+// with `start`.
+template <bool ALIGNED, class Work>
+__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, const Work &work)
+{
+    extern __shared__ __align__(16) u8 stages[];
+    __shared__ volatile i32 biases[2][4];
+    i32 stage = 0;
+    Walk walk;
+    walk.begin(planes, tiles.planes);
+    Tile tile = walk.tile();
+    load_tile<ALIGNED>(stages, planes.at[tile.plane], tile);
+    end_of_copies();
+    bool more = true;
+    while (more) {
+        const Plane &plane = planes.at[tile.plane];
+        walk.advance(planes, tiles.planes);
+        const Tile next = walk.tile();
+        more = walk.more();
+        if (more) {
+            load_tile<ALIGNED>(stages + (stage ^ 1) * STAGE, planes.at[next.plane], next);
+        }
+        if (threadIdx.x < 4) {
+            biases[stage][threadIdx.x] = shared_bias(plane);
+        }
+        end_of_copies();
+        wait_for_copies();
+        __syncthreads();
+        if (fill_beyond<ALIGNED>(stages + stage * STAGE, plane, tile)) {
+            __syncthreads();
+        }
+        i32 start[4];
+        read_four(start, biases[stage]);
+        work(stages + stage * STAGE, plane, tile, start);
+        // Nobody overwrites the tile before all have read it.
+        __syncthreads();
+        tile = next;
+        stage ^= 1;
+    }
+}
+
+__device__ __forceinline__ u32 word(const u8 *p)
+{
+    return *(const u32 *)p;
+}
+
+// How many bytes too early a row of the tile begins. Rows that were not loaded, whose values nobody needs, hold anything there.
+__device__ __forceinline__ i32 early_by(const u8 *row)
+{
+    return *(const i32 *)(row + PITCH - 4) & 15;
+}
+
+// N words `GAP` bytes apart, the first of them `offset` bytes into the tile's row. `REMAINDER` is the offset modulo 4 where that is
+// known, in an aligned launch.
+template <bool ALIGNED, i32 N, i32 GAP, i32 REMAINDER>
+__device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 offset)
+{
+    static_assert(GAP % 2 == 0, "words begin at a multiple of two bytes from one another");
+    constexpr bool SHARED = (N - 1) * GAP + 4 <= 8 + 4 * N;  // words overlap or touch, so that neighbours share what is read
+    if constexpr (SHARED) {
+        // Bytes from the first word's begin to the last one's end.
+        constexpr i32 SPAN = (N - 1) * GAP + 4;
+        if constexpr (ALIGNED) {
+            constexpr i32 READ = (SPAN + REMAINDER + 3) / 4;
+            u32 w[READ];
+#pragma unroll
+            for (i32 k = 0; k < READ; ++k) {
+                w[k] = word(row + offset - REMAINDER + 4 * k);
+            }
+#pragma unroll
+            for (i32 k = 0; k < N; ++k) {
+                const i32 at = REMAINDER + GAP * k;
+                out[k] = at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + (at % 4 != 0)], 8 * (at % 4));
+            }
+        } else {
+            constexpr i32 WORDS = (SPAN + 3) / 4;
+            offset += early_by(row);
+            const u8 *p = row + (offset & ~3);
+            const i32 shift = 8 * (offset & 3);
+            u32 w[WORDS + 1];
+#pragma unroll
+            for (i32 k = 0; k <= WORDS; ++k) {
+                w[k] = word(p + 4 * k);
+            }
+#pragma unroll
+            for (i32 k = 0; k < WORDS; ++k) {
+                w[k] = __funnelshift_r(w[k], w[k + 1], shift);
+            }
+#pragma unroll
+            for (i32 k = 0; k < N; ++k) {
+                const i32 at = GAP * k;
+                out[k] = at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + 1], 16);
+            }
+        }
+    } else {
+        i32 shift = 8 * REMAINDER;
+        const u8 *p = row + offset - REMAINDER;
+        if (!ALIGNED) {
+            offset += early_by(row);
+            p = row + (offset & ~3);
+            shift = 8 * (offset & 3);
+        }
+#pragma unroll
+        for (i32 k = 0; k < N; ++k) {
+            out[k] = word(p + GAP * k);
+            if (!ALIGNED || REMAINDER != 0) {
+                out[k] = __funnelshift_r(out[k], word(p + GAP * k + 4), shift);
+            }
+        }
+    }
+#if SAMPLE_SHIFT
+    constexpr u32 USED = (0xffffu >> SAMPLE_SHIFT) * 0x10001u;
+#pragma unroll
+    for (i32 k = 0; k < N; ++k) {
+        out[k] = out[k] >> SAMPLE_SHIFT & USED;
+    }
+#endif
+}
+
+#if WIDE
+typedef i64 Total;
+#else
+typedef i32 Total;
+#endif
+
+// A sum's byte products joined, shifted down, and cut to the range of samples. Sums of 8-bit samples are cut when they are packed.
+template <i32 N> __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, const i32 (&bands)[N], i32 sample)
+{
+    Total total = bands[0];
+#pragma unroll
+    for (i32 i = 1; i < N; ++i) {
+        total = total * 256 + bands[i];
+    }
+    if (WIDE || !SAME_BIAS) {
+        total += (Total)plane.channel[CHANNELS == 1 ? 0 : sample % CHANNELS].low;
+    }
+    total >>= planes.shift;
+    if (SAMPLE_BYTES == 1) {
+        return (i32)total;
+    }
+    total = total < 0 ? 0 : total;
+    total = total > planes.max_value ? planes.max_value : total;
+    return (i32)total << SAMPLE_SHIFT;
+}
+
+// Neighbouring results as they lie in memory.
+__device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
+{
+    u32 r;
+    asm("{.reg .b32 t;\n cvt.pack.sat.u8.s32.b32 t, %4, %3, 0;\n cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}"
+        : "=r"(r)
+        : "r"(a), "r"(b), "r"(c), "r"(d));
+    return r;
+}
+
+template <i32 N> __device__ __forceinline__ void pack(u32 (&words)[N], const i32 (&values)[4 * N / SAMPLE_BYTES])
+{
+#pragma unroll
+    for (i32 k = 0; k < N; ++k) {
+        if constexpr (SAMPLE_BYTES == 1) {
+            words[k] = pack_4(values[4 * k], values[4 * k + 1], values[4 * k + 2], values[4 * k + 3]);
+        } else {
+            words[k] = __byte_perm(values[2 * k], values[2 * k + 1], 0x5410);
+        }
+    }
+}
+
+// Components that are not convolved take the sample from before the step, or a new value.
+template <i32 N> __device__ __forceinline__ void keep_others(const Plane &plane, i32 x, i32 y, u32 (&words)[N])
+{
+    constexpr u32 MASK = SAMPLE_BYTES == 1 ? 0xff : 0xffff;
+    const Sample *kept = (const Sample *)(plane.original + (i64)y * plane.original_pitch);
+#pragma unroll
+    for (i32 k = 0; k < 4 * N / SAMPLE_BYTES; ++k) {
+        const i32 sample = x / SAMPLE_BYTES + k, bit = 8 * (k * SAMPLE_BYTES % 4);
+        const i32 c = sample % CHANNELS;
+        if (!is_convolved(c) && sample < plane.width * CHANNELS) {
+            const i32 fill = plane.channel[c].fill;
+            const u32 value = fill < 0 ? (u32)kept[sample] : (u32)fill << SAMPLE_SHIFT;
+            u32 &w = words[k * SAMPLE_BYTES / 4];
+            w = (w & ~(MASK << bit)) | value << bit;
+        }
+    }
+}
+
+// The lanes of a warp hold parts of a run of results that lie beside each other in memory; `before` is the lane with the part before this one.
+struct Run {
+    i32 before;
+    bool first;
+    bool last;
+};
+
+// A lane's results: parts of 4 N bytes, the first at byte x of row y, others in rows below it. All lanes of a warp call its functions together.
+template <bool ALIGNED, i32 N> struct Output {
+    const Plane &plane;
+    const Run run;
+    const i32 x, y;
+    const i32 left;  // bytes from there to the row's end
+    const i32 rows;  // rows from there to the plane's end
+    u8 *out;         // in the row that is written next
+    i32 row = 0;
+
+    __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y)
+        : plane(plane), run(run), x(x), y(y), left(plane.width * PIXEL_BYTES - x), rows(!ALIGNED || left > 0 ? plane.height - y : 0),
+          out(plane.result + (i64)y * plane.result_pitch + x)
+    {
+    }
+
+    // Writes the next row, and goes `step` rows down from it.
+    __device__ __forceinline__ void put(u32 (&words)[N], i32 step)
+    {
+        const bool inside = row < rows;
+        if (!every_channel && inside) {
+            keep_others(plane, x, y + row, words);
+        }
+        if (ALIGNED) {
+            // What follows a row up to a multiple of 16 bytes is nobody's.
+            if (inside) {
+                if constexpr (N == 4) {
+                    *(uint4 *)out = make_uint4(words[0], words[1], words[2], words[3]);
+                } else {
+                    *(uint2 *)out = make_uint2(words[0], words[1]);
+                }
+            }
+        } else {
+            const u32 earlier = __shfl_sync(~0u, words[N - 1], run.before);
+            if (inside) {
+                put_unaligned(words, earlier);
+            }
+        }
+        out += plane.result_pitch * step;
+        row += step;
+    }
+
+    // Whole words of memory, of which the first ends the part before; what is left of the run's ends goes byte by byte.
+    __device__ __forceinline__ void put_unaligned(const u32 (&words)[N], u32 earlier)
+    {
+        const i32 off = (i32)((u32)(unsigned long long)out & 3);
+        const i32 shift = 8 * (4 - off) & 31;
+        if (left >= 4 * N) {
+            u32 *whole = (u32 *)(out - off);
+#pragma unroll
+            for (i32 k = 0; k < N; ++k) {
+                const u32 value = __funnelshift_r(k == 0 ? earlier : words[k - 1], words[k], shift);
+                if (k > 0 || !run.first || off == 0) {
+                    whole[k] = off == 0 ? words[k] : value;
+                }
+            }
+            if (off != 0 && (run.first || run.last)) {
+                u8 *edge = run.first ? out : out + 4 * N - off;
+                const u32 bytes = run.first ? words[0] : words[N - 1] >> shift;
+                const i32 count = run.first ? 4 - off : off;
+#pragma unroll
+                for (i32 k = 0; k < 3; ++k) {
+                    if (k < count) {
+                        edge[k] = (u8)(bytes >> 8 * k);
+                    }
+                }
+            }
+            return;
+        }
+        // The row ends here: its last bytes, with those that the part before left to this lane.
+#pragma unroll
+        for (i32 k = -3; k < 4 * N; ++k) {
+            const u32 from = k < 0 ? earlier : words[k < 0 ? 0 : k / 4];
+            if (k < left && (k >= 0 || (!run.first && k >= -off))) {
+                out[k] = (u8)(from >> 8 * (k & 3));
+            }
+        }
+    }
+};

@@ -1,0 +1,310 @@
+// The whole mask at each pixel on tensor cores: pixels as they lie in memory times bands of weights.
+//
+// A window is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8 results of each. Parameters beside those of
+// tensor.cuh:
+//   SHARED_WINDOWS  1: two products take the same windows, 8 bytes apart, and give 8 x 2 results of each
+//   COLUMNS         otherwise, results of a window beside each other: 4 in 2 rows, or 2 in 4 rows
+//   PAIRS           pairs of rows under a window's results; WINDOWS: windows beside each other under them
+//   START           the byte of a tile's row at which its first window begins
+//   STEPS           windows below each other that a warp works on
+//   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for STEPS windows below each other
+#include "tensor.cuh"
+
+struct Weights {
+    u32 low, high;
+};
+
+__device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
+{
+    const uint2 pair = __ldg((const uint2 *)fragments + index * 32 + threadIdx.x % 32);
+    return Weights{pair.x, pair.y};
+}
+
+#if SHARED_WINDOWS
+
+// Weights stay in registers: one band for the results 0, 1, 4, 5 of each row of a patch, and one for 2, 3, 6, 7.
+struct Bands {
+    Weights at[PAIRS][2][BANDS];
+};
+
+__device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
+{
+#pragma unroll
+    for (i32 j = 0; j < PAIRS; ++j) {
+#pragma unroll
+        for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+            for (i32 i = 0; i < BANDS; ++i) {
+                bands.at[j][u][i] = read_weights(fragments, (j * 2 + u) * BANDS + i);
+            }
+        }
+    }
+}
+
+template <bool ALIGNED>
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+{
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const i32 wx = warp % WARPS_X * 128, wy = warp / WARPS_X * (2 * STEPS);
+    const i32 zero[4] = {};
+    const i32 x = tile.x + wx + 16 * g;
+    const Run run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)};
+    Output<ALIGNED, 2> output(plane, run, x + 8 * (t & 1), tile.y + wy + t / 2);
+    const u8 *row = stage + wy * PITCH;
+    const i32 offset = START + wx + 16 * g + 4 * t;
+    // Windows 16 bytes apart, and those between them, of each pair of rows.
+    u32 windows[PAIRS + STEPS - 1][2][2];
+    auto read_pair = [&](i32 k) {
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+            read_words<ALIGNED, 2, 8, START % 4>(windows[k][r], row + (2 * k + r) * PITCH, offset);
+        }
+    };
+#pragma unroll
+    for (i32 k = 0; k < PAIRS - 1; ++k) {
+        read_pair(k);
+    }
+#pragma unroll
+    for (i32 s = 0; s < STEPS; ++s) {
+        read_pair(s + PAIRS - 1);
+        i32 sums[2][BANDS][4];
+#pragma unroll
+        for (i32 j = 0; j < PAIRS; ++j) {
+            const auto &w = windows[s + j];
+#pragma unroll
+            for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+                for (i32 i = 0; i < BANDS; ++i) {
+                    const Weights &b = bands.at[j][u][i];
+                    const i32(&begin)[4] = either(j > 0, sums[u][i], either(i == BANDS - 1, start, zero));
+                    multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high, begin);
+                }
+            }
+        }
+        // Of the two windows' results this lane has bytes 0 to 3 or 4 to 7; its neighbour has the others.
+        u32 half[2];
+#pragma unroll
+        for (i32 h = 0; h < 2; ++h) {
+            i32 values[4];
+#pragma unroll
+            for (i32 k = 0; k < 4; ++k) {
+                i32 parts[BANDS];
+#pragma unroll
+                for (i32 i = 0; i < BANDS; ++i) {
+                    parts[i] = sums[k / 2][i][2 * h + k % 2];
+                }
+                values[k] = finish(planes, plane, parts, x + 8 * h + 4 * (t & 1) + k);
+            }
+            half[h] = pack_4(values[0], values[1], values[2], values[3]);
+        }
+        const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0] : half[1], 1);
+        u32 words[2] = {t & 1 ? other : half[0], t & 1 ? half[1] : other};
+        output.put(words, 2);
+    }
+}
+
+#else
+
+constexpr i32 WIDTH = 4 * COLUMNS;     // samples beside each other that the lanes with the same g work on
+constexpr i32 ROWS_DOWN = 8 / COLUMNS;   // rows of a window's results
+constexpr i32 PAIRS_DOWN = ROWS_DOWN / 2;
+// The pairs of rows under STEPS windows that are in registers at a time.
+constexpr i32 RING = RESIDENT ? PAIRS : PAIRS_DOWN * (STEPS - 1) + 1;
+
+struct Bands {
+    const u32 *fragments;
+    Weights at[RESIDENT ? PAIRS : 1][BANDS];
+};
+
+__device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
+{
+    bands.fragments = fragments;
+    if constexpr (RESIDENT) {
+#pragma unroll
+        for (i32 j = 0; j < PAIRS; ++j) {
+#pragma unroll
+            for (i32 i = 0; i < BANDS; ++i) {
+                bands.at[j][i] = read_weights(fragments, j * BANDS + i);
+            }
+        }
+    }
+}
+
+// Sums of a window's results. [u]: of the two products whose windows share what is read.
+typedef i32 Sums[2][BANDS][4];
+
+// Four windows' words of two rows: those of product u are 2h + u for rows g and g + 8 of the product.
+typedef u32 Pair[2][4];
+
+__device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&weights)[BANDS], bool begin, const i32 (&start)[4])
+{
+    const i32 zero[4] = {};
+#pragma unroll
+    for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+        for (i32 i = 0; i < BANDS; ++i) {
+            i32(&d)[4] = sums[u][i];
+            const i32(&c)[4] = either(begin, either(i == BANDS - 1, start, zero), d);
+            multiply_pixels_weights(d, p[0][u], p[0][u + 2], p[1][u], p[1][u + 2], weights[i].low, weights[i].high, c);
+        }
+    }
+}
+
+// Joins, cuts and packs eight results of this lane, which lie beside each other; with four columns after an exchange with the lane beside it.
+__device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Sums &sums, i32 sample)
+{
+    const bool odd = threadIdx.x & 1;
+    i32 values[8];
+#pragma unroll
+    for (i32 k = 0; k < 8; ++k) {
+        i32 parts[BANDS];
+#pragma unroll
+        for (i32 i = 0; i < BANDS; ++i) {
+            parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
+        }
+        // Pairs of neighbours are two columns apart, or four.
+        values[k] = finish(planes, plane, parts, sample + k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && odd ? 2 : 0));
+    }
+    if constexpr (COLUMNS == 2) {
+        pack(words, values);
+    } else {
+        u32 mine[2 * SAMPLE_BYTES];
+        pack(mine, values);
+        // The lane with an even number takes the first half of both lanes' pairs, the other one the second.
+#pragma unroll
+        for (i32 k = 0; k < SAMPLE_BYTES; ++k) {
+            const u32 kept = odd ? mine[SAMPLE_BYTES + k] : mine[k];
+            const u32 other = __shfl_xor_sync(~0u, odd ? mine[k] : mine[SAMPLE_BYTES + k], 1);
+            const u32 first = odd ? other : kept, second = odd ? kept : other;
+            if constexpr (SAMPLE_BYTES == 1) {
+                words[0] = __byte_perm(first, second, 0x5410);
+                words[1] = __byte_perm(first, second, 0x7632);
+            } else {
+                words[2 * k] = first;
+                words[2 * k + 1] = second;
+            }
+        }
+    }
+}
+
+template <bool ALIGNED>
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+{
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const i32 wx = warp % WARPS_X * (8 * WIDTH * SAMPLE_BYTES), wy = warp / WARPS_X * (ROWS_DOWN * STEPS);
+    const i32 x = tile.x + wx + WIDTH * SAMPLE_BYTES * g;
+    const bool two_rows = COLUMNS == 4;
+    const Run run = two_rows ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
+    Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, two_rows ? x + 8 * SAMPLE_BYTES * (t & 1) : x, tile.y + wy + (two_rows ? t / 2 : t));
+    const u8 *row = stage + wy * PITCH;
+    const i32 offset = START + wx + WIDTH * SAMPLE_BYTES * g + 4 * t;
+    Pair ring[RING];
+    auto read_pair = [&](i32 slot, i32 k, i32 window) {
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, START % 4>(ring[slot][r], row + (2 * k + r) * PITCH, offset + 16 * window);
+        }
+    };
+    auto write = [&](const Sums &sums) {
+        u32 words[2 * SAMPLE_BYTES];
+        finish_window(words, planes, plane, sums, x / SAMPLE_BYTES);
+        output.put(words, ROWS_DOWN);
+    };
+    if constexpr (RESIDENT) {
+#pragma unroll
+        for (i32 k = 0; k < PAIRS - PAIRS_DOWN; ++k) {
+            read_pair(k, k, 0);
+        }
+#pragma unroll
+        for (i32 s = 0; s < STEPS; ++s) {
+#pragma unroll
+            for (i32 k = PAIRS - PAIRS_DOWN; k < PAIRS; ++k) {
+                read_pair((s * PAIRS_DOWN + k) % RING, s * PAIRS_DOWN + k, 0);
+            }
+            Sums sums;
+#pragma unroll
+            for (i32 j = 0; j < PAIRS; ++j) {
+                add(sums, ring[(s * PAIRS_DOWN + j) % RING], bands.at[j], j == 0, start);
+            }
+            write(sums);
+        }
+    } else {
+        Sums sums[STEPS];
+#pragma unroll
+        for (i32 s = 0; s < STEPS; ++s) {
+#pragma unroll
+            for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+                for (i32 i = 0; i < BANDS; ++i) {
+#pragma unroll
+                    for (i32 k = 0; k < 4; ++k) {
+                        sums[s][u][i][k] = i == BANDS - 1 ? start[k] : 0;
+                    }
+                }
+            }
+        }
+#pragma unroll 1
+        for (i32 window = 0; window < WINDOWS; ++window) {
+            // Row pair j of the mask, whose values for window s below each other lie in ring slot j + s PAIRS_DOWN.
+            auto multiply = [&](i32 slot, i32 j) {
+                read_pair((slot + RING - 1) % RING, j + RING - 1, window);
+                Weights weights[BANDS];
+#pragma unroll
+                for (i32 i = 0; i < BANDS; ++i) {
+                    weights[i] = read_weights(bands.fragments, (window * PAIRS + j) * BANDS + i);
+                }
+#pragma unroll
+                for (i32 s = 0; s < STEPS; ++s) {
+                    add(sums[s], ring[(slot + s * PAIRS_DOWN) % RING], weights, false, start);
+                }
+            };
+#pragma unroll
+            for (i32 k = 0; k < RING - 1; ++k) {
+                read_pair(k, k, window);
+            }
+            if constexpr (PAIRS <= 2 * RING) {
+#pragma unroll
+                for (i32 j = 0; j < PAIRS; ++j) {
+                    multiply(j % RING, j);
+                }
+            } else {
+#pragma unroll 1
+                for (i32 j = 0; j + RING <= PAIRS; j += RING) {
+#pragma unroll
+                    for (i32 k = 0; k < RING; ++k) {
+                        multiply(k, j + k);
+                    }
+                }
+#pragma unroll
+                for (i32 k = 0; k < PAIRS % RING; ++k) {
+                    multiply(k, PAIRS / RING * RING + k);
+                }
+            }
+        }
+#pragma unroll
+        for (i32 s = 0; s < STEPS; ++s) {
+            write(sums[s]);
+        }
+    }
+}
+
+#endif
+
+template <bool ALIGNED> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles)
+{
+    Bands bands;
+    read_bands(bands, tiles.fragments);
+    for_each_tile<ALIGNED>(planes, tiles, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+        convolve_tile<ALIGNED>(planes, plane, tile, stage, start, bands);
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) aligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
+{
+    convolve<true>(planes, tiles);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) unaligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
+{
+    convolve<false>(planes, tiles);
+}

@@ -1,0 +1,345 @@
+//! The shape of the tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
+
+use super::device::DeviceInfo;
+use super::fragments::{self, Mask, Patch};
+use super::program::{Recipe, Source};
+use super::variant::{Interleaving, border_number, is_wide};
+use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
+use crate::frame::PixelFormat;
+
+/// Why a step is not worked on by tensor cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unfit {
+    /// The card is too old.
+    #[error("the card's compute capability is below 8.0")]
+    Card,
+    /// The intermediate has more than two bytes.
+    #[error("the intermediate between the passes takes 32 bits")]
+    WideIntermediate,
+    /// The weights of a separable mask do not fit the registers.
+    #[error("the mask's weights need too many registers")]
+    Registers,
+    /// A bias that 32-bit sums cannot hold beside the pixels.
+    #[error("the bias is too large for 32-bit sums")]
+    Bias,
+    /// The tile with its halo is larger than a block's shared memory.
+    #[error("the tile and its halo do not fit in shared memory")]
+    SharedMemory,
+    /// The user chose the threads of a block.
+    #[error("--block was given")]
+    Block,
+}
+
+/// A kernel for the tensor cores, and how it is launched.
+#[derive(Debug, Clone)]
+pub(super) struct TensorKernel {
+    pub(super) recipe: Recipe,
+    /// Bytes across and rows of a tile.
+    pub(super) tile: (usize, usize),
+    pub(super) threads: u32,
+    /// Bytes of shared memory: two tiles with their halos.
+    pub(super) shared: usize,
+    pub(super) fragments: Vec<u32>,
+    /// The shift of a separable mask's row pass, else 0.
+    pub(super) row_shift: u32,
+}
+
+/// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
+const CAPABILITY: (u32, u32) = (8, 0);
+
+/// Registers of weights that a lane of the separable kernel can hold, of each pass.
+const MOST_WEIGHTS: usize = 40;
+
+/// How much a block does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Warps beside and below each other.
+    pub(super) warps: (usize, usize),
+    /// The parameter STEPS: what a warp works on one below the other.
+    pub(super) steps: usize,
+    /// Blocks on a multiprocessor that the compiler keeps registers for.
+    pub(super) blocks: usize,
+}
+
+impl Block {
+    const fn new(warps: (usize, usize), steps: usize, blocks: usize) -> Block {
+        Block { warps, steps, blocks }
+    }
+}
+
+/// The kernel of one step for planes of one interleaving, in blocks of the measured best shape.
+pub(super) fn tune(
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    limits: &DeviceInfo,
+) -> Result<TensorKernel, Unfit> {
+    tune_with(step, format, planes, limits, None)
+}
+
+/// [`tune`] with a block of this shape.
+pub(super) fn tune_with(
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    limits: &DeviceInfo,
+    block: Option<Block>,
+) -> Result<TensorKernel, Unfit> {
+    if limits.compute_capability < CAPABILITY {
+        return Err(Unfit::Card);
+    }
+    if !is_wide(step, format) && biases(step).any(|c| folded_bias(&step.kernel, c).is_none()) {
+        return Err(Unfit::Bias);
+    }
+    let shape = match &step.kernel {
+        Kernel::Direct(kernel) => direct(kernel, format, planes, block),
+        Kernel::Separable(kernel) if kernel.wide => return Err(Unfit::WideIntermediate),
+        Kernel::Separable(kernel) => separable(kernel, format, planes, block)?,
+    };
+    shape.finish(step, format, planes, limits)
+}
+
+fn biases(step: &Step) -> impl Iterator<Item = &Convolve> {
+    step.planes.iter().flatten().filter_map(|channel| match channel {
+        ChannelStep::Convolve(c) => Some(c),
+        ChannelStep::Copy | ChannelStep::Fill(_) => None,
+    })
+}
+
+/// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if 32-bit sums cannot hold it beside the
+/// pixels' 2^30.
+fn folded_bias(kernel: &Kernel, c: &Convolve) -> Option<i64> {
+    let bias = bias(kernel, c);
+    (bias.abs() < 1 << 30).then_some(bias)
+}
+
+/// The whole bias of a component: what is added to its sum before the last shift.
+pub(super) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
+    let shift = match kernel {
+        Kernel::Direct(k) => k.shift,
+        Kernel::Separable(k) => k.column.shift,
+    };
+    c.low.saturating_add(c.high.saturating_mul(1 << shift))
+}
+
+/// True if all convolved components of each plane add the same.
+fn same_bias(step: &Step) -> bool {
+    step.planes.iter().all(|channels| {
+        let mut convolved = channels.iter().filter_map(|channel| match channel {
+            ChannelStep::Convolve(c) => Some((c.low, c.high)),
+            ChannelStep::Copy | ChannelStep::Fill(_) => None,
+        });
+        let first = convolved.next();
+        convolved.all(|c| Some(c) == first)
+    })
+}
+
+/// A family's part of a kernel's shape.
+struct Shape {
+    source: Source,
+    own: Vec<(&'static str, i64)>,
+    bands: usize,
+    /// Bytes across and rows that one warp computes.
+    warp: (usize, usize),
+    block: Block,
+    /// Bytes of a row before a result's first byte at which its window begins, and bytes that are read from there on for one lane.
+    start: usize,
+    read: usize,
+    /// Rows that are read below the mask's last.
+    rows_below: usize,
+    /// True if lanes read eight rows at once, whose words must lie in different banks.
+    eight_rows: bool,
+    fragments: Vec<u32>,
+    row_shift: u32,
+}
+
+fn direct(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving, block: Option<Block>) -> Shape {
+    let sample_bytes = format.bytes_per_sample();
+    let mask = Mask {
+        weights: &kernel.weights,
+        size: (kernel.width, kernel.height),
+        channels: planes.channels,
+        sample_bytes,
+    };
+    let (reach, bands) = (mask.reach(), mask.bands());
+    let pairs = |patch: Patch| (kernel.height + patch.size().1 - 1).div_ceil(2);
+    let windows = |patch: Patch, start: usize| {
+        (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16)
+    };
+    // Windows begin at whole words of shared memory if they can.
+    let whole = reach.next_multiple_of(4);
+    if sample_bytes == 1 && windows(Patch::Shared, whole) == 1 && pairs(Patch::Shared) <= 5 {
+        let pairs = pairs(Patch::Shared);
+        let block = block.unwrap_or(match pairs {
+            0..=2 => Block::new((4, 1), 8, 3),
+            _ => Block::new((2, 1), 8, 6),
+        });
+        return Shape {
+            source: Source::TensorDirect,
+            own: vec![("SHARED_WINDOWS", 1), ("PAIRS", pairs as i64)],
+            bands,
+            warp: (128, 2 * block.steps),
+            block,
+            start: whole,
+            read: 16,
+            rows_below: 0,
+            eight_rows: false,
+            fragments: fragments::direct(mask, Patch::Shared, pairs, 1, whole),
+            row_shift: 0,
+        };
+    }
+    // The fewest products, then the fewest shifts of what was read.
+    let starts = (reach..=whole).step_by(sample_bytes);
+    let choices = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| (patch, start)));
+    let (patch, start) = choices
+        .min_by_key(|&(patch, start)| {
+            (
+                pairs(patch) * windows(patch, start),
+                start % 4 != 0,
+                start % 2,
+                start,
+            )
+        })
+        .unwrap_or((Patch::Tall, reach));
+    let (pairs, windows) = (pairs(patch), windows(patch, start));
+    let resident = windows == 1 && pairs * bands <= 18 && pairs >= patch.size().1 / 2;
+    let block = block.unwrap_or(if resident {
+        Block::new((2, 1), 8, 5)
+    } else {
+        match (patch, bands) {
+            (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
+            (_, ..3) => Block::new((2, 1), 6, 4),
+            _ => Block::new((2, 2), 2, 3),
+        }
+    });
+    Shape {
+        source: Source::TensorDirect,
+        own: vec![
+            ("SHARED_WINDOWS", 0),
+            ("COLUMNS", patch.size().0 as i64),
+            ("PAIRS", pairs as i64),
+            ("WINDOWS", windows as i64),
+            ("RESIDENT", i64::from(resident)),
+        ],
+        bands,
+        warp: (32 * patch.size().0 * sample_bytes, patch.size().1 * block.steps),
+        block,
+        start,
+        read: 16 * windows,
+        rows_below: 0,
+        eight_rows: false,
+        fragments: fragments::direct(mask, patch, pairs, windows, start),
+        row_shift: 0,
+    }
+}
+
+fn separable(
+    kernel: &SeparableKernel,
+    format: PixelFormat,
+    planes: Interleaving,
+    block: Option<Block>,
+) -> Result<Shape, Unfit> {
+    let sample_bytes = format.bytes_per_sample();
+    let row = Mask {
+        weights: &kernel.row.weights,
+        size: (kernel.row.weights.len(), 1),
+        channels: planes.channels,
+        sample_bytes,
+    };
+    let column = &kernel.column.weights;
+    let start = row.reach().next_multiple_of(4);
+    let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
+    let groups = (15 + column.len()).div_ceil(16);
+    let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
+    if 2 * bands * pieces > MOST_WEIGHTS || 2 * column_bytes * groups > MOST_WEIGHTS {
+        return Err(Unfit::Registers);
+    }
+    let small = bands * pieces <= 4 && groups <= 2;
+    let block = block.unwrap_or(if small {
+        Block::new((4, 1), 4, 4)
+    } else {
+        Block::new((4, 1), if groups > 2 { 8 } else { 4 }, 3)
+    });
+    Ok(Shape {
+        source: Source::TensorSeparable,
+        own: vec![
+            ("ROW_PIECES", pieces as i64),
+            ("COLUMN_GROUPS", groups as i64),
+            ("COLUMN_BYTES", column_bytes as i64),
+        ],
+        bands,
+        warp: (32 * sample_bytes, 16 * block.steps),
+        block,
+        start,
+        read: 16 * pieces,
+        rows_below: 16 * groups - 15 - column.len(),
+        eight_rows: true,
+        fragments: fragments::separable(row, column, start, pieces, groups),
+        row_shift: kernel.row.shift,
+    })
+}
+
+impl Shape {
+    fn finish(
+        self,
+        step: &Step,
+        format: PixelFormat,
+        planes: Interleaving,
+        limits: &DeviceInfo,
+    ) -> Result<TensorKernel, Unfit> {
+        let sample_bytes = format.bytes_per_sample();
+        let (width, height) = step.kernel.size();
+        let reach = width / 2 * planes.channels * sample_bytes;
+        let tile = (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1);
+        let left = self.start.next_multiple_of(16);
+        // Rows of memory may begin up to 15 bytes after a multiple of 16.
+        let chunks = (left + tile.0 + reach + 15).div_ceil(16);
+        // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
+        let read_to = left - self.start + tile.0 + self.read + 24;
+        let pieces = read_to.max(16 * chunks + 4).div_ceil(16);
+        let pitch = 16 * if self.eight_rows { pieces | 1 } else { pieces };
+        let rows = tile.1 + height - 1;
+        let stage = pitch * (rows + self.rows_below);
+        let shared = 2 * stage;
+        if shared + 1024 > limits.shared_per_block_optin as usize {
+            return Err(Unfit::SharedMemory);
+        }
+        let warps = self.block.warps.0 * self.block.warps.1;
+        let mut parameters = vec![
+            ("SAMPLE_BYTES", sample_bytes as i64),
+            ("SAMPLE_SHIFT", i64::from(format.shift())),
+            ("WIDE", i64::from(is_wide(step, format))),
+            ("CHANNELS", planes.channels as i64),
+            ("CONVOLVED", i64::from(planes.convolved)),
+            ("BORDER", border_number(step.border)),
+            ("MASK_W", width as i64),
+            ("MASK_H", height as i64),
+            ("SAME_BIAS", i64::from(same_bias(step))),
+            ("BANDS", self.bands as i64),
+            ("TILE_W", tile.0 as i64),
+            ("TILE_H", tile.1 as i64),
+            ("PITCH", pitch as i64),
+            ("ROWS", rows as i64),
+            ("STAGE", stage as i64),
+            ("LEFT", left as i64),
+            ("CHUNKS", chunks as i64),
+            ("START", (left - self.start) as i64),
+            ("WARPS_X", self.block.warps.0 as i64),
+            ("WARPS", warps as i64),
+            ("BLOCKS", self.block.blocks as i64),
+            ("STEPS", self.block.steps as i64),
+        ];
+        parameters.extend(self.own);
+        Ok(TensorKernel {
+            recipe: Recipe {
+                source: self.source,
+                parameters,
+            },
+            tile,
+            threads: 32 * warps as u32,
+            shared,
+            fragments: self.fragments,
+            row_shift: self.row_shift,
+        })
+    }
+}
