@@ -242,6 +242,11 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
             &[&clip, &out, "--engine", "reference", "--threads", "2"],
             "--threads",
         ),
+        (
+            &[&clip, &out, "--engine", "reference", "--simd", "avx2"],
+            "--simd",
+        ),
+        (&[&clip, &out, "--simd", "sse9"], "sse9"),
         (&[&clip, &out, "--slots", "1"], "--slots"),
         (&[&clip, &out, "--block", "64x64"], "block shape"),
         (&[&clip, &out, "--report", "report.txt"], ".json or .html"),
@@ -720,6 +725,59 @@ fn flipping_turns_the_mask() {
     filter(0, &[&still, &a, "--filter", "mask:rows=1 0 0", "--flip"]);
     filter(0, &[&still, &b, "--filter", "mask:rows=0 0 1"]);
     assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap());
+}
+
+#[test]
+fn vector_instructions_can_be_chosen_and_change_nothing_in_the_picture() {
+    let folder = Folder::new();
+    let still = sample("still-gray.png");
+    let devices = run(&["devices"]);
+    let line = text(&devices.stdout);
+    let line = line.lines().find(|l| l.contains("vector instructions")).unwrap();
+    let known = line.split(';').next().unwrap().replace(',', " ");
+    let mut pictures = Vec::new();
+    for set in ["portable", "avx2", "avx512", "avx512-vnni"] {
+        let out = folder.name(&format!("{set}.png"));
+        let arguments = [
+            &still,
+            &out,
+            "--filter",
+            "gaussian:size=9",
+            "--engine",
+            "cpu",
+            "--simd",
+            set,
+        ];
+        if known.split_whitespace().any(|word| word == set) {
+            let said = filter(0, &arguments);
+            assert!(said.contains(set), "{said}");
+            pictures.push(fs::read(out).unwrap());
+        } else {
+            let said = filter(1, &arguments);
+            assert!(
+                said.contains(&format!("cannot run the instruction set {set}")),
+                "{said}"
+            );
+            assert!(!Path::new(&out).exists());
+            let verify = run(&["verify", "--engine", "cpu", "--simd", set]);
+            assert_eq!(verify.status.code(), Some(1));
+        }
+    }
+    assert!(pictures.iter().all(|picture| *picture == pictures[0]));
+    let verify = run(&["verify", "--quick", "--engine", "cpu"]);
+    assert!(verify.status.success());
+    for word in known.split_whitespace().skip(2) {
+        assert!(
+            text(&verify.stdout).contains(&format!("{word}, 1 thread ")),
+            "{word}"
+        );
+    }
+    assert_eq!(
+        run(&["verify", "--engine", "cuda", "--simd", "portable"])
+            .status
+            .code(),
+        Some(2)
+    );
 }
 
 #[test]

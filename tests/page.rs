@@ -11,9 +11,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
+
+/// Tests of this file that need a browser.
+const TESTS: usize = 4;
 
 /// Longer than any start of a browser on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -51,11 +55,14 @@ fn chromium() -> Option<PathBuf> {
             !required,
             "FRAMEPIPE_REQUIRE_BROWSER is set, but there is no Chromium"
         );
+        static SAID: Once = Once::new();
         // Straight to the stream, since the harness shows what a passing test prints to nobody.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: the report's page in a browser (tests/page.rs): there is no Chromium"
-        );
+        SAID.call_once(|| {
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: {TESTS} tests of the report's page in a browser (tests/page.rs): there is no Chromium"
+            );
+        });
     }
     found
 }
@@ -75,6 +82,7 @@ fn show(chromium: &Path, file: &Path, (width, height): (u32, u32), dark: bool, w
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
+            "--disable-dev-shm-usage",
             "--disable-quic",
             "--no-first-run",
             "--disable-background-networking",

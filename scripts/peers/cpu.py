@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times framepipe's CPU engine beside OpenCV, VapourSynth, libvips and FFmpeg: one machine, one run, turn by turn.
 
-    scripts/peers/cpu.py [--rounds 7] [--formats gray,rgb24] [--threads 1,2] [--sizes 3,5,7,...] [--kinds direct,gaussian,box]
+    scripts/peers/cpu.py [--rounds 7] [--formats gray,rgb24] [--threads 1,2] [--sizes 3,5,7,...] [--kinds direct,gaussian,box] [--simd avx2]
 
 Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in levels is printed beside its time
 ('!' from two levels on: a peer that computes something else, or less exactly). Times are milliseconds a frame, medians over the rounds; a
@@ -62,7 +62,8 @@ class Task:
 class Framepipe:
     name = "framepipe"
 
-    def __init__(self, picture):
+    def __init__(self, picture, simd):
+        self.simd = simd
         subprocess.run(["cargo", "bench", "--no-run", "--bench", "frames"], cwd=ROOT, check=True)
         built = subprocess.run(
             ["cargo", "bench", "--no-run", "--bench", "frames", "--message-format=json"],
@@ -82,7 +83,7 @@ class Framepipe:
         job = (
             f"filter={task.filter()}\tformat={'gray' if task.channels == 1 else 'rgb24'}\tsize={WIDTH}x{HEIGHT}"
             f"\tthreads={task.threads}\tframes={frames}\tinput={self.inputs[task.channels]}"
-            f"\talgorithm={'direct' if task.kind == 'direct' else 'auto'}{more}\n"
+            f"\talgorithm={'direct' if task.kind == 'direct' else 'auto'}\tsimd={self.simd}{more}\n"
         )
         self.process.stdin.write(job)
         self.process.stdin.flush()
@@ -295,6 +296,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--sizes", default="3,5,7,9,11,13,15,25")
     parser.add_argument("--kinds", default="direct,gaussian,box")
+    parser.add_argument("--simd", default="auto")
     options = parser.parse_args()
     random = np.random.default_rng(1)
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
@@ -303,7 +305,7 @@ def main():
     for channels in (1, 3):
         noise = random.normal(0, 25, (HEIGHT, WIDTH, channels))
         picture[channels] = (smooth[..., None] + noise).clip(0, 255).astype(np.uint8)
-    ours = Framepipe(picture)
+    ours = Framepipe(picture, options.simd)
     peers = [peer(picture) for peer in (OpenCV, VapourSynth, Vips, FFmpeg)]
     print("ms a frame of 1920x1080 (largest difference in levels), then peer / framepipe")
     for kind in options.kinds.split(","):

@@ -1,6 +1,6 @@
 //! What the host's memory carries: a plain copy by some threads.
 
-use super::measure::Effort;
+use super::effort::Effort;
 use super::spread::Spread;
 use crate::engine::EngineError;
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! Times an engine on whole frames in the host's memory.
 
-use super::measure::Effort;
+use super::effort::Effort;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
 use crate::frame::{Frame, FramePool, Layout};

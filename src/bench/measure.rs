@@ -1,14 +1,14 @@
 //! Measures one configuration at a time: a cell, with the ceilings and the reference that it is held against.
 
 use super::ceiling::host_copy;
+use super::effort::Effort;
 use super::frames::{self, FrameTimes, Room};
 use super::machine::{Machine, Versions};
 use super::spread::Spread;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
 use crate::engine::cpu::Cpu;
 use crate::engine::cuda::{
-    ArithmeticRates, Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap,
-    duplex, probe,
+    ArithmeticRates, Cuda, CudaOptions, KernelCase, KernelTimer, MemoryVariant, Overlap, duplex, probe,
 };
 use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
@@ -29,35 +29,6 @@ const REFERENCE_ROWS: usize = 16;
 const USUAL_CACHE: u64 = 32 << 20;
 /// Results of the CPU engine that are kept to be compared with.
 const KEPT_RESULTS: usize = 4;
-
-/// How much is measured for one cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
-    /// How long.
-    pub time: Duration,
-    /// Times taken, at least and at most, whatever that takes.
-    pub rounds: (usize, usize),
-}
-
-impl Effort {
-    /// What figures are published from.
-    pub const FULL: Effort = Effort {
-        time: Duration::from_millis(150),
-        rounds: (9, 300),
-    };
-    /// A first look.
-    pub const QUICK: Effort = Effort {
-        time: Duration::from_millis(15),
-        rounds: (3, 30),
-    };
-
-    fn on_card(self) -> KernelEffort {
-        KernelEffort {
-            time: self.time,
-            rounds: self.rounds,
-        }
-    }
-}
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 
 mod ceiling;
 mod csv;
+mod effort;
 mod frames;
 mod machine;
 mod measure;
@@ -17,8 +18,9 @@ mod sweep;
 mod text;
 
 pub use csv::CSV_COLUMNS;
+pub use effort::Effort;
 pub use machine::{Machine, Versions, processor};
-pub use measure::{Bench, BenchError, Case, Effort, Subject};
+pub use measure::{Bench, BenchError, Case, Subject};
 pub use published::{Entry, Published, REPORTS, Report, Row, Table, find as find_report};
 pub use spread::Spread;
 pub use steady::{STEADY_SCHEMA, STEADY_VERSION, Steady, SteadyPlan, run as run_steady};

@@ -277,7 +277,11 @@ impl Sweep {
         let mut drawn = 0;
         let mut left_out = 0;
         for (name, cells) in &plots {
-            let lines = lines(cells, axis);
+            let mut lines = lines(cells, axis);
+            // The reference is so slow that beside it the others would lie on each other.
+            if lines.iter().any(|line| line.engine != "reference") {
+                lines.retain(|line| line.engine != "reference");
+            }
             if lines.is_empty() {
                 continue;
             }
@@ -390,11 +394,18 @@ impl Sweep {
             }
         }
         page.heading("Cells");
-        let works = self.cells.chunk_by(|a, b| work(a) == work(b));
-        for cells in works {
-            page.paragraph("work", &work(&cells[0]));
+        let mut works: Vec<(String, Vec<&Cell>)> = Vec::new();
+        for cell in &self.cells {
+            let work = work(cell);
+            match works.iter_mut().find(|(known, _)| *known == work) {
+                Some((_, cells)) => cells.push(cell),
+                None => works.push((work, vec![cell])),
+            }
+        }
+        for (work, cells) in works {
+            page.paragraph("work", &work);
             let published = cells.iter().any(|c| c.published_milliseconds.is_some());
-            page.table(&columns(published), &rows(cells, published));
+            page.table(&columns(published), &rows(&cells, published));
         }
     }
 }
@@ -423,7 +434,7 @@ fn columns(published: bool) -> Vec<&'static str> {
 }
 
 /// The cells in these columns.
-fn rows(cells: &[Cell], published: bool) -> Vec<Vec<String>> {
+fn rows(cells: &[&Cell], published: bool) -> Vec<Vec<String>> {
     let optional = |value: Option<String>| value.unwrap_or_default();
     let percent = |share: Option<f64>| optional(share.map(|s| format!("{:.0}%", s * 100.0)));
     let times = |factor: Option<f64>| optional(factor.map(|f| format!("{}x", number(f))));
@@ -447,7 +458,7 @@ fn rows(cells: &[Cell], published: bool) -> Vec<Vec<String>> {
         }
         row
     };
-    cells.iter().map(row).collect()
+    cells.iter().copied().map(row).collect()
 }
 
 /// Lines as the page draws them.
@@ -491,8 +502,7 @@ fn places(lines: &[Line<'_>]) -> Vec<f64> {
 
 fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> Result<(), PageError> {
     let ticks = places(lines);
-    let not_reference = |cell: &Cell| cell.engine != "reference";
-    let mut speed_ups = curves(lines, |cell| cell.speed_up.filter(|_| not_reference(cell)));
+    let mut speed_ups = curves(lines, |cell| cell.speed_up.filter(|_| cell.engine != "reference"));
     speed_ups.extend(published(lines, |cell| cell.published_speed_up));
     Curves {
         id: &format!("{id}-speed-up"),
@@ -505,14 +515,7 @@ fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> R
         curves: &speed_ups,
     }
     .draw(page)?;
-    // The reference is so slow that the others would lie on each other; it has a curve only where nothing else has.
-    let others = curves(lines, |cell| {
-        Some(cell.milliseconds.median).filter(|_| not_reference(cell))
-    });
-    let mut times = match others.is_empty() {
-        true => curves(lines, |cell| Some(cell.milliseconds.median)),
-        false => others,
-    };
+    let mut times = curves(lines, |cell| Some(cell.milliseconds.median));
     times.extend(published(lines, |cell| cell.published_milliseconds));
     Curves {
         id,

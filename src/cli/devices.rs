@@ -2,6 +2,7 @@
 
 use super::Failure;
 use framepipe::bench::processor;
+use framepipe::engine::cpu::InstructionSet;
 use framepipe::engine::cuda::{self, DeviceInfo};
 use std::io::Write;
 
@@ -14,7 +15,13 @@ pub(crate) fn list(out: &mut impl Write) -> Result<(), Failure> {
         "      {cores} core{} for this process",
         if cores == 1 { "" } else { "s" }
     )?;
-    writeln!(out, "      {}", instruction_sets().join(", "))?;
+    let sets: Vec<String> = InstructionSet::available().map(|set| set.to_string()).collect();
+    writeln!(
+        out,
+        "      vector instructions {}; {} is used (--simd chooses)",
+        sets.join(", "),
+        InstructionSet::detect()
+    )?;
     match cuda::devices() {
         Err(reason) => writeln!(out, "cuda  none: {reason}")?,
         Ok(found) => {
@@ -55,25 +62,4 @@ fn write_card(card: &DeviceInfo, out: &mut impl Write) -> std::io::Result<()> {
         card.shared_per_block_optin / 1024,
         card.shared_per_multiprocessor / 1024
     )
-}
-
-/// The instruction sets that matter to convolution.
-#[cfg(target_arch = "x86_64")]
-fn instruction_sets() -> Vec<&'static str> {
-    [
-        ("SSE2", true),
-        ("SSE4.1", std::is_x86_feature_detected!("sse4.1")),
-        ("AVX2", std::is_x86_feature_detected!("avx2")),
-        ("AVX-512BW", std::is_x86_feature_detected!("avx512bw")),
-        ("AVX-512VNNI", std::is_x86_feature_detected!("avx512vnni")),
-    ]
-    .into_iter()
-    .filter_map(|(name, present)| present.then_some(name))
-    .collect()
-}
-
-/// The instruction sets that matter to convolution.
-#[cfg(not(target_arch = "x86_64"))]
-fn instruction_sets() -> Vec<&'static str> {
-    vec![std::env::consts::ARCH]
 }

@@ -2,7 +2,7 @@
 
 use super::Failure;
 use clap::{Args, ValueEnum};
-use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
@@ -48,16 +48,6 @@ pub(crate) enum MemoryName {
 }
 
 impl MemoryName {
-    /// Every name.
-    pub(crate) const ALL: [MemoryName; 6] = [
-        MemoryName::Auto,
-        MemoryName::Global,
-        MemoryName::Constant,
-        MemoryName::Shared,
-        MemoryName::ConstantShared,
-        MemoryName::Texture,
-    ];
-
     /// The library's word for it.
     pub(crate) fn variant(self) -> MemoryVariant {
         match self {
@@ -110,6 +100,30 @@ impl FromStr for Block {
     }
 }
 
+/// The vector instructions by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SimdName {
+    /// Plain code for any machine.
+    Portable,
+    /// AVX2.
+    Avx2,
+    /// AVX-512F and BW.
+    Avx512,
+    /// AVX-512F, BW and VNNI.
+    Avx512Vnni,
+}
+
+impl SimdName {
+    pub(crate) fn set(self) -> InstructionSet {
+        match self {
+            SimdName::Portable => InstructionSet::Portable,
+            SimdName::Avx2 => InstructionSet::Avx2,
+            SimdName::Avx512 => InstructionSet::Avx512,
+            SimdName::Avx512Vnni => InstructionSet::Avx512Vnni,
+        }
+    }
+}
+
 /// The engine and its options.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
@@ -120,6 +134,9 @@ pub(crate) struct EngineArguments {
     /// Threads of the CPU engine [default: as many as there are cores].
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Vector instructions of the CPU engine [default: the best that this machine has].
+    #[arg(long, value_enum)]
+    pub(crate) simd: Option<SimdName>,
     /// Which CUDA card, counted from 0.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<usize>,
@@ -154,6 +171,16 @@ impl EngineArguments {
         .find_map(|(given, name)| given.then_some(name))
     }
 
+    /// The first option given that only the CPU engine takes.
+    fn cpu_option(&self) -> Option<&'static str> {
+        [
+            (self.threads.is_some(), "--threads"),
+            (self.simd.is_some(), "--simd"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
     /// Refuses options that the chosen engine does not have.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let refuse = |option: &str, of: &str| {
@@ -165,14 +192,10 @@ impl EngineArguments {
             (EngineName::Reference | EngineName::Cpu | EngineName::None, Some(option)) => {
                 refuse(option, "cuda")
             }
-            _ if self.threads.is_some()
-                && matches!(
-                    self.engine,
-                    EngineName::Reference | EngineName::Cuda | EngineName::None
-                ) =>
-            {
-                refuse("--threads", "cpu")
-            }
+            (EngineName::Reference | EngineName::Cuda | EngineName::None, _) => match self.cpu_option() {
+                Some(option) => refuse(option, "cpu"),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -206,7 +229,8 @@ impl EngineArguments {
     }
 
     fn cpu(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
-        Ok(Box::new(Cpu::new(chain, self.threads())?))
+        let set = self.simd.map_or_else(InstructionSet::detect, SimdName::set);
+        Ok(Box::new(Cpu::with_instruction_set(chain, self.threads(), set)?))
     }
 
     fn cuda(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {

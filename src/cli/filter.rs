@@ -49,7 +49,7 @@ pub(crate) struct FilterArguments {
     /// Fail at the first damaged packet instead of concealing it.
     #[arg(long)]
     strict: bool,
-    /// Threads of FFmpeg's decoder [default: as many as there are cores, 16 at most].
+    /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].
     #[arg(long, value_name = "N")]
     decoder_threads: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -158,6 +158,15 @@ impl FilterArguments {
         }
     }
 
+    /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on a frame as the decoder, on all cores, so that
+    /// a decoder with as many threads only takes turns with it: half of them do.
+    fn decoder_threads(&self) -> Option<usize> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let is_shared = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
+        let half = is_shared.then_some(cores.div_ceil(2).min(16));
+        self.decoder_threads.map(NonZeroUsize::get).or(half)
+    }
+
     fn options(&self) -> PipelineOptions {
         let defaults = PipelineOptions::default();
         PipelineOptions {
@@ -193,7 +202,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let reading = VideoSourceOptions {
         stream: arguments.stream,
         strict: arguments.strict,
-        threads: arguments.decoder_threads.map(NonZeroUsize::get),
+        threads: arguments.decoder_threads(),
     };
     let opened = arguments.input.open(rate, &reading)?;
     if let (None, Some(assumed)) = (arguments.fps, rate) {

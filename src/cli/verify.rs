@@ -1,8 +1,9 @@
 //! `framepipe verify`: every engine, variant and algorithm against the reference.
 
 use super::Failure;
+use super::engine::SimdName;
 use clap::{Args, ValueEnum};
-use framepipe::engine::cpu::Cpu;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::verify::{Comparison, cases, compare, quick_cases};
 use framepipe::engine::{Engine, EngineError};
@@ -18,6 +19,9 @@ pub(crate) struct VerifyArguments {
     /// Only this engine; without it, every engine that this machine has.
     #[arg(long, value_enum)]
     engine: Option<Checked>,
+    /// Only these vector instructions of the CPU engine; without it, all that this machine has.
+    #[arg(long, value_enum)]
+    simd: Option<SimdName>,
     /// Which CUDA card, counted from 0.
     #[arg(long, value_name = "N", default_value_t = 0)]
     device: usize,
@@ -44,14 +48,14 @@ struct Candidate {
 /// How a candidate is made.
 #[derive(Clone, Copy)]
 enum Start {
-    Cpu { threads: usize },
+    Cpu { threads: usize, set: InstructionSet },
     Cuda(CudaOptions),
 }
 
 impl Start {
     fn engine(self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
         Ok(match self {
-            Start::Cpu { threads } => Box::new(Cpu::new(chain, threads)?),
+            Start::Cpu { threads, set } => Box::new(Cpu::with_instruction_set(chain, threads, set)?),
             Start::Cuda(options) => Box::new(Cuda::new(chain, options)?),
         })
     }
@@ -60,8 +64,17 @@ impl Start {
 impl VerifyArguments {
     fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
         let mut candidates = Vec::new();
+        if self.engine == Some(Checked::Cuda) && self.simd.is_some() {
+            return Err(Failure::Usage(
+                "--simd is an option of the cpu engine; leave it out or choose --engine cpu".to_owned(),
+            ));
+        }
         if self.engine != Some(Checked::Cuda) {
-            candidates.extend(cpu_candidates());
+            let sets = match self.simd {
+                Some(name) => vec![name.set()],
+                None => InstructionSet::available().collect(),
+            };
+            candidates.extend(sets.into_iter().flat_map(cpu_candidates));
         }
         let has_card = match (self.engine, cuda::available()) {
             (Some(Checked::Cpu), _) => false,
@@ -79,15 +92,15 @@ impl VerifyArguments {
     }
 }
 
-fn cpu_candidates() -> impl Iterator<Item = Candidate> {
+fn cpu_candidates(set: InstructionSet) -> impl Iterator<Item = Candidate> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut threads = vec![1, 2, 3, cores];
     threads.sort_unstable();
     threads.dedup();
-    threads.into_iter().map(|threads| Candidate {
+    threads.into_iter().map(move |threads| Candidate {
         engine: "cpu",
-        variant: format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
-        start: Start::Cpu { threads },
+        variant: format!("{set}, {threads} thread{}", if threads == 1 { "" } else { "s" }),
+        start: Start::Cpu { threads, set },
     })
 }
 
@@ -113,7 +126,7 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
     let mut differences = 0;
     writeln!(
         out,
-        "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
+        "{:<8} {:<22} {:<10} {:>7} {:>12} {:>12}",
         "engine", "variant", "algorithm", "frames", "samples", "differences"
     )?;
     let jobs = arguments
@@ -125,7 +138,7 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         differences += found.differences;
         writeln!(
             out,
-            "{:<8} {:<16} {:<10} {:>7} {:>12} {:>12}",
+            "{:<8} {:<22} {:<10} {:>7} {:>12} {:>12}",
             candidate.engine,
             candidate.variant,
             algorithm.to_string(),

@@ -14,9 +14,9 @@ use std::time::Instant;
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
-/// Device times of one stream that overlap by less than this, in seconds, do so because the device's clock is read as it is: in steps of half a
-/// microsecond, and as 32-bit floats.
-const CLOCK_STEP: f64 = 2e-6;
+/// Device times of one stream that overlap by less than this, in seconds, do so because a copy's end is told a little late and because the clock
+/// has steps of half a microsecond.
+const LATE: f64 = 10e-6;
 
 /// Where the zero of a device's clock lies on the host's.
 ///
@@ -321,7 +321,7 @@ impl<'a> Trace<'a> {
             let mut lanes: Vec<f64> = Vec::new();
             for frame in device.frames.iter().take_while(|f| f.sequence < self.kept) {
                 let (begin, end) = span_of(frame);
-                let lane = match lanes.iter().position(|&until| begin >= until - CLOCK_STEP) {
+                let lane = match lanes.iter().position(|&until| begin >= until - LATE) {
                     Some(lane) => lane,
                     None => {
                         lanes.push(f64::NEG_INFINITY);

@@ -4,6 +4,7 @@
 //! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
 //! off never passes for a whole one.
 
+mod decoder;
 mod extent;
 mod formats;
 mod picture_memory;
@@ -13,11 +14,10 @@ pub(crate) use formats::{divides, is_full_range_name, loss};
 
 use super::{Origin, Rational, Source, SourceError, StreamInfo, Supply, convert};
 use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
+use decoder::Decoder;
 use formats::nearest_native;
 use picture_memory::Decoded;
-use raw::{
-    AvError, AvFormat, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd,
-};
+use raw::{AvError, AvFormat, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd};
 use std::path::{Path, PathBuf};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.

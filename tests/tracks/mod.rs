@@ -4,8 +4,9 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How far, in microseconds, device times may be off: the device's clock has steps of half a microsecond and is told in 32-bit floats.
-pub(crate) const CLOCK: f64 = 2.5;
+/// How far, in microseconds, device times may be off: the end of a copy is told late by a stream of its own, and the clock has steps of half a
+/// microsecond. A slot that is used twice at once is so for much longer.
+pub(crate) const LATE: f64 = 10.0;
 
 /// One span of a track; times in microseconds.
 #[derive(Debug, Clone)]
@@ -143,8 +144,8 @@ impl Tracks {
             ("decode", "submit", 0.0),
             ("submit", "collect", 0.0),
             ("collect", "encode", 0.0),
-            ("upload", "kernel", CLOCK),
-            ("kernel", "download", CLOCK),
+            ("upload", "kernel", LATE),
+            ("kernel", "download", LATE),
         ];
         for (first, second, off) in pairs {
             let second_of = by_frame(second);
@@ -182,7 +183,7 @@ impl Tracks {
             for pair in frames.windows(2) {
                 let ((a, before), (b, after)) = (pair[0], pair[1]);
                 for (free, taken) in [("kernel", "upload"), ("download", "kernel")] {
-                    if after[taken].begin < before[free].end - CLOCK {
+                    if after[taken].begin < before[free].end - LATE {
                         return Err(format!(
                             "slot {slot}: frame {b}'s {taken} begins at {} us, and frame {a}'s {free} ends at {} us",
                             after[taken].begin, before[free].end
@@ -197,7 +198,7 @@ impl Tracks {
     /// On the common time line no upload begins before the host began to submit its frame, and no download ends after the host had collected it,
     /// within what the trace says of its own exactness.
     pub(crate) fn check_clocks(&self) -> Result<(), String> {
-        let off = CLOCK
+        let off = LATE
             + self.facts["device_clock_tolerance_us"]
                 .as_f64()
                 .ok_or("no tolerance")?;

@@ -5,7 +5,7 @@ use super::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
 use super::run::{Job, Run};
 use crate::cli::Failure;
 use crate::cli::engine::MemoryName;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use framepipe::bench::{Case, Published, Scope, Subject};
 use framepipe::filter::{Algorithm, Border, Filter};
 use framepipe::frame::PixelFormat;
@@ -69,7 +69,7 @@ impl KernelsArguments {
     /// The card's subjects and the scopes that each is timed in.
     fn on_card(&self) -> Vec<(Subject, Vec<Scope>)> {
         let memory = if self.memory.is_empty() {
-            MemoryName::ALL.to_vec()
+            MemoryName::value_variants().to_vec()
         } else {
             self.memory.clone()
         };

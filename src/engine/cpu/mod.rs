@@ -1,10 +1,17 @@
 //! All cores: the rows of a frame shared out over threads.
 //!
-//! `rows` holds the portable inner loops and `avx2` those for AVX2, which `pairs` feeds; all are free of threads.
+//! `rows` holds the portable inner loops and `loops` those over vectors, which `pairs` feeds and which `avx2` and `avx512` make instructions of; all
+//! are free of threads.
 
 mod alpha;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod loops;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod rows;
@@ -142,9 +149,8 @@ enum Way {
 impl Way {
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
         #[cfg(target_arch = "x86_64")]
-        if set == InstructionSet::Avx2
-            && let Some(avx2) = avx2::Avx2::detect()
-            && let Some(pairs) = pairs::Pairs::new(avx2, step, plane, format)
+        if let Some(vectors) = simd::Vectors::of(set)
+            && let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format)
         {
             return Way::Pairs(Box::new(pairs));
         }

@@ -1,4 +1,4 @@
-//! Strips of rows by way of pairs of samples (see `avx2`): two output rows at a time, from lines that hold two rows each.
+//! Strips of rows by way of pairs of samples (see `loops`): two output rows at a time, from lines that hold two rows each.
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
 //! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
@@ -6,7 +6,9 @@
 //! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
 //! pixels are then `channels` samples apart.
 
-use super::avx2::{Avx2, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
+use super::lanes::{Lanes, Order};
+use super::loops::{self, Finish, Fold, Lines, Reading, RowPass, Running, TILE, Tap, Taps};
+use super::simd::Vectors;
 use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -39,6 +41,24 @@ impl Reader {
         }
     }
 
+    fn reading(self, format: PixelFormat) -> Reading {
+        Reading {
+            bytes: format.bytes_per_sample(),
+            shift: format.shift(),
+            flip: if self == Reader::Offset { 0x8000 } else { 0 },
+            halves: self == Reader::Halves,
+        }
+    }
+
+    /// Piece `piece` of a sample, as the loops hold it.
+    fn word(self, sample: u16, piece: usize) -> u16 {
+        match self {
+            Reader::Bytes | Reader::Words => sample,
+            Reader::Offset => sample ^ 0x8000,
+            Reader::Halves => (sample >> (8 * piece)) & 255,
+        }
+    }
+
     /// What is to be added to a sum over weights that add up to `total`.
     fn correction(self, total: i64) -> i64 {
         if self == Reader::Offset { total << 15 } else { 0 }
@@ -55,7 +75,7 @@ struct Place {
 }
 
 /// From this many equal weights on, sums that are kept pay.
-const LEAST_BOX: usize = 7;
+const LEAST_BOX: usize = 5;
 
 /// The taps of a direct mask or of a column.
 struct Places {
@@ -72,14 +92,14 @@ enum Work {
         row: RowPass,
         columns: usize,
         pieces: usize,
-        /// True if the row's weights are equal, so that one multiplication of a sum of pixels does for all of them.
+        /// True if the row's weights are all 1 and nothing is shifted away, so that intermediates are sums of pixels.
         box_row: bool,
     },
 }
 
 /// One plane's part of a step, ready for the inner loops.
 pub(super) struct Pairs {
-    avx2: Avx2,
+    vectors: Vectors,
     format: PixelFormat,
     border: Border,
     channels: Vec<ChannelStep>,
@@ -99,12 +119,16 @@ pub(super) struct Pairs {
 /// The memory that a thread works in.
 #[derive(Default)]
 pub(super) struct Scratch {
-    bytes: [Vec<u8>; 2],
+    /// Rows with what lies beyond their ends, piece after piece.
     words: [Vec<u16>; 2],
-    /// The two bytes of words, piece after piece.
-    halves: [Vec<u16>; 2],
-    /// Rows interleaved with themselves.
+    /// Sums of a few samples of rows.
+    parts: [Vec<u16>; 2],
+    /// Rows as they are stored, with what lies beyond their ends.
+    stored: [Vec<u8>; 2],
+    /// Rows interleaved with themselves, piece after piece.
     horizontal: [Vec<u32>; 2],
+    /// A row that lies outside the frame, as rows are stored.
+    outside: Vec<u8>,
     lines: Vec<u32>,
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
@@ -125,16 +149,17 @@ fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
 }
 
 /// The same, beginning on a cache line.
-fn aligned(memory: &mut Vec<u32>, len: usize) -> &mut [u32] {
-    room(memory, len + 16);
+fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    let most = 64 / size_of::<T>();
+    room(memory, len + most);
     // Where alignment cannot be found out, speed suffers, no result.
-    let start = memory.as_ptr().align_offset(64).min(16);
+    let start = memory.as_ptr().align_offset(64).min(most);
     &mut memory[start..start + len]
 }
 
-/// A length of at least `len` that is an odd number of cache lines of elements, so that lines do not fall on each other in the cache.
+/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
 fn spread(len: usize) -> usize {
-    len.div_ceil(16) / 2 * 32 + 16
+    (len.div_ceil(32) | 1) * 32
 }
 
 fn pack(low: i32, high: i32) -> i32 {
@@ -378,19 +403,19 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
         shift: r.shift,
         bits,
     };
-    let equal = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == q[0]);
-    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since packed order mixes them up.
+    let ones = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == 1);
+    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since zipping mixes them up.
     let alike = |pattern: &[i32]| pattern.iter().all(|&v| v == pattern[0]);
-    let box_row = equal(&r.weights)
+    let box_row = ones(&r.weights)
+        && r.shift == 0
+        && pieces == 1
         && matches!(reader, Reader::Bytes | Reader::Words)
         && r.weights.len() as i64 * max <= i64::from(i16::MAX)
         && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
     // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-    let tapped = if box_row { 1 } else { r.weights.len() };
-    let in_place = box_row || step == 1;
-    for pair in vertical(tapped, 0, 0, |i| r.weights[i]) {
+    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
         let [even, odd] = pair.weights;
-        if in_place || even != 0 {
+        if step == 1 || even != 0 {
             row.taps.push((2 * pair.line * step, even));
             row.odd.push(odd);
         }
@@ -415,7 +440,7 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
 
 impl Pairs {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
-    pub(super) fn new(avx2: Avx2, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
+    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
         let channels = &step.planes[plane];
         let parts = match &step.kernel {
             Kernel::Direct(k) => {
@@ -460,7 +485,7 @@ impl Pairs {
             _ => 0,
         });
         Some(Pairs {
-            avx2,
+            vectors,
             format,
             border: step.border,
             outside: outside.collect(),
@@ -482,16 +507,30 @@ impl Pairs {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
+        match self.vectors {
+            Vectors::Avx2(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+        }
+    }
+
+    fn convolve_with<L: Lanes>(
+        &self,
+        lanes: L,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
-        let columns = self.columns();
         let line = self.line(samples);
         // As many lines as two rows read; with changes, the one that the pair before began with, too.
         let reach = self.rows / 2 + 1;
         let slots = reach + usize::from(self.changes.is_some());
-        let padded = self.padded(samples);
-        self.find_edges(plane.width, columns / 2, &mut scratch.edges);
+        self.find_edges(plane.width, &mut scratch.edges);
+        self.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let mut next = 0;
@@ -500,7 +539,7 @@ impl Pairs {
             while next < pair + reach {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
-                self.fill(input, strip.plane, y, (padded, at, &line), scratch);
+                self.fill(lanes, input, strip.plane, y, (samples, at, &line), scratch);
                 next += 1;
             }
             let (places, first_line) = match &self.changes {
@@ -508,7 +547,7 @@ impl Pairs {
                 _ => (&self.taps, pair),
             };
             let place = |p: &Place| {
-                let base = (first_line + p.line) % slots * line.slot;
+                let base = (first_line + p.line) % slots * line.slot + line.lead;
                 Tap {
                     at: base + p.at[0],
                     mirror: base + p.at[1],
@@ -528,7 +567,7 @@ impl Pairs {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
                 piece_stride: line.piece,
-                packed_order: self.reads_in_place(),
+                order: self.order(),
             };
             let row_bytes = samples * bytes;
             let both = 2 * pair + 1 < strip.rows;
@@ -546,11 +585,9 @@ impl Pairs {
             });
             let out = [&mut *upper, below];
             if bytes == 1 {
-                self.avx2
-                    .convolve::<1>(lines, taps, running, &self.finish, samples, out);
+                loops::convolve::<L, 1>(lanes, lines, taps, running, &self.finish, samples, out);
             } else {
-                self.avx2
-                    .convolve::<2>(lines, taps, running, &self.finish, samples, out);
+                loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
             self.keep(input.row(strip.plane, y), upper);
@@ -565,6 +602,15 @@ impl Pairs {
         match self.work {
             Work::Direct { .. } => false,
             Work::Separable { box_row, .. } => box_row || self.channels.len() == 1,
+        }
+    }
+
+    /// How the elements of lines lie.
+    fn order(&self) -> Order {
+        match self.work {
+            Work::Separable { box_row: true, .. } => Order::Zipped,
+            Work::Separable { .. } if self.reads_in_place() => Order::Alternate,
+            _ => Order::Plain,
         }
     }
 
@@ -584,6 +630,7 @@ impl Pairs {
                     pieces,
                     piece,
                     slot: pieces * piece,
+                    lead: self.lead(),
                 }
             }
             Work::Separable { pieces, .. } => {
@@ -592,163 +639,154 @@ impl Pairs {
                     pieces: *pieces,
                     piece,
                     slot: spread(pieces * piece),
+                    lead: 0,
                 }
             }
         }
+    }
+
+    /// Samples that lie beyond each end of a row.
+    fn reach(&self) -> usize {
+        self.columns() / 2 * self.channels.len()
+    }
+
+    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
+    fn origin(&self) -> usize {
+        self.reach().next_multiple_of(32)
+    }
+
+    /// Where a padded row begins in its memory.
+    fn lead(&self) -> usize {
+        self.origin() - self.reach()
     }
 
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
-        // Sums of boxes need some more at the end, for each doubling.
+        // What row passes begin with is made in whole steps.
         let rest = match self.work {
-            Work::Separable { box_row: true, .. } => 6 * 16,
-            _ => 0,
+            Work::Separable { .. } => TILE,
+            Work::Direct { .. } => 0,
         };
-        spread(samples.next_multiple_of(TILE) + self.columns() * self.channels.len() + rest)
+        let columns = self.columns() * self.channels.len();
+        spread(self.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
-    /// Where the samples of `radius` pixels on each side of a row come from, as positions in the padded row.
-    fn find_edges(&self, width: usize, radius: usize, edges: &mut Vec<(usize, Option<usize>)>) {
-        let n = self.channels.len();
+    /// Where the samples beyond the ends of a row come from, as positions in the padded row.
+    fn find_edges(&self, width: usize, edges: &mut Vec<(usize, Option<usize>)>) {
+        let (n, origin) = (self.channels.len(), self.origin());
         edges.clear();
-        for k in 1..=radius {
+        for k in 1..=self.columns() / 2 {
             for (to, at) in [
-                (radius - k, -(k as i64)),
-                (radius + width + k - 1, (width + k - 1) as i64),
+                (origin - k * n, -(k as i64)),
+                (origin + (width + k - 1) * n, (width + k - 1) as i64),
             ] {
                 let from = self.border.index(at, width);
-                edges.extend((0..n).map(|c| (to * n + c, from.map(|f| (radius + f) * n + c))));
+                edges.extend((0..n).map(|c| (to + c, from.map(|f| origin + f * n + c))));
             }
         }
     }
 
-    /// Fills the line at `at` with what rows `y` and `y + 1` are in it.
-    fn fill(
+    /// A row outside the frame, as rows are stored.
+    fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
+        row.clear();
+        let bytes = self.format.bytes_per_sample();
+        for _ in 0..width {
+            for value in &self.outside {
+                row.extend_from_slice(&(value << self.format.shift()).to_le_bytes()[..bytes]);
+            }
+        }
+    }
+
+    /// Fills the line at `at` with what rows `y` and `y + 1`, which may lie outside the frame, are in it.
+    fn fill<L: Lanes>(
         &self,
+        lanes: L,
         input: Picture<'_>,
         plane: usize,
         y: i64,
-        (padded, at, form): (usize, usize, &LineForm),
+        (samples, at, form): (usize, usize, &LineForm),
         scratch: &mut Scratch,
     ) {
-        let step = self.channels.len();
-        let row_pass = matches!(self.work, Work::Separable { .. });
-        // For the row pass each row is paired with itself one pixel on, for direct masks with the next row.
-        let ahead = if row_pass { step } else { 0 };
-        for k in 0..2 {
-            self.pad(input, plane, y + k as i64, padded + ahead, k, scratch);
-        }
         let Scratch {
-            bytes,
             words,
-            halves,
+            parts,
+            stored,
             horizontal,
+            outside,
             lines,
+            edges,
             ..
         } = scratch;
-        let interleave = |a: (usize, usize), b: (usize, usize), out: &mut [u32]| {
-            let (a_range, b_range) = (a.1..a.1 + padded, b.1..b.1 + padded);
-            match self.reader {
-                Reader::Bytes => {
-                    self.avx2
-                        .interleave_bytes(&bytes[a.0][a_range], &bytes[b.0][b_range], out);
-                }
-                Reader::Words | Reader::Offset => {
-                    let flip = if self.reader == Reader::Offset { 0x8000 } else { 0 };
-                    self.avx2
-                        .interleave_words(&words[a.0][a_range], &words[b.0][b_range], flip, out);
-                }
-                Reader::Halves => {
-                    let (low, high) = out.split_at_mut(padded);
-                    self.avx2
-                        .interleave_halves(&words[a.0][a_range], &words[b.0][b_range], low, high);
-                }
-            }
+        let height = input.layout.planes()[plane].height;
+        let row = |y| {
+            let inside = self.border.index(y, height);
+            inside.map_or(&outside[..], |y| input.row(plane, y))
         };
-        let pieces = self.reader.pieces();
+        let rows = [row(y), row(y + 1)];
+        let reading = self.reader.reading(self.format);
+        let (pieces, origin, lead) = (self.reader.pieces(), self.origin(), self.lead());
+        let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
-            interleave((0, 0), (1, 0), &mut lines[at..at + pieces * padded]);
+            let line = &mut lines[at..at + form.slot];
+            loops::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
+            for (piece, line) in line.chunks_mut(padded).enumerate() {
+                let pair = |word| u32::from(word) << 16 | u32::from(word);
+                self.surround(edges, line, |sample| pair(self.reader.word(sample, piece)));
+            }
             return;
         };
         let out = &mut lines[at..at + form.pieces * form.piece];
-        if self.reads_in_place() {
-            for k in 0..2 {
-                match self.reader {
-                    Reader::Bytes => self.avx2.widen(&bytes[k][..padded], room(&mut words[k], padded)),
-                    Reader::Words => {}
-                    Reader::Offset => self.avx2.offset(&mut words[k][..padded]),
-                    Reader::Halves => self
-                        .avx2
-                        .split(&words[k][..padded], room(&mut halves[k], 2 * padded)),
+        let step = self.channels.len();
+        let is_box = matches!(self.work, Work::Separable { box_row: true, .. });
+        if !is_box && !self.reads_in_place() {
+            // Each sample with its neighbour in the same channel.
+            let bytes = reading.bytes;
+            let paired = (padded - lead - step) / 32 * 32;
+            for ((source, stored), out) in rows.iter().zip(stored).zip(horizontal.iter_mut()) {
+                let stored = aligned(stored, padded * bytes);
+                stored[origin * bytes..][..source.len()].copy_from_slice(source);
+                if bytes == 1 {
+                    self.surround(edges, stored, |sample| sample as u8);
+                } else {
+                    let store = |sample: u16| (sample << reading.shift).to_le_bytes();
+                    self.surround(edges, stored.as_chunks_mut::<2>().0, store);
                 }
+                let both = [lead, lead + step].map(|at| &stored[at * bytes..][..paired * bytes]);
+                loops::pair_rows(lanes, reading, both, room(out, pieces * paired), paired);
             }
-            let mut source = if pieces == 2 { &*halves } else { &*words };
-            if matches!(self.work, Work::Separable { box_row: true, .. }) {
-                for k in 0..2 {
-                    let sums = room(&mut halves[k], padded);
-                    self.avx2
-                        .box_sums(&mut words[k][..padded], self.columns(), step, sums);
-                }
-                source = &*halves;
-            }
-            let rows = [&source[0][..pieces * padded], &source[1][..pieces * padded]];
-            self.avx2
-                .row_pass_in_place(rows, (pieces, padded), row, out, form.pieces);
+            let rows = horizontal.each_ref().map(|elements| Lines {
+                elements,
+                pieces,
+                piece_stride: paired,
+                order: Order::Plain,
+            });
+            loops::row_pass(lanes, rows, row, out, form.pieces);
             return;
         }
-        for (k, out) in horizontal.iter_mut().enumerate() {
-            interleave((k, 0), (k, step), room(out, pieces * padded));
-        }
-        let rows = horizontal.each_ref().map(|elements| Lines {
-            elements,
-            pieces,
-            piece_stride: padded,
-            packed_order: false,
-        });
-        self.avx2.row_pass(rows, row, out, form.pieces);
-    }
-
-    /// Row `y`, which may lie outside the frame, with what lies beyond its ends, into padded row `k`.
-    fn pad(&self, input: Picture<'_>, plane: usize, y: i64, len: usize, k: usize, scratch: &mut Scratch) {
-        let start = self.columns() / 2 * self.channels.len();
-        let inside = self.border.index(y, input.layout.planes()[plane].height);
-        let row = inside.map(|y| input.row(plane, y));
-        if self.reader == Reader::Bytes {
-            let out = room(&mut scratch.bytes[k], len);
-            if let Some(row) = row {
-                out[start..start + row.len()].copy_from_slice(row);
+        let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
+        for (source, words) in rows.iter().zip(words.each_mut()) {
+            loops::load_row(lanes, reading, source, &mut words[origin..], padded);
+            for (piece, words) in words.chunks_mut(padded).enumerate() {
+                self.surround(edges, words, |sample| self.reader.word(sample, piece));
             }
-            self.surround(row.is_some(), &scratch.edges, out, |v| v as u8);
+        }
+        let rows = words.each_ref().map(|row| &row[lead..]);
+        if is_box {
+            let parts = parts.each_mut().map(|parts| room(parts, padded));
+            loops::box_rows(lanes, rows, parts, (self.columns(), step), out);
         } else {
-            let out = room(&mut scratch.words[k], len);
-            if let Some(row) = row {
-                let shift = self.format.shift();
-                let samples = row.as_chunks::<2>().0;
-                for (o, v) in out[start..].iter_mut().zip(samples) {
-                    *o = u16::from_le_bytes(*v) >> shift;
-                }
-            }
-            self.surround(row.is_some(), &scratch.edges, out, |v| v);
+            loops::row_pass_in_place(lanes, rows, (pieces, padded), row, out, form.pieces);
         }
     }
 
-    /// Fills in what lies beyond the ends of a row; all of it, if the row lies outside the frame.
-    fn surround<T: Copy>(
-        &self,
-        is_inside: bool,
-        edges: &[(usize, Option<usize>)],
-        row: &mut [T],
-        sample: impl Fn(u16) -> T,
-    ) {
-        let n = self.channels.len();
-        if !is_inside {
-            let outside = self.outside.iter().cycle();
-            row.iter_mut().zip(outside).for_each(|(o, &v)| *o = sample(v));
-            return;
-        }
+    /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
+    fn surround<T: Copy>(&self, edges: &[(usize, Option<usize>)], row: &mut [T], sample: impl Fn(u16) -> T) {
+        let (n, origin) = (self.channels.len(), self.origin());
         for &(to, from) in edges {
-            row[to] = from.map_or_else(|| sample(self.outside[to % n]), |from| row[from]);
+            // Counted from the origin, before which it may lie.
+            let channel = (to + n * origin - origin) % n;
+            row[to] = from.map_or_else(|| sample(self.outside[channel]), |from| row[from]);
         }
     }
 
@@ -783,4 +821,6 @@ struct LineForm {
     piece: usize,
     /// From a line to the next.
     slot: usize,
+    /// From a line's begin to what the first sample needs first.
+    lead: usize,
 }

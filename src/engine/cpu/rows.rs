@@ -1,4 +1,4 @@
-//! The inner loops: one row of one component at a time, as plain arithmetic over slices that the compiler vectorises.
+//! The portable inner loops: one row of one component at a time, as plain arithmetic over slices that the compiler vectorises.
 
 use crate::filter::Border;
 use crate::frame::PixelFormat;

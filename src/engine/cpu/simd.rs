@@ -1,5 +1,7 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
+#[cfg(target_arch = "x86_64")]
+use super::{avx2::Avx2, avx512::Avx512};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,20 +12,29 @@ pub enum InstructionSet {
     Portable,
     /// x86-64 with AVX2: 16 multiply-adds an instruction.
     Avx2,
+    /// x86-64 with AVX-512F and BW: 32 multiply-adds an instruction.
+    Avx512,
+    /// The same with VNNI: 32 multiply-adds an instruction, which also adds them to the sums.
+    Avx512Vnni,
 }
 
 impl InstructionSet {
     /// All that framepipe knows, slowest first.
-    pub const ALL: [InstructionSet; 2] = [InstructionSet::Portable, InstructionSet::Avx2];
+    pub const ALL: [InstructionSet; 4] = [
+        InstructionSet::Portable,
+        InstructionSet::Avx2,
+        InstructionSet::Avx512,
+        InstructionSet::Avx512Vnni,
+    ];
 
     /// True if this machine can run it.
     pub fn is_available(self) -> bool {
         match self {
             InstructionSet::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            InstructionSet::Avx2 => super::avx2::Avx2::detect().is_some(),
+            vectors => Vectors::of(vectors).is_some(),
             #[cfg(not(target_arch = "x86_64"))]
-            InstructionSet::Avx2 => false,
+            _ => false,
         }
     }
 
@@ -45,13 +56,15 @@ impl fmt::Display for InstructionSet {
         f.write_str(match self {
             InstructionSet::Portable => "portable",
             InstructionSet::Avx2 => "avx2",
+            InstructionSet::Avx512 => "avx512",
+            InstructionSet::Avx512Vnni => "avx512-vnni",
         })
     }
 }
 
 /// A word that names no instruction set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no instruction set; use portable or avx2")]
+#[error("'{0}' is no instruction set; use portable, avx2, avx512 or avx512-vnni")]
 pub struct UnknownInstructionSet(pub String);
 
 impl FromStr for InstructionSet {
@@ -61,6 +74,28 @@ impl FromStr for InstructionSet {
         let mut all = InstructionSet::ALL.into_iter();
         all.find(|set| set.to_string() == word)
             .ok_or_else(|| UnknownInstructionSet(word.to_owned()))
+    }
+}
+
+/// The vector instructions of a set, with the proof that this machine has them.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Vectors {
+    Avx2(Avx2),
+    Avx512(Avx512<false>),
+    Avx512Vnni(Avx512<true>),
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vectors {
+    /// Those of `set`; `None` if it has none, or if this machine lacks them.
+    pub(super) fn of(set: InstructionSet) -> Option<Vectors> {
+        match set {
+            InstructionSet::Portable => None,
+            InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
+            InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
+            InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
+        }
     }
 }
 

@@ -38,12 +38,12 @@ use memory::Pinned;
 use picture::{Arrangement, Picture};
 use prepared::{Prepared, Request, Scratch};
 use program::Cache;
-use slot::{Cargo, Flight, Slot};
+use slot::{Amount, Cargo, Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stream::{Event, Stream};
 use texture::{ALIGNMENT, Texel};
-use times::{Amount, Times};
+use times::Times;
 
 /// How transfers and kernels of different frames lie to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,6 @@ use super::memory::PinnedMemory;
 use super::picture::Picture;
 use super::prepared::no_copy;
 use super::stream::{Event, Stream};
-use super::times::Amount;
 use crate::engine::EngineError;
 use crate::frame::{AllocationError, Frame, Layout, Memory};
 use cudarc::driver::sys;
@@ -92,6 +91,14 @@ impl Marks {
             download: Mark::of_copy(device)?,
         })
     }
+}
+
+/// What one frame moved and computed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Amount {
+    pub(super) bytes_up: u64,
+    pub(super) bytes_down: u64,
+    pub(super) samples: u64,
 }
 
 /// A frame's memory while the card works on it.

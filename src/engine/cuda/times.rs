@@ -1,7 +1,7 @@
 //! When each frame's upload, kernels and download began and ended, by the card's own clock.
 
 use super::device::Device;
-use super::slot::{Flight, Mark};
+use super::slot::{Amount, Flight, Mark};
 use super::stream::{Event, Stream};
 use crate::engine::{DeviceTimes, EngineError, FrameTimes};
 use hdrhistogram::Histogram;
@@ -17,14 +17,6 @@ const RENEW: f64 = 1.0;
 
 /// The longest time that the histograms hold: an hour.
 const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
-
-/// What one frame moved and computed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Amount {
-    pub(super) bytes_up: u64,
-    pub(super) bytes_down: u64,
-    pub(super) samples: u64,
-}
 
 /// Collects the times of a run.
 pub(super) struct Times {

@@ -3,8 +3,7 @@
 //! Every type here owns its FFmpeg object and frees it when dropped; nothing outside this file and the sink's own touches a pointer.
 #![allow(unsafe_code)]
 
-use super::picture_memory::PictureMemory;
-use crate::frame::{Colour, FieldOrder, Frame, Range, Reserve, SideData};
+use crate::frame::{Colour, FieldOrder, Frame, Range, SideData};
 use crate::source::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -101,7 +100,7 @@ pub(crate) fn location(path: &Path) -> Result<CString, AvError> {
     CString::new(bytes).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)))
 }
 
-fn text(pointer: *const c_char) -> String {
+pub(super) fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
@@ -560,98 +559,6 @@ impl Received {
             Err(e) if e.is_eof() => Ok(Received::End),
             Err(e) => Err(e),
         }
-    }
-}
-
-/// An open video decoder.
-pub(crate) struct Decoder {
-    context: *mut ffi::AVCodecContext,
-    /// Where its pictures lie. The context points to it.
-    pictures: Box<PictureMemory>,
-}
-
-// SAFETY: an AVCodecContext is bound to no thread, and only `&mut self` reaches what changes it.
-unsafe impl Send for Decoder {}
-
-impl Decoder {
-    /// Opens the decoder for stream `index`. `threads` of 0 lets FFmpeg take one a core. A `strict` decoder looks
-    /// for damage more closely.
-    pub(crate) fn open(
-        demuxer: &Demuxer,
-        index: usize,
-        threads: usize,
-        strict: bool,
-    ) -> Result<Option<Decoder>, AvError> {
-        let Some(stream) = demuxer.stream_ptr(index) else {
-            return Ok(None);
-        };
-        // SAFETY: stream and parameters are valid; the context is owned by `decoder` from its allocation on, so every path frees it.
-        unsafe {
-            let parameters = (*stream).codecpar;
-            let codec = ffi::avcodec_find_decoder((*parameters).codec_id);
-            if codec.is_null() {
-                return Ok(None);
-            }
-            let context = ffi::avcodec_alloc_context3(codec);
-            if context.is_null() {
-                return Err(AvError::no_memory());
-            }
-            let mut decoder = Decoder {
-                context,
-                pictures: Box::default(),
-            };
-            if (*codec).capabilities & ffi::AV_CODEC_CAP_DR1 as c_int != 0 {
-                decoder.pictures.serve(context);
-            }
-            AvError::check(ffi::avcodec_parameters_to_context(context, parameters))?;
-            (*context).pkt_timebase = (*stream).time_base;
-            (*context).thread_count = threads as c_int;
-            (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
-            if strict {
-                // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own. Pictures that were
-                // patched are marked, and the source fails at the mark.
-                (*context).err_recognition |=
-                    (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
-            }
-            AvError::check(ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
-            Ok(Some(decoder))
-        }
-    }
-
-    /// The codec's short name.
-    pub(crate) fn codec_name(&self) -> String {
-        // SAFETY: an open context has its codec; the name is static.
-        text(unsafe { ffi::avcodec_get_name((*self.context).codec_id) })
-    }
-
-    /// From now on pictures of `format` are decoded into memory of `reserve`, if the codec can do that.
-    pub(crate) fn decode_into(&self, reserve: Reserve, format: AvFormat) {
-        self.pictures.begin(reserve, format);
-    }
-
-    /// True if the codec can decode into memory that is not FFmpeg's.
-    pub(crate) fn takes_memory(&self) -> bool {
-        self.pictures.is_served()
-    }
-
-    /// Feeds a packet, or the end of the data.
-    pub(crate) fn send(&mut self, packet: Option<&Packet>) -> Result<(), AvError> {
-        let packet = packet.map_or(ptr::null(), |p| p.packet.cast_const());
-        // SAFETY: the context is open and the packet, where there is one, valid.
-        AvError::check(unsafe { ffi::avcodec_send_packet(self.context, packet) }).map(|_| ())
-    }
-
-    /// Takes the next picture, in the order of presentation.
-    pub(crate) fn receive(&mut self, picture: &mut Picture) -> Result<Received, AvError> {
-        // SAFETY: the context is open and the picture valid; FFmpeg empties it first.
-        Received::from_code(unsafe { ffi::avcodec_receive_frame(self.context, picture.frame) })
-    }
-}
-
-impl Drop for Decoder {
-    fn drop(&mut self) {
-        // SAFETY: allocated by avcodec_alloc_context3 and freed once.
-        unsafe { ffi::avcodec_free_context(&mut self.context) };
     }
 }
 

@@ -1,0 +1,110 @@
+//! What the inner loops ask of a vector: the few operations that they are made of, for each set of instructions.
+//!
+//! A value of a type that is [`Lanes`] is the proof that this machine has the instructions, so that arithmetic is safe to ask for. Everything is
+//! meant to be compiled into [`Lanes::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
+#![allow(unsafe_code)]
+
+/// How the samples of two neighbouring vectors of numbers lie in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// One after the other.
+    Plain,
+    /// As [`Lanes::zip`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
+    Zipped,
+    /// Those at even places in the first vector, those at odd places in the second.
+    Alternate,
+}
+
+/// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
+/// *words* of 16 bits.
+pub(super) trait Lanes: Copy {
+    /// A vector.
+    type V: Copy;
+
+    /// Numbers of 32 bits that a vector holds.
+    const LANES: usize;
+
+    /// Runs a loop, compiled for this set.
+    fn enter<W: Work>(self, work: W);
+
+    /// The same number everywhere.
+    fn splat(self, value: i32) -> Self::V;
+
+    /// Reads a vector.
+    ///
+    /// # Safety
+    /// The bytes of a vector are readable at `from`, on whatever alignment.
+    unsafe fn load<T>(self, from: *const T) -> Self::V;
+
+    /// Writes a vector.
+    ///
+    /// # Safety
+    /// The bytes of a vector are writable at `to`, on whatever alignment.
+    unsafe fn store<T>(self, to: *mut T, value: Self::V);
+
+    /// Sums of numbers.
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Sums of words.
+    fn add_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Differences of words.
+    fn sub_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// `sum + low x low + high x high`: each number's two words, times the weight's two words, added up.
+    fn multiply_add(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
+
+    /// Numbers, shifted down with their sign.
+    fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;
+
+    /// Numbers, shifted up.
+    fn shift_up(self, a: Self::V, by: Self::V) -> Self::V;
+
+    /// The bits that both have.
+    fn and(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The bits in which they differ.
+    fn xor(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The low words of `low` and the high words of `high`.
+    fn merge(self, low: Self::V, high: Self::V) -> Self::V;
+
+    /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
+    fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
+
+    /// As many bytes as a vector has words, as words.
+    ///
+    /// # Safety
+    /// Twice [`Lanes::LANES`] bytes are readable at `from`.
+    unsafe fn widen(self, from: *const u8) -> Self::V;
+
+    /// Bytes of two rows as pairs of words, in order.
+    ///
+    /// # Safety
+    /// Twice [`Lanes::LANES`] bytes are readable at `a` and at `b`.
+    unsafe fn pair_bytes(self, a: *const u8, b: *const u8) -> [Self::V; 2];
+
+    /// Words of two rows as pairs, in order.
+    ///
+    /// # Safety
+    /// Twice [`Lanes::LANES`] words are readable at `a` and at `b`.
+    unsafe fn pair_words(self, a: *const u16, b: *const u16) -> [Self::V; 2];
+
+    /// Clamps numbers to bytes and writes those of all `N` (2 or 4) vectors.
+    ///
+    /// # Safety
+    /// `N` times [`Lanes::LANES`] bytes are writable at `to`.
+    unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
+
+    /// Clamps numbers to words of at most `max`, shifts them up by `left` and writes them.
+    ///
+    /// # Safety
+    /// Twice [`Lanes::LANES`] words are writable at `to`.
+    unsafe fn put_words(self, values: [Self::V; 2], order: Order, max: u16, left: u32, to: *mut u8);
+}
+
+/// A loop over vectors of any width. `run` is `inline(always)`, and so is what it calls.
+pub(super) trait Work {
+    /// The loop.
+    fn run<L: Lanes>(self, lanes: L);
+}

@@ -1,0 +1,906 @@
+//! The inner loops, for vectors of any width. Everything is a sum of products of 16-bit *pairs*: a 32-bit element of a line holds two samples, and
+//! one instruction multiplies a vector of such elements by two weights each and adds the two products.
+//!
+//! Samples that are too wide for exact 32-bit sums come as several *pieces* of `bits` bits each, lowest first, all but the highest without
+//! sign; each piece is summed by itself and the sums are joined by carrying upwards.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Order, Work};
+
+/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
+pub(super) const TILE: usize = 64;
+
+/// One multiply-add of the sums of two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tap {
+    /// The element of the lines that the row's first sample needs.
+    pub(super) at: usize,
+    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
+    pub(super) mirror: usize,
+    /// The two weights, low half first, of the upper and of the lower output row.
+    pub(super) weights: [i32; 2],
+}
+
+/// How the mirrored half of a mask is folded onto the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Equal weights: samples are added.
+    Add,
+    /// Opposite weights: samples are subtracted.
+    Subtract,
+}
+
+/// The multiply-adds that make two output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taps<'a> {
+    /// Those of one element.
+    pub(super) single: &'a [Tap],
+    /// Those of an element and its mirror image.
+    pub(super) folded: &'a [Tap],
+    /// What is done with the mirror image.
+    pub(super) fold: Fold,
+}
+
+/// Lines of pairs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines<'a> {
+    /// The elements that taps point into.
+    pub(super) elements: &'a [u32],
+    /// How many pieces a sample has, 1 to 3.
+    pub(super) pieces: usize,
+    /// Elements from a piece to the next one.
+    pub(super) piece_stride: usize,
+    /// How the elements of two vectors lie.
+    pub(super) order: Order,
+}
+
+/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
+pub(super) struct Running<'a> {
+    /// The sums; those of the pair just made are put here.
+    pub(super) sums: &'a mut [i32],
+    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
+    pub(super) resumes: bool,
+}
+
+/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// What the sums of each piece begin with: the channels' values repeated, `TILE + channels` long.
+    pub(super) start: [Vec<i32>; 3],
+    /// What is added after the shift, likewise; empty if that is 0 for all channels.
+    pub(super) high: Vec<i32>,
+    /// Samples that a pixel interleaves.
+    pub(super) channels: usize,
+    /// Bits of a piece.
+    pub(super) bits: u32,
+    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    pub(super) whole: bool,
+    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
+    pub(super) shift: u32,
+    /// The largest sample.
+    pub(super) max: u16,
+    /// Padding bits below a stored sample.
+    pub(super) left: u32,
+}
+
+/// What the row pass of a separable kernel does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RowPass {
+    /// First element of each pair of taps, and its two weights.
+    pub(super) taps: Vec<(usize, i32)>,
+    /// The weights for results at odd places, where rows are read in place.
+    pub(super) odd: Vec<i32>,
+    /// What the sums begin with.
+    pub(super) start: i32,
+    /// How far they are shifted down.
+    pub(super) shift: u32,
+    /// Bits of a piece of the intermediate.
+    pub(super) bits: u32,
+}
+
+/// How samples in memory become words that signed 16-bit multiplications take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Bytes of a stored sample, 1 or 2.
+    pub(super) bytes: usize,
+    /// Padding bits below a sample of two bytes.
+    pub(super) shift: u32,
+    /// Bits that are turned over: 0x8000 takes 32768 from a sample.
+    pub(super) flip: u16,
+    /// True if the two bytes of a sample are two pieces.
+    pub(super) halves: bool,
+}
+
+/// The same in registers.
+#[derive(Clone, Copy)]
+struct Words<T> {
+    reading: Reading,
+    shift: T,
+    kept: T,
+    flip: T,
+    eight: T,
+    byte: T,
+}
+
+impl<T: Copy> Words<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+        let both = |word: u16| i32::from(word) << 16 | i32::from(word);
+        Words {
+            reading,
+            shift: lanes.splat(reading.shift as i32),
+            kept: lanes.splat(both(u16::MAX >> reading.shift)),
+            flip: lanes.splat(both(reading.flip)),
+            eight: lanes.splat(8),
+            byte: lanes.splat(both(255)),
+        }
+    }
+
+    /// Stored words without their padding bits, turned over.
+    #[inline(always)]
+    fn taken<L: Lanes<V = T>>(&self, lanes: L, mut stored: T) -> T {
+        if self.reading.shift > 0 {
+            stored = lanes.and(lanes.shift_down(stored, self.shift), self.kept);
+        }
+        lanes.xor(stored, self.flip)
+    }
+
+    /// The low and the high bytes of words.
+    #[inline(always)]
+    fn split<L: Lanes<V = T>>(&self, lanes: L, words: T) -> [T; 2] {
+        let high = lanes.and(lanes.shift_down(words, self.eight), self.byte);
+        [lanes.and(words, self.byte), high]
+    }
+}
+
+/// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
+/// samples; what is written beyond the row means nothing.
+pub(super) fn pair_rows<L: Lanes>(
+    lanes: L,
+    reading: Reading,
+    rows: [&[u8]; 2],
+    out: &mut [u32],
+    stride: usize,
+) {
+    let reach = (rows[0].len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!(rows[0].len() == rows[1].len() && (pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`pair_rows`] has checked, for samples of `BYTES` bytes.
+struct PairRows<'a, const BYTES: usize>(Reading, [&'a [u8]; 2], *mut u32, usize);
+
+impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let PairRows(reading, rows, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = rows[0].len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = rows.map(|row| row.as_ptr().add(at));
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < rows[0].len() {
+            let last = rows.map(|row| padded_step(&row[whole..]));
+            // SAFETY: the copies are a step long, and there is room for a step.
+            unsafe {
+                let from = last.each_ref().map(|row| row.as_ptr());
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(whole / BYTES), stride);
+            }
+        }
+    }
+}
+
+/// The end of a row, filled up to the longest step.
+fn padded_step(rest: &[u8]) -> [u8; TILE] {
+    let mut step = [0; TILE];
+    step[..rest.len()].copy_from_slice(rest);
+    step
+}
+
+/// Two vectors of pairs.
+#[inline(always)]
+unsafe fn pair_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: [*const u8; 2],
+    out: *mut u32,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            store_both(lanes, out, lanes.pair_bytes(from[0], from[1]));
+            return;
+        }
+        let [first, second] = lanes.pair_words(from[0].cast(), from[1].cast());
+        let pairs = [words.taken(lanes, first), words.taken(lanes, second)];
+        if words.reading.halves {
+            let (first, second) = (words.split(lanes, pairs[0]), words.split(lanes, pairs[1]));
+            store_both(lanes, out, [first[0], second[0]]);
+            store_both(lanes, out.add(stride), [first[1], second[1]]);
+        } else {
+            store_both(lanes, out, pairs);
+        }
+    }
+}
+
+/// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
+pub(super) fn load_row<L: Lanes>(lanes: L, reading: Reading, row: &[u8], out: &mut [u16], stride: usize) {
+    let reach = (row.len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!((pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`load_row`] has checked, for samples of `BYTES` bytes.
+struct LoadRow<'a, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize);
+
+impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let LoadRow(reading, row, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = row.len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = row.as_ptr().add(at);
+                load_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < row.len() {
+            let last = padded_step(&row[whole..]);
+            // SAFETY: the copy is a step long, and there is room for a step.
+            unsafe {
+                load_step::<L, BYTES>(lanes, &words, last.as_ptr(), out.add(whole / BYTES), stride);
+            };
+        }
+    }
+}
+
+/// A vector of words.
+#[inline(always)]
+unsafe fn load_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: *const u8,
+    out: *mut u16,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            lanes.store(out, lanes.widen(from));
+            return;
+        }
+        let taken = words.taken(lanes, lanes.load(from));
+        if words.reading.halves {
+            let [low, high] = words.split(lanes, taken);
+            lanes.store(out, low);
+            lanes.store(out.add(stride), high);
+        } else {
+            lanes.store(out, taken);
+        }
+    }
+}
+
+/// Two vectors, one after the other.
+#[inline(always)]
+unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
+    // SAFETY: the caller has room for both.
+    unsafe {
+        lanes.store(to, values[0]);
+        lanes.store(to.add(L::LANES), values[1]);
+    }
+}
+
+/// Makes two output rows of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
+pub(super) fn convolve<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    lines: Lines<'_>,
+    taps: Taps<'_>,
+    running: Option<Running<'_>>,
+    finish: &Finish,
+    samples: usize,
+    out: [&mut [u8]; 2],
+) {
+    let made = samples.next_multiple_of(TILE);
+    assert!(
+        running
+            .as_ref()
+            .is_none_or(|r| lines.pieces == 1 && r.sums.len() >= made)
+    );
+    let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
+    let last = (lines.pieces - 1) * lines.piece_stride + made;
+    let reach = |t: &Tap| t.at.max(t.mirror) + last;
+    let all = taps.single.iter().chain(taps.folded);
+    assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
+    assert!(out.iter().all(|row| row.len() >= samples * BYTES));
+    let pattern = TILE + finish.channels;
+    assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
+    assert!(finish.high.is_empty() || finish.high.len() >= pattern);
+    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each piece) and every write.
+    let work = Convolve {
+        lines,
+        taps,
+        running,
+        finish,
+        samples,
+        out,
+    };
+    match lines.pieces {
+        1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
+        _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
+    }
+}
+
+/// What [`convolve`] has checked.
+struct Convolve<'a> {
+    lines: Lines<'a>,
+    taps: Taps<'a>,
+    running: Option<(*mut i32, bool)>,
+    finish: &'a Finish,
+    samples: usize,
+    out: [&'a mut [u8]; 2],
+}
+
+/// Two output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
+struct Rows<'a, const BYTES: usize, const P: usize, const V: usize>(Convolve<'a>);
+
+/// The sums of `V` vectors of samples of two rows, in `P` pieces.
+type Sums<T, const P: usize, const V: usize> = [[[T; V]; 2]; P];
+
+/// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
+#[inline(always)]
+unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
+    lanes: L,
+    mut sums: Sums<L::V, P, V>,
+    base: *const u32,
+    piece_stride: usize,
+    taps: &[Tap],
+) -> Sums<L::V, P, V> {
+    for tap in taps {
+        let weights = [lanes.splat(tap.weights[0]), lanes.splat(tap.weights[1])];
+        for p in 0..P {
+            for v in 0..V {
+                let step = p * piece_stride + L::LANES * v;
+                // SAFETY: `convolve` has bounded every tap's reach.
+                let pairs = unsafe {
+                    let pairs = lanes.load(base.add(tap.at + step));
+                    match FOLD {
+                        0 => pairs,
+                        1 => lanes.add_words(pairs, lanes.load(base.add(tap.mirror + step))),
+                        _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
+                    }
+                };
+                for row in 0..2 {
+                    sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
+                }
+            }
+        }
+    }
+    sums
+}
+
+impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, P, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Convolve {
+            lines,
+            taps,
+            running,
+            finish,
+            samples,
+            out,
+        } = self.0;
+        let zero = lanes.splat(0);
+        let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
+        for x in (0..samples).step_by(L::LANES * V) {
+            let phase = if finish.channels == 1 {
+                0
+            } else {
+                x as u32 as usize % finish.channels
+            };
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            for p in 0..P {
+                for v in 0..V {
+                    // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
+                    let start = unsafe {
+                        lanes.load(match running {
+                            Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
+                            _ => finish.start[p].as_ptr().add(phase + L::LANES * v),
+                        })
+                    };
+                    for row in 0..2 {
+                        sums[p][row][v] = start;
+                    }
+                }
+            }
+            // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
+            unsafe {
+                let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
+                sums = match taps.fold {
+                    _ if taps.folded.is_empty() => sums,
+                    Fold::Add => add_taps::<L, P, V, 1>(lanes, sums, base, stride, taps.folded),
+                    Fold::Subtract => add_taps::<L, P, V, 2>(lanes, sums, base, stride, taps.folded),
+                };
+                sums = add_taps::<L, P, V, 0>(lanes, sums, base, stride, taps.single);
+            }
+            if let Some((kept, _)) = running {
+                for v in 0..V {
+                    // SAFETY: running sums go as far as the multiple of TILE.
+                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
+                }
+            }
+            for row in 0..2 {
+                let mut values = [zero; V];
+                for v in 0..V {
+                    let mut pieces = [zero; P];
+                    for p in 0..P {
+                        pieces[p] = sums[p][row][v];
+                    }
+                    values[v] = joining.join(lanes, pieces);
+                }
+                let rest = &mut out[row][x * BYTES..samples * BYTES];
+                // SAFETY: the pattern is TILE + channels long.
+                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, rest) };
+            }
+        }
+    }
+}
+
+/// Adds what is added after the shift, clamps, and stores as many of the samples as there is room for.
+#[inline(always)]
+unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    mut values: [L::V; V],
+    finish: &Finish,
+    phase: usize,
+    order: Order,
+    rest: &mut [u8],
+) {
+    if !finish.high.is_empty() {
+        for v in 0..V {
+            // SAFETY: the pattern is TILE + channels long.
+            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase + L::LANES * v)) };
+            values[v] = lanes.add(values[v], high);
+        }
+    }
+    if rest.len() >= L::LANES * V * BYTES {
+        // SAFETY: there is room for the LANES V samples.
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, rest.as_mut_ptr()) };
+    } else {
+        let mut step = [0; 2 * TILE];
+        // SAFETY: as many as TILE samples of two bytes fit.
+        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, step.as_mut_ptr()) };
+        rest.copy_from_slice(&step[..rest.len()]);
+    }
+}
+
+/// Clamps and stores LANES V samples.
+#[inline(always)]
+unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    values: [L::V; V],
+    finish: &Finish,
+    order: Order,
+    out: *mut u8,
+) {
+    if BYTES == 1 {
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_bytes(values, order, out) };
+        return;
+    }
+    for v in (0..V).step_by(2) {
+        let two = [values[v], values[v + 1]];
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+    }
+}
+
+/// How the sums of pieces become one, and how far that is shifted down.
+#[derive(Clone, Copy)]
+struct Joining<T> {
+    whole: bool,
+    bits: T,
+    twice: T,
+    shift: T,
+}
+
+impl<T: Copy> Joining<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, bits: u32, whole: bool, shift: u32) -> Joining<T> {
+        Joining {
+            whole,
+            bits: lanes.splat(bits as i32),
+            twice: lanes.splat(2 * bits as i32),
+            shift: lanes.splat(shift as i32),
+        }
+    }
+
+    /// The sum of all pieces, shifted down.
+    #[inline(always)]
+    fn join<L: Lanes<V = T>, const P: usize>(self, lanes: L, pieces: [T; P]) -> T {
+        let mut sum = pieces[0];
+        if P > 1 && self.whole {
+            sum = lanes.add(sum, lanes.shift_up(pieces[1], self.bits));
+            if P > 2 {
+                sum = lanes.add(sum, lanes.shift_up(pieces[2], self.twice));
+            }
+        } else {
+            for p in 1..P {
+                sum = lanes.add(pieces[p], lanes.shift_down(sum, self.bits));
+            }
+        }
+        lanes.shift_down(sum, self.shift)
+    }
+
+    /// How a row pass's sums in `pieces` pieces of 8 bits become intermediates. These have 24 bits, so with a shift below 8 the whole sum fits 32.
+    #[inline(always)]
+    fn of_row_pass<L: Lanes<V = T>>(lanes: L, pieces: usize, shift: u32) -> Joining<T> {
+        let whole = pieces > 1 && shift < 8;
+        let below = if pieces == 1 || whole { 0 } else { 8 };
+        Joining::new(lanes, 8, whole, shift - below)
+    }
+}
+
+/// From this many samples on, a box's sums are made of sums of a few.
+const LEAST_PARTS: usize = 9;
+
+/// The sums of `count` samples each, `step` words apart, of two rows: `out` gets pairs (upper, lower) in [`Order::Zipped`], `out.len()` (a multiple of
+/// [`TILE`]) of them. Large boxes are added up from sums of four or eight samples, which go into `parts`.
+pub(super) fn box_rows<L: Lanes>(
+    lanes: L,
+    rows: [&[u16]; 2],
+    parts: [&mut [u16]; 2],
+    (count, step): (usize, usize),
+    out: &mut [u32],
+) {
+    let part = match count {
+        _ if count < LEAST_PARTS => 1,
+        _ if count < 4 * LEAST_PARTS => 4,
+        _ => 8,
+    };
+    let (whole, samples) = (count / part * part, out.len());
+    // Sums of parts are made as far as the last one that is used, and to the end of a step.
+    let made = (samples + (whole - part) * step).next_multiple_of(TILE);
+    assert!(samples.is_multiple_of(TILE));
+    assert!(rows.iter().all(|row| row.len() >= made + part * step));
+    assert!(rows.iter().all(|row| row.len() >= samples + count * step));
+    assert!(part == 1 || parts.iter().all(|row| row.len() >= made));
+    let mut parts = parts;
+    lanes.enter(BoxRows {
+        rows: rows.map(<[u16]>::as_ptr),
+        parts: parts.each_mut().map(|row| row.as_mut_ptr()),
+        made,
+        part,
+        count,
+        step,
+        out,
+    });
+}
+
+/// What [`box_rows`] has checked.
+struct BoxRows<'a> {
+    rows: [*const u16; 2],
+    parts: [*mut u16; 2],
+    made: usize,
+    part: usize,
+    count: usize,
+    step: usize,
+    out: &'a mut [u32],
+}
+
+impl Work for BoxRows<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let BoxRows {
+            rows,
+            parts,
+            made,
+            part,
+            count,
+            step,
+            out,
+        } = self;
+        let words = 2 * L::LANES;
+        if part > 1 {
+            for x in (0..made).step_by(words) {
+                for row in 0..2 {
+                    // SAFETY: `box_rows` has bounded both.
+                    unsafe {
+                        let sum = add_steps(lanes, lanes.splat(0), rows[row].add(x), part, step);
+                        lanes.store(parts[row].add(x), sum);
+                    }
+                }
+            }
+        }
+        let (whole, rest) = if part > 1 {
+            (count / part, count % part)
+        } else {
+            (0, count)
+        };
+        for x in (0..out.len()).step_by(words) {
+            let mut sums = [lanes.splat(0); 2];
+            for row in 0..2 {
+                // SAFETY: `box_rows` has bounded both.
+                unsafe {
+                    let from = parts[row].cast_const().add(x);
+                    sums[row] = add_steps(lanes, sums[row], from, whole, part * step);
+                    let from = rows[row].add(x + whole * part * step);
+                    sums[row] = add_steps(lanes, sums[row], from, rest, step);
+                }
+            }
+            // SAFETY: x is at most a vector of words from the end.
+            unsafe { store_both(lanes, out.as_mut_ptr().add(x), lanes.zip(sums[0], sums[1])) };
+        }
+    }
+}
+
+/// Adds `count` vectors of words that are `step` words apart.
+#[inline(always)]
+unsafe fn add_steps<L: Lanes>(lanes: L, mut sum: L::V, from: *const u16, count: usize, step: usize) -> L::V {
+    for k in 0..count {
+        // SAFETY: the caller has bounded them.
+        sum = lanes.add_words(sum, unsafe { lanes.load(from.add(k * step)) });
+    }
+    sum
+}
+
+/// How the sums of a row pass become pieces of intermediates.
+struct RowEnding<T> {
+    joining: Joining<T>,
+    /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
+    up: Option<T>,
+    sixteen: T,
+    /// The bits of a piece, and how many they are.
+    mask: T,
+    bits: T,
+}
+
+impl<T: Copy> RowEnding<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
+        RowEnding {
+            joining: Joining::of_row_pass(lanes, pieces, pass.shift),
+            up: (pass.shift <= 16).then(|| lanes.splat(16 - pass.shift as i32)),
+            sixteen: lanes.splat(16),
+            mask: lanes.splat((1 << pass.bits) - 1),
+            bits: lanes.splat(pass.bits as i32),
+        }
+    }
+}
+
+/// Writes the intermediates of an upper and a lower row as pairs, in `T` pieces `stride` elements apart.
+#[inline(always)]
+unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
+    lanes: L,
+    sums: [[L::V; P]; 2],
+    ending: &RowEnding<L::V>,
+    to: *mut u32,
+    stride: usize,
+) {
+    let mut upper = ending.joining.join(lanes, sums[0]);
+    if let (1, 1, Some(up)) = (P, T, ending.up) {
+        let pairs = lanes.merge(upper, lanes.shift_up(sums[1][0], up));
+        // SAFETY: the caller has the room.
+        unsafe { lanes.store(to, pairs) };
+        return;
+    }
+    let mut lower = ending.joining.join(lanes, sums[1]);
+    for k in 0..T {
+        let (mut low, mut high) = (upper, lower);
+        if k + 1 < T {
+            (low, high) = (lanes.and(upper, ending.mask), lanes.and(lower, ending.mask));
+            (upper, lower) = (
+                lanes.shift_down(upper, ending.bits),
+                lanes.shift_down(lower, ending.bits),
+            );
+        }
+        // SAFETY: the caller has the room.
+        unsafe {
+            lanes.store(
+                to.add(k * stride),
+                lanes.merge(low, lanes.shift_up(high, ending.sixteen)),
+            );
+        };
+    }
+}
+
+/// The row pass over two rows of words of which neighbours are neighbouring pixels, piece after piece `piece_stride` words apart: a 32-bit
+/// element holds two taps of an even result, and with other weights of an odd one. `out` gets pairs (upper, lower) of intermediates in
+/// [`Order::Alternate`], in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+pub(super) fn row_pass_in_place<L: Lanes>(
+    lanes: L,
+    rows: [&[u16]; 2],
+    (pieces, piece_stride): (usize, usize),
+    pass: &RowPass,
+    out: &mut [u32],
+    out_pieces: usize,
+) {
+    let samples = out.len() / out_pieces;
+    // The last vector's taps end one word further on than the last sample's own.
+    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+    assert!(
+        pieces <= 2
+            && rows
+                .iter()
+                .all(|row| (pieces - 1) * piece_stride + reach <= row.len())
+    );
+    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    assert!(pass.odd.len() == pass.taps.len());
+    // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
+    let work = RowWork {
+        rows: rows.map(<[u16]>::as_ptr),
+        piece_stride,
+        pass,
+        out: out.as_mut_ptr(),
+        samples,
+    };
+    match (pieces, out_pieces) {
+        (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work)),
+        (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work)),
+        (1, _) => lanes.enter(InPlace::<1, 3, 2>(work)),
+        (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work)),
+        (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work)),
+        _ => lanes.enter(InPlace::<2, 3, 1>(work)),
+    }
+}
+
+/// What the row passes have checked; `T` is what rows are made of.
+struct RowWork<'a, T> {
+    rows: [*const T; 2],
+    piece_stride: usize,
+    pass: &'a RowPass,
+    out: *mut u32,
+    samples: usize,
+}
+
+/// The row pass in place, from `P` pieces to `T`, `V` vectors of words at a time.
+struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u16>);
+
+impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let RowWork {
+            rows,
+            piece_stride,
+            pass,
+            out,
+            samples,
+        } = self.0;
+        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, pass);
+        for x in (0..samples).step_by(2 * L::LANES * V) {
+            // Even and odd results of each row.
+            let mut sums = [[[[zero; V]; 2]; 2]; P];
+            sums[0] = [[[start; V]; 2]; 2];
+            for (&(at, even), &odd) in pass.taps.iter().zip(&pass.odd) {
+                let weights = [lanes.splat(even), lanes.splat(odd)];
+                for p in 0..P {
+                    for row in 0..2 {
+                        for v in 0..V {
+                            let from = x + at + p * piece_stride + 2 * L::LANES * v;
+                            // SAFETY: the caller has bounded every tap's reach.
+                            let words = unsafe { lanes.load(rows[row].add(from)) };
+                            for parity in 0..2 {
+                                let sum = &mut sums[p][row][parity][v];
+                                *sum = lanes.multiply_add(*sum, words, weights[parity]);
+                            }
+                        }
+                    }
+                }
+            }
+            for v in 0..V {
+                for parity in 0..2 {
+                    let to = x + 2 * L::LANES * v + L::LANES * parity;
+                    let mut pieces = [[zero; P]; 2];
+                    for row in 0..2 {
+                        for p in 0..P {
+                            pieces[row][p] = sums[p][row][parity][v];
+                        }
+                    }
+                    // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
+                    unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(to), samples) };
+                }
+            }
+        }
+    }
+}
+
+/// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
+/// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
+pub(super) fn row_pass<L: Lanes>(
+    lanes: L,
+    rows: [Lines<'_>; 2],
+    pass: &RowPass,
+    out: &mut [u32],
+    out_pieces: usize,
+) {
+    let samples = out.len() / out_pieces;
+    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
+    for row in &rows {
+        assert!(row.pieces == rows[0].pieces && row.piece_stride == rows[0].piece_stride);
+        assert!((row.pieces - 1) * row.piece_stride + reach <= row.elements.len());
+    }
+    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    // The assertions bound every read and every write.
+    let work = RowWork {
+        rows: [rows[0].elements.as_ptr(), rows[1].elements.as_ptr()],
+        piece_stride: rows[0].piece_stride,
+        pass,
+        out: out.as_mut_ptr(),
+        samples,
+    };
+    match (rows[0].pieces, out_pieces) {
+        (1, 1) => lanes.enter(Paired::<1, 1, 4>(work)),
+        (1, 2) => lanes.enter(Paired::<1, 2, 4>(work)),
+        (1, _) => lanes.enter(Paired::<1, 3, 4>(work)),
+        (_, 1) => lanes.enter(Paired::<2, 1, 2>(work)),
+        (_, 2) => lanes.enter(Paired::<2, 2, 2>(work)),
+        _ => lanes.enter(Paired::<2, 3, 2>(work)),
+    }
+}
+
+/// The row pass over horizontal pairs, from `P` pieces to `T`, `V` vectors at a time.
+struct Paired<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u32>);
+
+impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let RowWork {
+            rows,
+            piece_stride,
+            pass,
+            out,
+            samples,
+        } = self.0;
+        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, pass);
+        for x in (0..samples).step_by(L::LANES * V) {
+            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            sums[0] = [[start; V]; 2];
+            for &(at, weights) in &pass.taps {
+                let w = lanes.splat(weights);
+                for p in 0..P {
+                    for row in 0..2 {
+                        for v in 0..V {
+                            let from = x + at + p * piece_stride + L::LANES * v;
+                            // SAFETY: the caller has bounded every tap's reach.
+                            let pairs = unsafe { lanes.load(rows[row].add(from)) };
+                            sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, w);
+                        }
+                    }
+                }
+            }
+            for v in 0..V {
+                let mut pieces = [[zero; P]; 2];
+                for row in 0..2 {
+                    for p in 0..P {
+                        pieces[row][p] = sums[p][row][v];
+                    }
+                }
+                // SAFETY: x + LANES V is at most `samples`, a piece's length.
+                unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(x + L::LANES * v), samples) };
+            }
+        }
+    }
+}
