@@ -98,6 +98,11 @@ impl Times {
         // The kernels waited for the upload, whose end its clock may tell a little late.
         upload.1 = upload.1.min(kernel.0);
         let download = span(&marks.download, kernel.1.max(self.ended[2]))?;
+        // So it is with the download of the slot's last frame, for which they waited too.
+        let mut kept = self.sums.frames.iter_mut().rev();
+        if let Some(last) = kept.find(|frame| frame.slot == slot) {
+            last.download.1 = last.download.1.min(kernel.0);
+        }
         self.slots[slot] = if flight.result_in_first {
             download.1
         } else {
