@@ -10,6 +10,8 @@
 //   PITCH, ROWS     bytes from row to row of a tile with its halo, and rows that are loaded; STAGE: bytes of the whole
 //   LEFT            bytes of a tile's row before its first result; CHUNKS: 16-byte pieces that are loaded of it
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
+//   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
+//   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
 // at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins.
@@ -292,6 +294,137 @@ __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&fro
     }
 }
 
+__device__ __forceinline__ u32 word(const u8 *p)
+{
+    return *(const u32 *)p;
+}
+
+// How many bytes too early a row of the tile begins. Rows that were not loaded, whose values nobody needs, hold anything there.
+__device__ __forceinline__ i32 early_by(const u8 *row)
+{
+    return *(const i32 *)(row + PITCH - 4) & 15;
+}
+
+// Components that are in one place of shared memory, and what a row of them begins with.
+constexpr i32 PARTS = APART ? CHANNELS : 1;
+constexpr i32 ROW_PITCH = APART ? PART_PITCH : PITCH;
+constexpr i32 FIRST_BYTE = APART ? 0 : START;
+
+// Four bytes of each component, out of as many words of pixels in their order.
+__device__ __forceinline__ void separate(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])
+{
+    if constexpr (SAMPLE_BYTES == 2) {
+        if constexpr (CHANNELS == 2) {
+            parts[0] = __byte_perm(pixels[0], pixels[1], 0x5410);
+            parts[1] = __byte_perm(pixels[0], pixels[1], 0x7632);
+        } else if constexpr (CHANNELS == 3) {
+            parts[0] = __byte_perm(pixels[0], pixels[1], 0x7610);
+            parts[1] = __byte_perm(pixels[0], pixels[2], 0x5432);
+            parts[2] = __byte_perm(pixels[1], pixels[2], 0x7610);
+        } else if constexpr (CHANNELS == 4) {
+#pragma unroll
+            for (i32 k = 0; k < 2; ++k) {
+                parts[2 * k] = __byte_perm(pixels[k], pixels[k + 2], 0x5410);
+                parts[2 * k + 1] = __byte_perm(pixels[k], pixels[k + 2], 0x7632);
+            }
+        }
+    } else if constexpr (CHANNELS == 2) {
+        parts[0] = __byte_perm(pixels[0], pixels[1], 0x6420);
+        parts[1] = __byte_perm(pixels[0], pixels[1], 0x7531);
+    } else if constexpr (CHANNELS == 3) {
+        parts[0] = __byte_perm(__byte_perm(pixels[0], pixels[1], 0x0630), pixels[2], 0x5210);
+        parts[1] = __byte_perm(__byte_perm(pixels[0], pixels[1], 0x0741), pixels[2], 0x6210);
+        parts[2] = __byte_perm(__byte_perm(pixels[0], pixels[1], 0x0052), pixels[2], 0x7410);
+    } else if constexpr (CHANNELS == 4) {
+        // Two components of two pixels each.
+#pragma unroll
+        for (i32 k = 0; k < 2; ++k) {
+            const u32 first = __byte_perm(pixels[0], pixels[1], k == 0 ? 0x5140 : 0x7362);
+            const u32 second = __byte_perm(pixels[2], pixels[3], k == 0 ? 0x5140 : 0x7362);
+            parts[2 * k] = __byte_perm(first, second, 0x5410);
+            parts[2 * k + 1] = __byte_perm(first, second, 0x7632);
+        }
+    }
+}
+
+// The other way round.
+__device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&parts)[CHANNELS])
+{
+    if constexpr (SAMPLE_BYTES == 2) {
+        if constexpr (CHANNELS == 2) {
+            pixels[0] = __byte_perm(parts[0], parts[1], 0x5410);
+            pixels[1] = __byte_perm(parts[0], parts[1], 0x7632);
+        } else if constexpr (CHANNELS == 3) {
+            pixels[0] = __byte_perm(parts[0], parts[1], 0x5410);
+            pixels[1] = __byte_perm(parts[2], parts[0], 0x7610);
+            pixels[2] = __byte_perm(parts[1], parts[2], 0x7632);
+        } else if constexpr (CHANNELS == 4) {
+#pragma unroll
+            for (i32 k = 0; k < 2; ++k) {
+                pixels[k] = __byte_perm(parts[2 * k], parts[2 * k + 1], 0x5410);
+                pixels[k + 2] = __byte_perm(parts[2 * k], parts[2 * k + 1], 0x7632);
+            }
+        }
+    } else if constexpr (CHANNELS == 2) {
+        pixels[0] = __byte_perm(parts[0], parts[1], 0x5140);
+        pixels[1] = __byte_perm(parts[0], parts[1], 0x7362);
+    } else if constexpr (CHANNELS == 3) {
+        // Two components of the first two pixels, and of the last two.
+        const u32 first = __byte_perm(parts[0], parts[1], 0x5140), last = __byte_perm(parts[0], parts[1], 0x7362);
+        pixels[0] = __byte_perm(first, parts[2], 0x2410);
+        pixels[1] = __byte_perm(__byte_perm(first, parts[2], 0x0053), last, 0x5410);
+        pixels[2] = __byte_perm(last, parts[2], 0x7326);
+    } else if constexpr (CHANNELS == 4) {
+#pragma unroll
+        for (i32 k = 0; k < 2; ++k) {
+            const i32 order = k == 0 ? 0x5140 : 0x7362;
+            const u32 first = __byte_perm(parts[0], parts[1], order), last = __byte_perm(parts[2], parts[3], order);
+            pixels[2 * k] = __byte_perm(first, last, 0x5410);
+            pixels[2 * k + 1] = __byte_perm(first, last, 0x7632);
+        }
+    }
+}
+
+// Brings the components of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
+template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, const u8 *stage)
+{
+    constexpr i32 WORDS = PART_PITCH / 4;
+    for (i32 k = threadIdx.x; k < ROWS * WORDS; k += THREADS) {
+        const i32 r = k / WORDS, at = k - r * WORDS;
+        const u8 *row = stage + r * PITCH;
+        const i32 offset = START + 4 * CHANNELS * at + (ALIGNED ? 0 : early_by(row));
+        u32 pixels[CHANNELS], separated[CHANNELS];
+        if constexpr (ALIGNED && CHANNELS == 4 && START % 16 == 0) {
+            const uint4 four = *(const uint4 *)(row + offset);
+            pixels[0] = four.x;
+            pixels[1] = four.y;
+            pixels[2] = four.z;
+            pixels[3] = four.w;
+        } else if constexpr (ALIGNED && CHANNELS == 2 && START % 8 == 0) {
+            const uint2 two = *(const uint2 *)(row + offset);
+            pixels[0] = two.x;
+            pixels[1] = two.y;
+        } else {
+            const i32 remainder = ALIGNED ? START % 4 : offset & 3;
+            const u8 *p = row + offset - remainder;
+#pragma unroll
+            for (i32 c = 0; c < CHANNELS; ++c) {
+                pixels[c] = word(p + 4 * c);
+                if (!ALIGNED || START % 4 != 0) {
+                    pixels[c] = __funnelshift_r(pixels[c], word(p + 4 * c + 4), 8 * remainder);
+                }
+            }
+        }
+        separate(separated, pixels);
+#pragma unroll
+        for (i32 c = 0; c < CHANNELS; ++c) {
+            if (is_convolved(c)) {
+                *(u32 *)(parts + c * PART + r * PART_PITCH + 4 * at) = separated[c];
+            }
+        }
+    }
+}
+
 // Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before it is worked on. Sums begin
 // with `start`.
 template <bool ALIGNED, class Work>
@@ -311,7 +444,7 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         walk.advance(planes, tiles.planes);
         const Tile next = walk.tile();
         more = walk.more();
-        if (more) {
+        if (!APART && more) {
             load_tile<ALIGNED>(stages + (stage ^ 1) * STAGE, planes.at[next.plane], next);
         }
         if (threadIdx.x < 4) {
@@ -320,28 +453,27 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         end_of_copies();
         wait_for_copies();
         __syncthreads();
-        if (fill_beyond<ALIGNED>(stages + stage * STAGE, plane, tile)) {
+        u8 *loaded = stages + (APART ? 0 : stage * STAGE);
+        if (fill_beyond<ALIGNED>(loaded, plane, tile)) {
             __syncthreads();
+        }
+        if constexpr (APART) {
+            take_apart<ALIGNED>(stages + STAGE, loaded);
+            __syncthreads();
+            if (more) {
+                load_tile<ALIGNED>(loaded, planes.at[next.plane], next);
+            }
+            end_of_copies();
+            loaded = stages + STAGE;
         }
         i32 start[4];
         read_four(start, biases[stage]);
-        work(stages + stage * STAGE, plane, tile, start);
+        work(loaded, plane, tile, start);
         // Nobody overwrites the tile before all have read it.
         __syncthreads();
         tile = next;
         stage ^= 1;
     }
-}
-
-__device__ __forceinline__ u32 word(const u8 *p)
-{
-    return *(const u32 *)p;
-}
-
-// How many bytes too early a row of the tile begins. Rows that were not loaded, whose values nobody needs, hold anything there.
-__device__ __forceinline__ i32 early_by(const u8 *row)
-{
-    return *(const i32 *)(row + PITCH - 4) & 15;
 }
 
 // N words `GAP` bytes apart, the first of them `offset` bytes into the tile's row. `REMAINDER` is the offset modulo 4 where that is
@@ -509,11 +641,15 @@ template <bool ALIGNED, i32 N> struct Output {
         }
         if (ALIGNED) {
             // What follows a row up to a multiple of 16 bytes is nobody's.
-            if (inside) {
-                if constexpr (N == 4) {
-                    *(uint4 *)out = make_uint4(words[0], words[1], words[2], words[3]);
-                } else {
-                    *(uint2 *)out = make_uint2(words[0], words[1]);
+            constexpr i32 AT_ONCE = N % 4 == 0 ? 4 : 2;
+#pragma unroll
+            for (i32 k = 0; k < N; k += AT_ONCE) {
+                if (inside && (k == 0 || 4 * k < left)) {
+                    if constexpr (AT_ONCE == 4) {
+                        *(uint4 *)(out + 4 * k) = make_uint4(words[k], words[k + 1], words[k + 2], words[k + 3]);
+                    } else {
+                        *(uint2 *)(out + 4 * k) = make_uint2(words[k], words[k + 1]);
+                    }
                 }
             }
         } else {

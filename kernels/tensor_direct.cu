@@ -41,23 +41,24 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+constexpr i32 WIDTH = 16;     // samples beside each other that the lanes with the same g work on
+constexpr i32 ROWS_DOWN = 2;  // rows of a window's results
+constexpr bool TWO_ROWS = true;
+
+// Calls write(s, words) with the eight results beside each other that this lane has of step s, in the order of s. `row` and `offset` are where it
+// begins to read, sample_of(k) is the component of its result k.
+template <bool ALIGNED, class SampleOf, class Write>
+__device__ __forceinline__ void convolve_windows(const Planes &planes, const Plane &plane, const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands,
+                                                 const SampleOf &sample_of, const Write &write)
 {
-    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    const i32 wx = warp % WARPS_X * 128, wy = warp / WARPS_X * (2 * STEPS);
+    const i32 t = threadIdx.x % 4;
     const i32 zero[4] = {};
-    const i32 x = tile.x + wx + 16 * g;
-    const Run run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)};
-    Output<ALIGNED, 2> output(plane, run, x + 8 * (t & 1), tile.y + wy + t / 2);
-    const u8 *row = stage + wy * PITCH;
-    const i32 offset = START + wx + 16 * g + 4 * t;
     // Windows 16 bytes apart, and those between them, of each pair of rows.
     u32 windows[PAIRS + STEPS - 1][2][2];
     auto read_pair = [&](i32 k) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 2, 8, START % 4>(windows[k][r], row + (2 * k + r) * PITCH, offset);
+            read_words<ALIGNED, 2, 8, FIRST_BYTE % 4>(windows[k][r], row + (2 * k + r) * ROW_PITCH, offset);
         }
     };
 #pragma unroll
@@ -93,20 +94,21 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
                 for (i32 i = 0; i < BANDS; ++i) {
                     parts[i] = sums[k / 2][i][2 * h + k % 2];
                 }
-                values[k] = finish(planes, plane, parts, x + 8 * h + 4 * (t & 1) + k);
+                values[k] = finish(planes, plane, parts, sample_of(8 * h + 4 * (t & 1) + k));
             }
             half[h] = pack_4(values[0], values[1], values[2], values[3]);
         }
         const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0] : half[1], 1);
         u32 words[2] = {t & 1 ? other : half[0], t & 1 ? half[1] : other};
-        output.put(words, 2);
+        write(s, words);
     }
 }
 
 #else
 
-constexpr i32 WIDTH = 4 * COLUMNS;     // samples beside each other that the lanes with the same g work on
-constexpr i32 ROWS_DOWN = 8 / COLUMNS;   // rows of a window's results
+constexpr i32 WIDTH = 4 * COLUMNS;      // samples beside each other that the lanes with the same g work on
+constexpr i32 ROWS_DOWN = 8 / COLUMNS;  // rows of a window's results
+constexpr bool TWO_ROWS = COLUMNS == 4;
 constexpr i32 PAIRS_DOWN = ROWS_DOWN / 2;
 // The pairs of rows under STEPS windows that are in registers at a time.
 constexpr i32 RING = RESIDENT ? PAIRS : PAIRS_DOWN * (STEPS - 1) + 1;
@@ -151,7 +153,8 @@ __device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&w
 }
 
 // Joins, cuts and packs eight results of this lane, which lie beside each other; with four columns after an exchange with the lane beside it.
-__device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Sums &sums, i32 sample)
+template <class SampleOf>
+__device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Sums &sums, const SampleOf &sample_of)
 {
     const bool odd = threadIdx.x & 1;
     i32 values[8];
@@ -163,7 +166,7 @@ __device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], co
             parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
         }
         // Pairs of neighbours are two columns apart, or four.
-        values[k] = finish(planes, plane, parts, sample + k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && odd ? 2 : 0));
+        values[k] = finish(planes, plane, parts, sample_of(k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && odd ? 2 : 0)));
     }
     if constexpr (COLUMNS == 2) {
         pack(words, values);
@@ -187,28 +190,22 @@ __device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], co
     }
 }
 
-template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+// As above.
+template <bool ALIGNED, class SampleOf, class Write>
+__device__ __forceinline__ void convolve_windows(const Planes &planes, const Plane &plane, const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands,
+                                                 const SampleOf &sample_of, const Write &write)
 {
-    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    const i32 wx = warp % WARPS_X * (8 * WIDTH * SAMPLE_BYTES), wy = warp / WARPS_X * (ROWS_DOWN * STEPS);
-    const i32 x = tile.x + wx + WIDTH * SAMPLE_BYTES * g;
-    const bool two_rows = COLUMNS == 4;
-    const Run run = two_rows ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
-    Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, two_rows ? x + 8 * SAMPLE_BYTES * (t & 1) : x, tile.y + wy + (two_rows ? t / 2 : t));
-    const u8 *row = stage + wy * PITCH;
-    const i32 offset = START + wx + WIDTH * SAMPLE_BYTES * g + 4 * t;
     Pair ring[RING];
     auto read_pair = [&](i32 slot, i32 k, i32 window) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, START % 4>(ring[slot][r], row + (2 * k + r) * PITCH, offset + 16 * window);
+            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * ROW_PITCH, offset + 16 * window);
         }
     };
-    auto write = [&](const Sums &sums) {
+    auto end = [&](i32 s, const Sums &sums) {
         u32 words[2 * SAMPLE_BYTES];
-        finish_window(words, planes, plane, sums, x / SAMPLE_BYTES);
-        output.put(words, ROWS_DOWN);
+        finish_window(words, planes, plane, sums, sample_of);
+        write(s, words);
     };
     if constexpr (RESIDENT) {
 #pragma unroll
@@ -226,7 +223,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
             for (i32 j = 0; j < PAIRS; ++j) {
                 add(sums, ring[(s * PAIRS_DOWN + j) % RING], bands.at[j], j == 0, start);
             }
-            write(sums);
+            end(s, sums);
         }
     } else {
         Sums sums[STEPS];
@@ -283,12 +280,61 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
         }
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
-            write(sums[s]);
+            end(s, sums[s]);
         }
     }
 }
 
 #endif
+
+template <bool ALIGNED>
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+{
+    constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    // Bytes of one component from the tile's first to the lanes' with the same g, and rows.
+    const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * SAMPLE_BYTES, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
+    const i32 x = tile.x + PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across);
+    const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
+    Output<ALIGNED, PARTS * WORDS> output(plane, run, x, tile.y + down + (TWO_ROWS ? t / 2 : t));
+    const u8 *row = stage + down * ROW_PITCH;
+    const i32 offset = FIRST_BYTE + across + 4 * t;
+    if constexpr (APART) {
+        u32 kept[STEPS][WORDS][CHANNELS];
+#pragma unroll
+        for (i32 c = 0; c < CHANNELS; ++c) {
+            auto keep = [&](i32 s, const u32(&words)[WORDS]) {
+#pragma unroll
+                for (i32 k = 0; k < WORDS; ++k) {
+                    kept[s][k][c] = words[k];
+                }
+            };
+            if (is_convolved(c)) {
+                // One component after the other: reads of the next one that come early cost registers.
+                __syncwarp();
+                convolve_windows<true>(planes, plane, row + c * PART, offset, start, bands, [&](i32) { return c; }, keep);
+            }
+        }
+#pragma unroll
+        for (i32 s = 0; s < STEPS; ++s) {
+            u32 words[WORDS * CHANNELS];
+#pragma unroll
+            for (i32 k = 0; k < WORDS; ++k) {
+                u32 pixels[CHANNELS];
+                interleave(pixels, kept[s][k]);
+#pragma unroll
+                for (i32 c = 0; c < CHANNELS; ++c) {
+                    words[CHANNELS * k + c] = pixels[c];
+                }
+            }
+            output.put(words, ROWS_DOWN);
+        }
+    } else {
+        const i32 sample = (tile.x + across) / SAMPLE_BYTES;
+        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; },
+                                  [&](i32, u32(&words)[WORDS]) { output.put(words, ROWS_DOWN); });
+    }
+}
 
 template <bool ALIGNED> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles)
 {

@@ -144,7 +144,7 @@ fn frames_around_the_tiles_of_tensor_cores() {
         Border::Wrap,
     ];
     let formats = [
-        "gray", "nv12", "rgb24", "rgba", "ya8", "gray10le", "p010le", "gray16le", "rgb48le",
+        "gray", "nv12", "rgb24", "rgba", "ya8", "gray10le", "p010le", "gray16le", "rgb48le", "rgba64le",
     ];
     let specs = [
         "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5",

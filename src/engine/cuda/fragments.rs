@@ -128,6 +128,14 @@ impl Patch {
         }
     }
 
+    /// Samples from a lane's first window to the next lane's.
+    pub(super) fn windows_apart(self) -> usize {
+        match self {
+            Patch::Shared | Patch::Wide => 16,
+            Patch::Tall => 8,
+        }
+    }
+
     /// Products for one window.
     fn sets(self) -> usize {
         if self == Patch::Shared { 2 } else { 1 }

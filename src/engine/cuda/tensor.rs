@@ -37,7 +37,7 @@ pub(super) struct TensorKernel {
     /// Bytes across and rows of a tile.
     pub(super) tile: (usize, usize),
     pub(super) threads: u32,
-    /// Bytes of shared memory: two tiles with their halos.
+    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart.
     pub(super) shared: usize,
     pub(super) fragments: Vec<u32>,
     /// The shift of a separable mask's row pass, else 0.
@@ -92,7 +92,15 @@ pub(super) fn tune_with(
         return Err(Unfit::Bias);
     }
     let shape = match &step.kernel {
-        Kernel::Direct(kernel) => direct(kernel, format, planes, block),
+        Kernel::Direct(kernel) => {
+            if pays_apart(kernel, format, planes) {
+                let shape = direct(kernel, format, planes, block, true);
+                if let Ok(fits) = shape.finish(step, format, planes, limits) {
+                    return Ok(fits);
+                }
+            }
+            direct(kernel, format, planes, block, false)
+        }
         Kernel::Separable(kernel) if kernel.wide => return Err(Unfit::WideIntermediate),
         Kernel::Separable(kernel) => separable(kernel, format, planes, block)?,
     };
@@ -139,6 +147,8 @@ struct Shape {
     source: Source,
     own: Vec<(&'static str, i64)>,
     bands: usize,
+    /// Components that are taken apart in shared memory; 1 if none are.
+    parts: usize,
     /// Bytes across and rows that one warp computes.
     warp: (usize, usize),
     block: Block,
@@ -153,79 +163,138 @@ struct Shape {
     row_shift: u32,
 }
 
-fn direct(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving, block: Option<Block>) -> Shape {
-    let sample_bytes = format.bytes_per_sample();
-    let mask = Mask {
+/// How windows cover what a patch of results reads.
+#[derive(Debug, Clone, Copy)]
+struct Cover {
+    patch: Patch,
+    /// Bytes before a patch at which its first window begins.
+    start: usize,
+    /// Pairs of rows under a patch, and windows beside each other.
+    pairs: usize,
+    windows: usize,
+}
+
+impl Cover {
+    /// The cover that needs the fewest products.
+    fn of(mask: Mask<'_>) -> Cover {
+        let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
+        let cover = |patch: Patch, start: usize| Cover {
+            patch,
+            start,
+            pairs: (mask.size.1 + patch.size().1 - 1).div_ceil(2),
+            windows: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
+        };
+        // Windows begin at whole words of shared memory if they can.
+        let whole = reach.next_multiple_of(4);
+        let shared = cover(Patch::Shared, whole);
+        if sample_bytes == 1 && shared.windows == 1 && shared.pairs <= 5 {
+            return shared;
+        }
+        // The fewest products, then the fewest shifts of what was read.
+        let starts = (reach..=whole).step_by(sample_bytes);
+        let covers = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| cover(patch, start)));
+        let fewest = covers.min_by_key(|c| (c.products(), c.start % 4 != 0, c.start % 2, c.start));
+        fewest.unwrap_or_else(|| cover(Patch::Tall, reach))
+    }
+
+    /// Products for 128 results, a band.
+    fn products(&self) -> usize {
+        self.pairs * self.windows
+    }
+
+    /// True if all weights stay in registers.
+    fn is_resident(&self, bands: usize) -> bool {
+        let down = self.patch.size().1 / 2;
+        self.patch == Patch::Shared || (self.windows == 1 && self.pairs * bands <= 18 && self.pairs >= down)
+    }
+}
+
+/// Products for 128 results that taking components apart has to save, for it takes time too.
+const LEAST_SAVED: usize = 5;
+
+fn mask(kernel: &DirectKernel, format: PixelFormat, channels: usize) -> Mask<'_> {
+    Mask {
         weights: &kernel.weights,
         size: (kernel.width, kernel.height),
-        channels: planes.channels,
-        sample_bytes,
-    };
-    let (reach, bands) = (mask.reach(), mask.bands());
-    let pairs = |patch: Patch| (kernel.height + patch.size().1 - 1).div_ceil(2);
-    let windows = |patch: Patch, start: usize| {
-        (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16)
-    };
-    // Windows begin at whole words of shared memory if they can.
-    let whole = reach.next_multiple_of(4);
-    if sample_bytes == 1 && windows(Patch::Shared, whole) == 1 && pairs(Patch::Shared) <= 5 {
-        let pairs = pairs(Patch::Shared);
-        let block = block.unwrap_or(match pairs {
-            0..=2 => Block::new((4, 1), 8, 3),
-            _ => Block::new((2, 1), 8, 6),
-        });
-        return Shape {
-            source: Source::TensorDirect,
-            own: vec![("SHARED_WINDOWS", 1), ("PAIRS", pairs as i64)],
-            bands,
-            warp: (128, 2 * block.steps),
-            block,
-            start: whole,
-            read: 16,
-            rows_below: 0,
-            eight_rows: false,
-            fragments: fragments::direct(mask, Patch::Shared, pairs, 1, whole),
-            row_shift: 0,
-        };
+        channels,
+        sample_bytes: format.bytes_per_sample(),
     }
-    // The fewest products, then the fewest shifts of what was read.
-    let starts = (reach..=whole).step_by(sample_bytes);
-    let choices = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| (patch, start)));
-    let (patch, start) = choices
-        .min_by_key(|&(patch, start)| {
-            (
-                pairs(patch) * windows(patch, start),
-                start % 4 != 0,
-                start % 2,
-                start,
-            )
-        })
-        .unwrap_or((Patch::Tall, reach));
-    let (pairs, windows) = (pairs(patch), windows(patch, start));
-    let resident = windows == 1 && pairs * bands <= 18 && pairs >= patch.size().1 / 2;
-    let block = block.unwrap_or(if resident {
-        Block::new((2, 1), 8, 5)
-    } else {
-        match (patch, bands) {
-            (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
-            (_, ..3) => Block::new((2, 1), 6, 4),
-            _ => Block::new((2, 2), 2, 3),
+}
+
+/// True if so many products are saved where components are taken apart first that it pays.
+fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
+    let together = mask(kernel, format, planes.channels);
+    let apart = mask(kernel, format, 1);
+    // Components that are not convolved cost products only where they lie between the others.
+    let computed = planes.convolved.count_ones() as usize;
+    let needed = planes.channels * Cover::of(together).products();
+    let saved = needed.saturating_sub(computed * Cover::of(apart).products());
+    planes.channels > 1 && saved * together.bands() >= LEAST_SAVED * planes.channels
+}
+
+fn direct(
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    planes: Interleaving,
+    block: Option<Block>,
+    is_apart: bool,
+) -> Shape {
+    let parts = if is_apart { planes.channels } else { 1 };
+    let mask = mask(kernel, format, planes.channels / parts);
+    let (sample_bytes, bands, cover) = (mask.sample_bytes, mask.bands(), Cover::of(mask));
+    let Cover {
+        patch,
+        start,
+        pairs,
+        windows,
+    } = cover;
+    let resident = cover.is_resident(bands);
+    let row = 8 * patch.windows_apart() * sample_bytes * parts;
+    let block = block.unwrap_or(match (patch, bands) {
+        _ if is_apart => {
+            // As many threads as a row of the tile has pieces to be copied, at least.
+            let pieces =
+                ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
+            let (down, blocks) = match bands {
+                _ if pieces > 64 => (4, 2),
+                3.. => (2, 4),
+                _ => (2, 5),
+            };
+            let steps = match (patch, bands) {
+                (Patch::Shared, _) => 8,
+                (_, ..3) if resident => 6,
+                (_, 3..) if !resident => 3,
+                _ => 4,
+            };
+            Block::new((1, down), steps, blocks)
         }
+        (Patch::Shared, _) if pairs <= 2 => Block::new((4, 1), 8, 3),
+        (Patch::Shared, _) => Block::new((2, 1), 8, 6),
+        _ if resident => Block::new((2, 1), 8, 5),
+        (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
+        (_, ..3) => Block::new((2, 1), 6, 4),
+        _ => Block::new((2, 2), 2, 3),
     });
-    Shape {
-        source: Source::TensorDirect,
-        own: vec![
-            ("SHARED_WINDOWS", 0),
+    let mut own = vec![
+        ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
+        ("PAIRS", pairs as i64),
+    ];
+    if patch != Patch::Shared {
+        own.extend([
             ("COLUMNS", patch.size().0 as i64),
-            ("PAIRS", pairs as i64),
             ("WINDOWS", windows as i64),
             ("RESIDENT", i64::from(resident)),
-        ],
+        ]);
+    }
+    Shape {
+        source: Source::TensorDirect,
+        own,
         bands,
-        warp: (32 * patch.size().0 * sample_bytes, patch.size().1 * block.steps),
+        parts,
+        warp: (row, patch.size().1 * block.steps),
         block,
-        start,
-        read: 16 * windows,
+        start: parts * start,
+        read: parts * 16 * windows,
         rows_below: 0,
         eight_rows: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
@@ -268,6 +337,7 @@ fn separable(
             ("COLUMN_BYTES", column_bytes as i64),
         ],
         bands,
+        parts: 1,
         warp: (32 * sample_bytes, 16 * block.steps),
         block,
         start,
@@ -300,7 +370,14 @@ impl Shape {
         let pitch = 16 * if self.eight_rows { pieces | 1 } else { pieces };
         let rows = tile.1 + height - 1;
         let stage = pitch * (rows + self.rows_below);
-        let shared = 2 * stage;
+        // A component's rows, of what the tile's windows cover.
+        let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
+        let part = if is_apart { rows * part_pitch } else { 0 };
+        let shared = if is_apart {
+            stage + self.parts * part
+        } else {
+            2 * stage
+        };
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
@@ -328,6 +405,9 @@ impl Shape {
             ("WARPS", warps as i64),
             ("BLOCKS", self.block.blocks as i64),
             ("STEPS", self.block.steps as i64),
+            ("APART", i64::from(is_apart)),
+            ("PART", part as i64),
+            ("PART_PITCH", part_pitch as i64),
         ];
         parameters.extend(self.own);
         Ok(TensorKernel {
