@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
+use super::graph::Graph;
 use super::launch;
 use super::memory::DeviceMemory;
 use super::picture::{Arrangement, Picture, Places};
@@ -503,64 +504,6 @@ impl Drop for KernelTimer {
         // Nothing may be freed while a kernel still uses it, after an error either.
         if self.device.bind().is_ok() {
             let _ = self.stream.synchronise();
-        }
-    }
-}
-
-/// Launches that the driver knows as a whole, so that there is next to no gap between them.
-struct Graph {
-    device: Arc<Device>,
-    handle: sys::CUgraphExec,
-}
-
-impl Graph {
-    /// Captures what `enqueue` enqueues on `stream`.
-    fn capture(
-        stream: &Stream,
-        enqueue: impl FnOnce() -> Result<(), EngineError>,
-    ) -> Result<Graph, EngineError> {
-        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream is live and nothing else is being captured on it.
-        check("beginning a CUDA graph", unsafe {
-            sys::cuStreamBeginCapture_v2(stream.handle(), mode)
-        })?;
-        let enqueued = enqueue();
-        let mut graph = std::ptr::null_mut();
-        // The stream has to leave its capture, whatever became of the launches; their error is the more telling one.
-        // SAFETY: the stream is being captured, and the pointer is to a live variable.
-        let ended = check("ending a CUDA graph", unsafe {
-            sys::cuStreamEndCapture(stream.handle(), &raw mut graph)
-        });
-        let mut handle = std::ptr::null_mut();
-        let made = enqueued.and(ended).and_then(|()| {
-            // SAFETY: the graph was just made, and the pointer is to a live variable.
-            check("preparing a CUDA graph", unsafe {
-                sys::cuGraphInstantiateWithFlags(&raw mut handle, graph, 0)
-            })
-        });
-        if !graph.is_null() {
-            // SAFETY: made above; what was instantiated does not need it any more.
-            let _ = unsafe { sys::cuGraphDestroy(graph) };
-        }
-        made.map(|()| Graph {
-            device: Arc::clone(stream.device()),
-            handle,
-        })
-    }
-
-    fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
-        // SAFETY: graph and stream are live and of one context; the memory that its launches use outlives the timer's waits.
-        check("launching a CUDA graph", unsafe {
-            sys::cuGraphLaunch(self.handle, stream.handle())
-        })
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        if self.device.bind().is_ok() {
-            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still need.
-            let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
         }
     }
 }

@@ -9,6 +9,7 @@
 mod ceiling;
 mod device;
 mod fragments;
+mod graph;
 mod kernel_time;
 mod launch;
 mod memory;
@@ -34,6 +35,7 @@ use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use device::Device;
+use graph::ChainWork;
 use memory::Pinned;
 use picture::{Arrangement, Picture};
 use prepared::{Prepared, Request, Scratch};
@@ -358,7 +360,7 @@ impl Cuda {
         flight: &mut Flight,
         cargo: &mut Cargo,
         geometry: &Geometry,
-        prepared: &Prepared,
+        prepared: &Arc<Prepared>,
         memory: MemoryVariant,
     ) -> Result<(), EngineError> {
         let textures = memory == MemoryVariant::Texture;
@@ -367,8 +369,20 @@ impl Cuda {
         // The first step reads a picture that lies as the input does; all others lie as the output does.
         let first = Arrangement::of(&geometry.device_input);
         let later = Arrangement::of(&geometry.device_output);
-        let input = slot.pictures[0].places(&self.device, &first, texel)?;
-        let mut places = [input, slot.pictures[1].places(&self.device, &later, texel)?];
+        let places = slot.pictures[0].places(&self.device, &first, texel)?;
+        // From the second step on the first picture is written as the output lies.
+        let texel_of_later = if first == later { texel } else { None };
+        let pictures = [
+            slot.pictures[0].places(&self.device, &later, texel_of_later)?,
+            slot.pictures[1].places(&self.device, &later, texel)?,
+        ];
+        let work = ChainWork {
+            prepared: Arc::clone(prepared),
+            layout: geometry.device_output,
+            input: places,
+            pictures,
+            scratch,
+        };
         let overlap = self.options.overlap;
         let input = cargo.input.as_ref().map_or(&[][..], |input| input.bytes());
         let from = if overlap == Overlap::Ring && cargo.input.as_ref().is_some_and(|i| !i.is_pinned()) {
@@ -431,16 +445,7 @@ impl Cuda {
             compute.wait_for(before.marks.download.done())?;
         }
         marks.kernel.begin(true, compute)?;
-        for index in 0..prepared.step_count() {
-            let (source, result) = (places[index % 2], places[(index + 1) % 2]);
-            let layout = &geometry.device_output;
-            prepared.run(index, layout, &source, &result, &scratch, compute.handle())?;
-            if index == 0 && prepared.step_count() > 1 {
-                // From here on the first picture is written as the output lies.
-                let texel = if first == later { texel } else { None };
-                places[0] = slot.pictures[0].places(&self.device, &later, texel)?;
-            }
-        }
+        slot.launches.run(work, compute)?;
         marks.kernel.end(compute, compute)?;
         pause(compute)?;
         let follows = !serial && is_pending(Some(marks.kernel.done()))?;

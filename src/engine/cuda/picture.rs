@@ -8,7 +8,7 @@ use crate::frame::{Layout, MAX_PLANES};
 use std::sync::Arc;
 
 /// Where one plane lies on the card.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Place {
     pub(super) pointer: u64,
     /// Bytes from one row to the next.

@@ -18,7 +18,7 @@ use cudarc::driver::sys;
 use std::sync::Arc;
 
 /// Pictures that only the kernels see. They are shared by all slots, since kernels run one after another.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Scratch {
     /// Between row pass and column pass, for 16-bit and for 32-bit values.
     pub(super) intermediate: [Places; 2],
@@ -118,6 +118,21 @@ impl Prepared {
 
     pub(super) fn step_count(&self) -> usize {
         self.steps.len()
+    }
+
+    /// Launches, copies and fills of a frame.
+    pub(super) fn launch_count(&self) -> usize {
+        let of_group = |group: &Group| match &group.kernels {
+            Kernels::Passes(_, passes) => passes.len(),
+            Kernels::Tensor(_) => 1,
+        };
+        let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
+        let of_step = |(step, prepared): (&Step, &PreparedStep)| {
+            let alpha = if prepared.alpha.is_some() { 2 } else { 0 };
+            let kernels: usize = prepared.groups.iter().map(of_group).sum();
+            alpha + kernels + step.planes.iter().filter(is_plain).count()
+        };
+        self.plan.steps.iter().zip(&self.steps).map(of_step).sum()
     }
 
     /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.

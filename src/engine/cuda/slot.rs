@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, check};
+use super::graph::Launches;
 use super::memory::PinnedMemory;
 use super::picture::Picture;
 use super::prepared::no_copy;
@@ -129,6 +130,7 @@ pub(super) struct Slot {
     pub(super) pictures: [Picture; 2],
     /// Where the planes of the last frame lay, as it came and as it went.
     pub(super) layouts: Option<(Layout, Layout)>,
+    pub(super) launches: Launches,
 }
 
 impl Slot {
@@ -137,6 +139,7 @@ impl Slot {
             id,
             pictures: Default::default(),
             layouts: None,
+            launches: Launches::default(),
         }
     }
 

@@ -1,0 +1,189 @@
+//! CUDA graphs: launches that the driver knows as a whole and begins with one call.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check};
+use super::picture::Places;
+use super::prepared::{Prepared, Scratch};
+use super::stream::Stream;
+use crate::engine::EngineError;
+use crate::frame::Layout;
+use cudarc::driver::sys;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// Launches, between which there is next to no gap.
+pub(super) struct Graph {
+    device: Arc<Device>,
+    handle: sys::CUgraphExec,
+}
+
+// SAFETY: as for streams.
+unsafe impl Send for Graph {}
+
+/// What was captured and not yet made ready to be launched.
+struct Captured(sys::CUgraph);
+
+impl Captured {
+    /// What `enqueue` enqueues on `stream`.
+    fn new(
+        stream: &Stream,
+        enqueue: impl FnOnce() -> Result<(), EngineError>,
+    ) -> Result<Captured, EngineError> {
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is live and nothing else is being captured on it.
+        check("beginning a CUDA graph", unsafe {
+            sys::cuStreamBeginCapture_v2(stream.handle(), mode)
+        })?;
+        let enqueued = enqueue();
+        let mut graph = std::ptr::null_mut();
+        // The stream has to leave its capture, whatever became of the launches; their error is the more telling one.
+        // SAFETY: the stream is being captured, and the pointer is to a live variable.
+        let ended = check("ending a CUDA graph", unsafe {
+            sys::cuStreamEndCapture(stream.handle(), &raw mut graph)
+        });
+        let captured = Captured(graph);
+        enqueued.and(ended).map(|()| captured)
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: made in `new`, destroyed only here; what was made ready does not need it any more.
+            let _ = unsafe { sys::cuGraphDestroy(self.0) };
+        }
+    }
+}
+
+impl Graph {
+    /// Captures what `enqueue` enqueues on `stream`.
+    pub(super) fn capture(
+        stream: &Stream,
+        enqueue: impl FnOnce() -> Result<(), EngineError>,
+    ) -> Result<Graph, EngineError> {
+        let captured = Captured::new(stream, enqueue)?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the graph was just captured, and the pointer is to a live variable.
+        check("preparing a CUDA graph", unsafe {
+            sys::cuGraphInstantiateWithFlags(&raw mut handle, captured.0, 0)
+        })?;
+        Ok(Graph {
+            device: Arc::clone(stream.device()),
+            handle,
+        })
+    }
+
+    /// Makes it what `enqueue` enqueues. Where only sizes and addresses differ the launches are given new ones; else they are made ready anew.
+    pub(super) fn change(
+        &mut self,
+        stream: &Stream,
+        enqueue: impl Fn() -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let captured = Captured::new(stream, &enqueue)?;
+        // Says which launch cannot be changed, which nobody reads.
+        let mut info = MaybeUninit::uninit();
+        // SAFETY: both graphs are live, and the pointer is to memory for the driver to write.
+        let changed = unsafe { sys::cuGraphExecUpdate_v2(self.handle, captured.0, info.as_mut_ptr()) };
+        if changed == sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
+            *self = Graph::capture(stream, enqueue)?;
+            return Ok(());
+        }
+        check("changing a CUDA graph", changed)
+    }
+
+    pub(super) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: graph and stream are live and of one context; whoever launches waits before the memory of the launches goes.
+        check("launching a CUDA graph", unsafe {
+            sys::cuGraphLaunch(self.handle, stream.handle())
+        })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still need.
+            let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
+        }
+    }
+}
+
+/// The launches of a chain on one slot's pictures.
+#[derive(Clone)]
+pub(super) struct ChainWork {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) layout: Layout,
+    /// Where the first step reads.
+    pub(super) input: Places,
+    /// The two pictures as they lie after the first step, which writes the second.
+    pub(super) pictures: [Places; 2],
+    pub(super) scratch: Scratch,
+}
+
+impl ChainWork {
+    /// Enqueues every step.
+    fn enqueue(&self, stream: &Stream) -> Result<(), EngineError> {
+        for index in 0..self.prepared.step_count() {
+            let source = if index == 0 {
+                &self.input
+            } else {
+                &self.pictures[index % 2]
+            };
+            let result = &self.pictures[(index + 1) % 2];
+            self.prepared.run(
+                index,
+                &self.layout,
+                source,
+                result,
+                &self.scratch,
+                stream.handle(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn is_same(&self, other: &ChainWork) -> bool {
+        Arc::ptr_eq(&self.prepared, &other.prepared)
+            && self.layout == other.layout
+            && self.input == other.input
+            && self.pictures == other.pictures
+            && self.scratch == other.scratch
+    }
+}
+
+/// A slot's launches. From the second frame on that is like the one before it, a chain of several launches begins with one call: a slot's pictures
+/// stay where they are.
+#[derive(Default)]
+pub(super) struct Launches {
+    last: Option<ChainWork>,
+    graph: Option<Graph>,
+    /// True if the graph does what was done last.
+    is_current: bool,
+}
+
+impl Launches {
+    /// Enqueues a chain's kernels.
+    pub(super) fn run(&mut self, work: ChainWork, stream: &Stream) -> Result<(), EngineError> {
+        if work.prepared.launch_count() < 2 {
+            return work.enqueue(stream);
+        }
+        if !self.last.as_ref().is_some_and(|last| last.is_same(&work)) {
+            // A launch that the card refuses says so by itself when it is not part of a graph.
+            self.is_current = false;
+            work.enqueue(stream)?;
+            self.last = Some(work);
+            return Ok(());
+        }
+        let graph = match self.graph.take() {
+            Some(mut graph) => {
+                if !self.is_current {
+                    graph.change(stream, || work.enqueue(stream))?;
+                }
+                graph
+            }
+            None => Graph::capture(stream, || work.enqueue(stream))?,
+        };
+        self.is_current = true;
+        self.graph.insert(graph).launch(stream)
+    }
+}
