@@ -379,6 +379,63 @@ fn stream(engine: &mut dyn Engine, cases: &[Case], mut check: impl FnMut(usize, 
     assert!(engine.collect().unwrap().is_none());
 }
 
+/// Puts all cases, which have the same chain, through one engine and holds each result against the reference's.
+fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference) {
+    stream(engine, list, |index, frame| {
+        let case = &list[index];
+        let buffer = Buffer::unpooled(Box::new(Vec::new()));
+        reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
+        let expected = reference.collect().unwrap().unwrap();
+        for (plane, place) in expected.layout().planes().iter().enumerate() {
+            for y in 0..place.height {
+                assert!(
+                    expected.row(plane, y) == frame.row(plane, y),
+                    "frame {index} plane {plane} row {y}"
+                );
+            }
+        }
+    });
+}
+
+/// From a slot's second frame of a size on, the chain's launches are one graph.
+#[test]
+fn chains_that_begin_with_one_call_keep_the_bits_when_sizes_change() {
+    let Some(_card) = card() else { return };
+    let specs = ["gaussian:size=5", "box:size=3", "mask:rows=1 2 1:divisor=4"];
+    for (format, planes, memory, overlap) in [
+        ("yuv420p", Planes::Luma, MemoryVariant::Auto, Overlap::Ring),
+        ("rgba", Planes::All, MemoryVariant::Auto, Overlap::Ring),
+        ("gray10le", Planes::All, MemoryVariant::Texture, Overlap::Ring),
+        (
+            "nv12",
+            Planes::Gray,
+            MemoryVariant::ConstantShared,
+            Overlap::SerialPinned,
+        ),
+    ] {
+        let chain = chain(&specs, Border::Mirror, planes, Algorithm::Separable);
+        // Runs of one size, with single frames of others between them, and back to the first.
+        let sizes = [[(65, 33); 9], [(32, 65); 9], [(65, 33); 9]].concat();
+        let others = [(9, 31, 7), (20, 3, 120), (21, 1, 1)];
+        let list: Vec<Case> = sizes
+            .into_iter()
+            .enumerate()
+            .map(|(index, size)| {
+                let other = others.iter().find(|other| other.0 == index);
+                let size = other.map_or(size, |&(_, width, height)| (width, height));
+                case(chain.clone(), format, size, index as u64)
+            })
+            .collect();
+        let options = CudaOptions {
+            slots: 2,
+            overlap,
+            ..options(memory)
+        };
+        let mut engine = Cuda::new(chain.clone(), options).unwrap();
+        hold_stream(&mut engine, &list, &mut Reference::new(chain));
+    }
+}
+
 #[test]
 fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
     let Some(_card) = card() else { return };
@@ -409,20 +466,7 @@ fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
                 ..options(memory)
             };
             let mut engine = Cuda::new(chain.clone(), options).unwrap();
-            stream(&mut engine, &list, |index, frame| {
-                let case = &list[index];
-                let buffer = Buffer::unpooled(Box::new(Vec::new()));
-                reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
-                let expected = reference.collect().unwrap().unwrap();
-                for (plane, place) in expected.layout().planes().iter().enumerate() {
-                    for y in 0..place.height {
-                        assert!(
-                            expected.row(plane, y) == frame.row(plane, y),
-                            "frame {index} plane {plane} row {y}"
-                        );
-                    }
-                }
-            });
+            hold_stream(&mut engine, &list, &mut reference);
             let times = engine.device_times().unwrap();
             assert_eq!(times.count, 40);
             assert_eq!(times.frames.len(), 40);
