@@ -9,6 +9,9 @@
 #include <numeric>
 #include <sys/mman.h>
 #include <vector>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace standin {
 namespace {
@@ -230,7 +233,8 @@ void Team::leave(Fiber *me, Thread *next)
             idle.pop_back();
         } else {
             fiber = &fibers[begun];
-            char *top = (char *)stacks + (begun + 1) * (STACK + PAGE);
+            // Not all tops at the same place of a page, since a processor's caches would then hold few of them.
+            char *top = (char *)stacks + (begun + 1) * (STACK + PAGE) - begun * 448 % PAGE;
             ++begun;
             void **frame = (void **)top - 2 - SAVED - 2;
             // So that the stack lies as after a call: a multiple of 16 bytes, and a return address.
@@ -307,36 +311,72 @@ void meet_block(Lane *lane)
     wait(me, Standing::READY);
 }
 
+// Bytes as numbers.
+void widen(const uint8_t *from, int16_t *to, int count, bool is_signed)
+{
+    if (is_signed) {
+        for (int k = 0; k < count; ++k) to[k] = (int8_t)from[k];
+    } else {
+        for (int k = 0; k < count; ++k) to[k] = from[k];
+    }
+}
+
+constexpr int DEPTH = 32;
+
+// The sums of products of rows of `a` and of `b`.
+void multiply_all(const int16_t (&a)[16][DEPTH], const int16_t (&b)[8][DEPTH], int (&sums)[16][8])
+{
+#if defined(__SSE2__)
+    // Pairs of numbers of all of b's rows beside each other, so that the sums of four of them are added up at once.
+    alignas(64) int32_t pairs[DEPTH / 2][8];
+    for (int n = 0; n < 8; ++n) {
+        for (int k = 0; k < DEPTH / 2; ++k) memcpy(&pairs[k][n], &b[n][2 * k], 4);
+    }
+    for (int m = 0; m < 16; ++m) {
+        __m128i left = _mm_setzero_si128(), right = left;
+        for (int k = 0; k < DEPTH / 2; ++k) {
+            int32_t two;
+            memcpy(&two, &a[m][2 * k], 4);
+            const __m128i both = _mm_set1_epi32(two);
+            left = _mm_add_epi32(left, _mm_madd_epi16(both, _mm_load_si128((const __m128i *)&pairs[k][0])));
+            right = _mm_add_epi32(right, _mm_madd_epi16(both, _mm_load_si128((const __m128i *)&pairs[k][4])));
+        }
+        _mm_store_si128((__m128i *)&sums[m][0], left);
+        _mm_store_si128((__m128i *)&sums[m][4], right);
+    }
+#else
+    for (int m = 0; m < 16; ++m) {
+        for (int n = 0; n < 8; ++n) {
+            sums[m][n] = 0;
+            for (int k = 0; k < DEPTH; ++k) sums[m][n] += a[m][k] * b[n][k];
+        }
+    }
+#endif
+}
+
 // D = A B + C for the lanes of a warp, as PTX defines the fragments of mma.m16n8k32 and mma.m16n8k16.
 void multiply(Team &team, Thread *lanes, int kind)
 {
-    const int depth = kind & DEEP ? 32 : 16;
-    alignas(32) int16_t a[16][32], b[8][32];
-    const auto byte = [](unsigned word, int at, bool is_signed) -> int16_t {
-        const unsigned value = word >> 8 * at & 255;
-        return is_signed ? (int16_t)(int8_t)value : (int16_t)value;
-    };
+    alignas(64) uint8_t a_bytes[16][DEPTH] = {}, b_bytes[8][DEPTH] = {};
+    const int halves = kind & DEEP ? 2 : 1;
     for (int lane = 0; lane < 32; ++lane) {
         const Exchange &e = lanes[lane].lane.exchange;
         const int g = lane / 4, t = lane % 4;
-        for (int at = 0; at < 4; ++at) {
-            for (int half = 0; half < depth / 16; ++half) {
-                a[g][16 * half + 4 * t + at] = byte(e.a[2 * half], at, kind & SIGNED_A);
-                a[g + 8][16 * half + 4 * t + at] = byte(e.a[2 * half + 1], at, kind & SIGNED_A);
-                b[g][16 * half + 4 * t + at] = byte(e.b[half], at, kind & SIGNED_B);
-            }
+        for (int half = 0; half < halves; ++half) {
+            memcpy(&a_bytes[g][16 * half + 4 * t], &e.a[2 * half], 4);
+            memcpy(&a_bytes[g + 8][16 * half + 4 * t], &e.a[2 * half + 1], 4);
+            memcpy(&b_bytes[g][16 * half + 4 * t], &e.b[half], 4);
         }
     }
+    alignas(64) int16_t a[16][DEPTH], b[8][DEPTH];
+    widen(a_bytes[0], a[0], 16 * DEPTH, kind & SIGNED_A);
+    widen(b_bytes[0], b[0], 8 * DEPTH, kind & SIGNED_B);
+    alignas(64) int sums[16][8];
+    multiply_all(a, b, sums);
     bool overflow = false;
     for (int lane = 0; lane < 32; ++lane) {
         Exchange &e = lanes[lane].lane.exchange;
-        const int g = lane / 4, t = lane % 4;
-        for (int k = 0; k < 4; ++k) {
-            const int16_t *row = a[g + k / 2 * 8], *column = b[2 * t + k % 2];
-            int sum = 0;
-            for (int i = 0; i < depth; ++i) sum += row[i] * column[i];
-            overflow |= __builtin_add_overflow(sum, e.c[k], &e.d[k]);
-        }
+        for (int k = 0; k < 4; ++k) overflow |= __builtin_add_overflow(sums[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2], e.c[k], &e.d[k]);
     }
     if (overflow && !(kind & WRAPS)) team.break_down(MISALIGNED_OR_OVERFLOW, "a sum of products of bytes left its 32 bits");
 }
