@@ -9,6 +9,8 @@ namespace standin {
 namespace {
 
 constexpr size_t PAGE = 4096;
+// What nobody may touch before and behind a block. It costs addresses, no memory.
+constexpr size_t GUARD = 4 << 20;
 // What the driver's blocks are aligned to; textures want no more.
 constexpr size_t ALIGNMENT = 512;
 constexpr unsigned char SPOILT = 0xB7;
@@ -31,16 +33,16 @@ uint64_t Memory::allocate(Place place, int card, size_t bytes)
 {
     Block block{0, bytes, place, card, nullptr, 0};
     const size_t inner = rounded(taken(block), PAGE);
-    block.mapped = inner + 2 * PAGE;
+    block.mapped = inner + 2 * GUARD;
     void *mapping = mmap(nullptr, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return 0;
     block.mapping = (char *)mapping;
-    if (mprotect(block.mapping + PAGE, inner, PROT_READ | PROT_WRITE) != 0) {
+    if (mprotect(block.mapping + GUARD, inner, PROT_READ | PROT_WRITE) != 0) {
         munmap(mapping, block.mapped);
         return 0;
     }
-    block.begin = (uint64_t)(block.mapping + PAGE + inner - taken(block));
-    memset(block.mapping + PAGE, SPOILT, inner);
+    block.begin = (uint64_t)(block.mapping + GUARD + inner - taken(block));
+    memset(block.mapping + GUARD, SPOILT, inner);
     blocks[block.begin] = block;
     return block.begin;
 }

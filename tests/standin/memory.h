@@ -22,7 +22,7 @@ struct Block {
 
 class Memory {
 public:
-    // Fresh memory that holds nothing sensible, its end before a page that nobody may touch; 0 if there is none.
+    // Fresh memory that holds nothing sensible, its end before addresses that nobody may touch; 0 if there is none.
     uint64_t allocate(Place place, int card, size_t bytes);
     // False if no block begins there, or one in another place.
     bool release(Place place, uint64_t begin);
