@@ -29,11 +29,28 @@ extern State state;
 #define blockDim (standin::state.block_size)
 #define gridDim (standin::state.grid_size)
 
+// The compiler checks addresses where functions are called with them, so copies are functions.
 struct alignas(8) uint2 {
     unsigned x, y;
+
+    uint2(unsigned x, unsigned y) : x(x), y(y) {}
+    uint2(const uint2 &o) : x(o.x), y(o.y) {}
+    uint2 &operator=(const uint2 &o)
+    {
+        x = o.x, y = o.y;
+        return *this;
+    }
 };
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
+
+    uint4(unsigned x, unsigned y, unsigned z, unsigned w) : x(x), y(y), z(z), w(w) {}
+    uint4(const uint4 &o) : x(o.x), y(o.y), z(o.z), w(o.w) {}
+    uint4 &operator=(const uint4 &o)
+    {
+        x = o.x, y = o.y, z = o.z, w = o.w;
+        return *this;
+    }
 };
 
 inline uint2 make_uint2(unsigned x, unsigned y) { return uint2{x, y}; }
