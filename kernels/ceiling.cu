@@ -1,6 +1,6 @@
 // What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held against.
 
-typedef unsigned int u32;
+#include "instructions.cuh"
 
 // Copies `count` words of 16 bytes; a block's threads read neighbours.
 extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count) {
@@ -48,9 +48,7 @@ extern "C" __global__ void tensor_products(int *out, int rounds, int factor) {
     for (int i = 0; i < rounds; ++i) {
 #pragma unroll
         for (int c = 0; c < CHAINS; ++c)
-            asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                         : "+r"(sum[c][0]), "+r"(sum[c][1]), "+r"(sum[c][2]), "+r"(sum[c][3])
-                         : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
+            multiply_weights_signed(sum[c], left[0], left[1], left[2], left[3], right[0], right[1], sum[c]);
     }
     int all = 0;
     for (int c = 0; c < CHAINS; ++c) all ^= sum[c][0] ^ sum[c][1] ^ sum[c][2] ^ sum[c][3];

@@ -17,9 +17,8 @@
 // at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins.
 #pragma once
 
+#include "instructions.cuh"
 #include "planes.cuh"
-
-typedef unsigned int u32;
 
 // The rest of a launch's parameters. The same struct is in launch.rs.
 struct Tiles {
@@ -34,28 +33,6 @@ constexpr i32 PIXEL_BYTES = CHANNELS * SAMPLE_BYTES;
 constexpr i32 REACH = MASK_W / 2 * PIXEL_BYTES;
 // A chunk that every tile has bytes of.
 constexpr i32 FIRST_CHUNK = LEFT / 16;
-
-// Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and t = lane % 4: a[0] and a[2] are bytes 4t
-// to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of row g + 8; b0 and b1 the same of column g; d[0], d[1] are row g,
-// columns 2t and 2t + 1, and d[2], d[3] row g + 8.
-#define MULTIPLY(NAME, A, B)                                                                                                    \
-    __device__ __forceinline__ void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])          \
-    {                                                                                                                           \
-        asm("mma.sync.aligned.m16n8k32.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"      \
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
-            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                \
-    }                                                                                                                           \
-    /* The same with 16 bytes. */                                                                                               \
-    __device__ __forceinline__ void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4])                             \
-    {                                                                                                                           \
-        asm("mma.sync.aligned.m16n8k16.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5},{%6},{%7,%8,%9,%10};"                  \
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
-            : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                                           \
-    }
-MULTIPLY(multiply_pixels_weights, "u8", "s8")
-MULTIPLY(multiply_weights_pixels, "s8", "u8")
-MULTIPLY(multiply_weights_signed, "s8", "s8")
-#undef MULTIPLY
 
 // One of two numbers of four parts; which of them is known to the compiler.
 __device__ __forceinline__ const i32 (&either(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
@@ -135,34 +112,6 @@ struct Walk {
         return Tile{plane, column * TILE_W, row * TILE_H};
     }
 };
-
-__device__ __forceinline__ u32 shared_address(const void *p)
-{
-    return (u32)__cvta_generic_to_shared(p);
-}
-
-// Copies 16 bytes to shared memory while the thread goes on.
-__device__ __forceinline__ void copy(u32 to, const u8 *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-// Copies the first `bytes` of 16; the others become zero.
-__device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-
-__device__ __forceinline__ void end_of_copies()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// All copies but those since the last `end_of_copies` are done.
-__device__ __forceinline__ void wait_for_copies()
-{
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-}
 
 // Where the tile's row begins in memory, which may be before the plane's row.
 __device__ __forceinline__ const u8 *row_start(const Plane &plane, const Tile &tile, i32 y)
@@ -570,15 +519,6 @@ template <i32 N> __device__ __forceinline__ i32 finish(const Planes &planes, con
 }
 
 // Neighbouring results as they lie in memory.
-__device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
-{
-    u32 r;
-    asm("{.reg .b32 t;\n cvt.pack.sat.u8.s32.b32 t, %4, %3, 0;\n cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}"
-        : "=r"(r)
-        : "r"(a), "r"(b), "r"(c), "r"(d));
-    return r;
-}
-
 template <i32 N> __device__ __forceinline__ void pack(u32 (&words)[N], const i32 (&values)[4 * N / SAMPLE_BYTES])
 {
 #pragma unroll

@@ -30,7 +30,11 @@ pub enum Source {
 }
 
 /// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 3] = [
+const HEADERS: [(&CStr, &str); 4] = [
+    (
+        c"instructions.cuh",
+        include_str!("../../../kernels/instructions.cuh"),
+    ),
     (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
     (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
     (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),

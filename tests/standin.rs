@@ -1,0 +1,540 @@
+//! The CUDA engine on a stand-in for a card (docs/cuda.md): the reference's bits in every order that streams and threads allow, whatever call fails, and
+//! the proof that the stand-in finds what is wrong.
+#![allow(clippy::unwrap_used)]
+
+#[path = "standin/mod.rs"]
+mod stand_in;
+
+use stand_in::{StandIn, stand_in};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
+
+/// A child that has not ended by then hangs.
+const LONGEST: Duration = Duration::from_secs(240);
+
+/// Runs of the program on the stand-in, with a folder of their own for kernels, outputs and reports.
+struct Runs {
+    stand_in: &'static StandIn,
+    folder: TempDir,
+}
+
+/// What became of a run.
+struct Ended {
+    code: Option<i32>,
+    out: Vec<u8>,
+    said: String,
+}
+
+/// What the stand-in's report tells.
+#[derive(Default)]
+struct Report {
+    calls: BTreeMap<String, u32>,
+    left: BTreeMap<String, u64>,
+    complaints: Vec<String>,
+}
+
+impl Runs {
+    /// `None` where there is no stand-in.
+    fn new() -> Option<Runs> {
+        Some(Runs {
+            stand_in: stand_in()?,
+            folder: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    fn run(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Ended {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments);
+        for (name, value) in settings {
+            command.env(format!("FRAMEPIPE_STANDIN_{name}"), value);
+        }
+        self.stand_in
+            .with(&mut command, &self.folder.path().join("kernels"));
+        ended(command)
+    }
+
+    /// `run`, and the stand-in's report of it.
+    fn reported(&self, name: &str, arguments: &[&str], settings: &[(&str, &str)]) -> (Ended, Report) {
+        let path = self.folder.path().join(format!("{name}.report"));
+        let mut settings = settings.to_vec();
+        settings.push(("REPORT", path.to_str().unwrap()));
+        let ended = self.run(arguments, &settings);
+        (ended, Report::read(&path))
+    }
+}
+
+fn ended(mut command: Command) -> Ended {
+    command.env_remove("RUST_LOG").stdin(Stdio::null());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (number, began) = (child.id(), Instant::now());
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    // A child that hangs is killed, so that the test ends with what it said.
+    let watch = std::thread::spawn(move || {
+        if waiting.recv_timeout(LONGEST).is_err() {
+            let _ = Command::new("kill").arg(number.to_string()).status();
+        }
+    });
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = child.wait_with_output().unwrap();
+    let _ = done.send(());
+    watch.join().unwrap();
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(began.elapsed() < LONGEST, "framepipe hangs: {said}");
+    Ended {
+        code: status.code(),
+        out: stdout,
+        said,
+    }
+}
+
+impl Report {
+    fn read(path: &Path) -> Report {
+        let mut report = Report::default();
+        for line in fs::read_to_string(path).unwrap().lines() {
+            let (kind, rest) = line.split_once(' ').unwrap();
+            match (kind, rest.split_once(' ')) {
+                ("call", Some((name, count))) => {
+                    report.calls.insert(name.to_owned(), count.parse().unwrap());
+                }
+                ("left", Some((what, count))) => {
+                    report.left.insert(what.to_owned(), count.parse().unwrap());
+                }
+                _ => report.complaints.push(rest.to_owned()),
+            }
+        }
+        report
+    }
+
+    /// Everything was given back, and nothing done that a card would not stand.
+    fn is_clean(&self) -> bool {
+        self.complaints.is_empty() && !self.left.is_empty() && self.left.values().all(|&count| count == 0)
+    }
+}
+
+#[test]
+fn devices_tells_of_the_cards() {
+    let Some(runs) = Runs::new() else { return };
+    let settings = [("CARDS", "2"), ("CAPABILITY", "80"), ("MEMORY", "268435456")];
+    let told = runs.run(&["devices"], &settings);
+    let text = String::from_utf8(told.out).unwrap();
+    assert_eq!(told.code, Some(0), "{}", told.said);
+    assert_eq!(text.matches("stand-in for a card").count(), 2, "{text}");
+    assert!(
+        text.contains("compute capability 8.0") && text.contains("memory 256 MiB"),
+        "{text}"
+    );
+    let none = runs.run(&["verify", "--engine", "cuda"], &[("CARDS", "0")]);
+    assert_eq!(none.code, Some(1), "{}", none.said);
+    assert!(none.said.contains("no CUDA device"), "{}", none.said);
+}
+
+/// Every variant and algorithm, pixel format, border and odd size.
+#[test]
+fn every_variant_gives_the_references_bits() {
+    let Some(runs) = Runs::new() else { return };
+    let verify = ["verify", "--engine", "cuda", "--frames", "26"];
+    for seed in ["1", "2", "4", "7"] {
+        let (ended, report) = runs.reported(seed, &verify, &[("SEED", seed)]);
+        assert_eq!(ended.code, Some(0), "seed {seed}: {}", ended.said);
+        let text = String::from_utf8(ended.out).unwrap();
+        assert!(text.contains("every sample equals the reference's"), "{text}");
+        assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+    }
+}
+
+#[test]
+fn every_generation_of_cards_gives_the_references_bits() {
+    let Some(runs) = Runs::new() else { return };
+    for capability in ["75", "80", "89", "120", "130"] {
+        let ended = runs.run(
+            &["verify", "--engine", "cuda", "--quick"],
+            &[("CAPABILITY", capability)],
+        );
+        assert_eq!(ended.code, Some(0), "{capability}: {}", ended.said);
+    }
+    let ended = runs.run(
+        &["verify", "--engine", "cuda", "--quick"],
+        &[("CAPABILITY", "50")],
+    );
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    assert!(ended.said.contains("compute capability 5.0"), "{}", ended.said);
+}
+
+/// A ring of slots whose pictures are used several times. With one step the result lies in the slot's second picture, with two in its first, so
+/// that uploads have other things to wait for.
+const RINGS: [&[&str]; 2] = [
+    &["gaussian:size=5:sigma=1.1"],
+    &["gaussian:size=5:sigma=1.1", "sharpen"],
+];
+
+fn ring<'a>(filters: &[&'a str], engine: &'a str) -> Vec<&'a str> {
+    let mut arguments = vec!["filter", "synthetic:200x120:rgb24:30:24", "-", "--engine", engine];
+    arguments.extend(filters.iter().flat_map(|&filter| ["--filter", filter]));
+    arguments
+}
+
+#[test]
+fn streams_in_any_order_give_the_same_frames() {
+    let Some(runs) = Runs::new() else { return };
+    for filters in RINGS {
+        let expected = runs.run(&ring(filters, "cpu"), &[]);
+        assert!(
+            expected.code == Some(0) && expected.out.len() > 24 * 200 * 120 * 3,
+            "{}",
+            expected.said
+        );
+        for seed in 0..8 {
+            let seed = seed.to_string();
+            let got = runs.run(&ring(filters, "cuda"), &[("SEED", &seed)]);
+            assert_eq!(got.code, Some(0), "seed {seed}: {}", got.said);
+            assert!(got.out == expected.out, "seed {seed}: the frames differ");
+        }
+    }
+}
+
+/// The engine's streams are numbered as it makes them: 0 uploads, 1 kernels, 2 downloads. No wait between them is there for nothing.
+#[test]
+fn each_wait_that_is_left_out_shows() {
+    let Some(runs) = Runs::new() else { return };
+    let waits = [
+        ("1:0", "kernels for their upload", &[0, 1][..]),
+        ("2:1", "a download for its kernels", &[0, 1]),
+        (
+            "0:1",
+            "an upload for the kernels that read what it overwrites",
+            &[0],
+        ),
+        ("0:2", "an upload for the download of what it overwrites", &[1]),
+        ("1:2", "kernels for the download of what they overwrite", &[0]),
+    ];
+    let expected = RINGS.map(|filters| runs.run(&ring(filters, "cpu"), &[]).out);
+    for (wait, what, affected) in waits {
+        for &index in affected {
+            let settings = [("IGNORE_WAIT", wait), ("SEED", "3")];
+            let got = runs.run(&ring(RINGS[index], "cuda"), &settings);
+            assert!(
+                got.code != Some(0) || got.out != expected[index],
+                "nobody noticed without the wait of {what}"
+            );
+        }
+    }
+}
+
+/// How a wrong kernel shows.
+#[derive(Debug, PartialEq)]
+enum Shown {
+    OtherBits,
+    /// The driver's error.
+    As(&'static str),
+}
+
+/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run.
+#[test]
+fn each_kernel_that_is_wrong_shows() {
+    let Some(runs) = Runs::new() else { return };
+    let wrong = [
+        ("__syncthreads();=>;", "shared", Shown::OtherBits),
+        ("__syncthreads();=>;", "tensor", Shown::OtherBits),
+        ("wait_for_copies();=>;", "tensor", Shown::OtherBits),
+        ("end_of_copies();=>;", "tensor", Shown::OtherBits),
+        ("? 0 : n - 1;=>? 0 : n - 2;", "constant", Shown::OtherBits),
+        (
+            "(float)sample + 0.5f=>(float)sample + 1.5f",
+            "texture",
+            Shown::OtherBits,
+        ),
+        (
+            "(plane.source + (i64)y=>(plane.source + (i64)(y + 9000)",
+            "global",
+            Shown::As("ILLEGAL_ADDRESS"),
+        ),
+        (
+            "(Sample *)(plane.result + (i64)y=>(Sample *)(plane.result + (i64)(y + 9000)",
+            "constant",
+            Shown::As("ILLEGAL_ADDRESS"),
+        ),
+        (
+            "pack_4(values[0], values[1]=>pack_4(values[1], values[0]",
+            "tensor",
+            Shown::OtherBits,
+        ),
+        (
+            "__syncthreads();=>if (threadIdx.x) __syncthreads();",
+            "shared",
+            Shown::As("LAUNCH_FAILED"),
+        ),
+        (
+            "__shfl_xor_sync(=>t == 3 ? 0 : __shfl_xor_sync(",
+            "tensor",
+            Shown::As("LAUNCH_FAILED"),
+        ),
+        (
+            "*(uint2 *)out = =>*(uint2 *)(out + 4) = ",
+            "tensor",
+            Shown::As("MISALIGNED_ADDRESS"),
+        ),
+        (
+            "sums[o] += =>sums[o] += 1 << 30, sums[o] += ",
+            "constant",
+            Shown::As("MISALIGNED_ADDRESS"),
+        ),
+    ];
+    let arguments = [
+        "filter",
+        "synthetic:208x120:gray:30:2",
+        "-",
+        "--filter",
+        "box:size=3",
+    ];
+    let run = |more: &[&str], settings: &[(&str, &str)]| runs.run(&[&arguments, more].concat(), settings);
+    let expected = run(&["--engine", "cpu"], &[]).out;
+    for (alter, memory, shown) in wrong {
+        // Kernels that framepipe has kept are not compiled again.
+        let _ = fs::remove_dir_all(runs.folder.path().join("kernels"));
+        let ended = run(&["--engine", "cuda", "--memory", memory], &[("ALTER", alter)]);
+        let as_it_should = match shown {
+            Shown::OtherBits => ended.code == Some(0) && ended.out != expected,
+            Shown::As(error) => ended.code == Some(1) && ended.said.contains(error),
+        };
+        assert!(
+            as_it_should,
+            "{memory} with {alter}: {:?} {}",
+            ended.code, ended.said
+        );
+    }
+}
+
+/// Short runs that together make every call of the engine's: to OUT, which is replaced by a file's name.
+const SHORT: [&[&str]; 3] = [
+    &[
+        "filter",
+        "synthetic:96x64:rgb24:30:9",
+        "OUT",
+        "--filter",
+        "gaussian:size=9:sigma=2",
+        "--engine",
+        "cuda",
+    ],
+    &[
+        "filter",
+        "synthetic:67x45:nv12:30:5",
+        "OUT",
+        "--filter",
+        "sharpen",
+        "--planes",
+        "gray",
+        "--engine",
+        "cuda",
+        "--memory",
+        "texture",
+    ],
+    &[
+        "filter",
+        "synthetic:67x45:yuv420p10le:30:5",
+        "OUT",
+        "--filter",
+        "soft",
+        "--planes",
+        "gray",
+        "--engine",
+        "cuda",
+        "--memory",
+        "global",
+        "--no-overlap=pageable",
+    ],
+];
+
+/// Calls that give something back. What fails there is nobody's loss.
+fn gives_back(call: &str) -> bool {
+    ["Destroy", "Free", "Unload", "Release"]
+        .iter()
+        .any(|word| call.contains(word))
+}
+
+/// One failing call: the first, one in the middle or the last of its kind, alone or with all that follow.
+struct Fault {
+    run: usize,
+    call: String,
+    number: u32,
+    setting: String,
+}
+
+#[test]
+fn whatever_call_fails_the_run_ends_with_one_sentence_and_no_file() {
+    let Some(runs) = Runs::new() else { return };
+    let runs = &runs;
+    let mut met = BTreeSet::new();
+    let mut faults = Vec::new();
+    for (run, arguments) in SHORT.iter().enumerate() {
+        let file = runs.folder.path().join(format!("whole-{run}.y4m"));
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .map(|&a| if a == "OUT" { file.to_str().unwrap() } else { a })
+            .collect();
+        let (ended, report) = runs.reported(&format!("whole-{run}"), &arguments, &[]);
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+        for (call, count) in report.calls {
+            if run > 0 && met.contains(&call) {
+                continue;
+            }
+            met.insert(call.clone());
+            for number in BTreeSet::from([1, count / 2 + 1, count]) {
+                for setting in [format!("{call}:{number}:999"), format!("{call}:{number}:719:on")] {
+                    faults.push(Fault {
+                        run,
+                        call: call.clone(),
+                        number,
+                        setting,
+                    });
+                }
+            }
+            if call.contains("Alloc") {
+                faults.push(Fault {
+                    run,
+                    setting: format!("{call}:1:2"),
+                    call,
+                    number: 1,
+                });
+            }
+        }
+    }
+    assert!(met.len() > 35, "{met:?}");
+    // Side by side, since a run waits more than it works.
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let found = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(fault) = faults.get(index) else { break };
+                    if let Some(wrong) = what_is_wrong(runs, index, fault) {
+                        found
+                            .lock()
+                            .unwrap()
+                            .push(format!("{}, run {}: {wrong}", fault.setting, fault.run));
+                    }
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap();
+    assert!(
+        found.is_empty(),
+        "{} of {} faults:\n{}",
+        found.len(),
+        faults.len(),
+        found.join("\n")
+    );
+}
+
+fn what_is_wrong(runs: &Runs, index: usize, fault: &Fault) -> Option<String> {
+    let folder = runs.folder.path().join(format!("fault-{index}"));
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("out.y4m");
+    let arguments: Vec<&str> = SHORT[fault.run]
+        .iter()
+        .map(|&a| if a == "OUT" { file.to_str().unwrap() } else { a })
+        .collect();
+    let seed = index.to_string();
+    let settings = [("FAIL", fault.setting.as_str()), ("SEED", &seed)];
+    let (ended, report) = runs.reported(&format!("fault-{index}"), &arguments, &settings);
+    let names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    let whole = fs::read(runs.folder.path().join(format!("whole-{}.y4m", fault.run))).unwrap();
+    let Ended { code, said, .. } = &ended;
+    if said.contains("panicked") || said.contains("RUST_BACKTRACE") {
+        return Some(format!("it panicked: {said}"));
+    }
+    if !report.complaints.is_empty() {
+        return Some(format!("{:?}", report.complaints));
+    }
+    match code {
+        Some(0) if fs::read(&file).ok().as_ref() != Some(&whole) => {
+            return Some(format!("it says that all is well, but it is not: {said}"));
+        }
+        Some(0) => {
+            let late =
+                fault.number > 1 && (fault.call.starts_with("cuCtx") || fault.call == "cuStreamSynchronize");
+            let memory_is_short = fault.setting.ends_with(":2");
+            // In another order of things some calls are made less often.
+            let was_met = report.calls.get(&fault.call) >= Some(&fault.number);
+            if was_met && !gives_back(&fault.call) && !late && !memory_is_short {
+                return Some("it goes on as if nothing was".to_owned());
+            }
+        }
+        Some(1) => {
+            let errors = said.lines().filter(|line| line.starts_with("error: ")).count();
+            if errors != 1 {
+                return Some(format!("{errors} errors are told: {said}"));
+            }
+            if !names.is_empty() {
+                return Some(format!("it left {names:?}"));
+            }
+        }
+        _ => return Some(format!("exit code {code:?}: {said}")),
+    }
+    // Where the context cannot be entered nothing can be given back.
+    let dead = fault.call == "cuCtxSetCurrent" || fault.setting.ends_with(":on");
+    let left: Vec<_> = report.left.iter().filter(|(_, count)| **count != 0).collect();
+    (!dead && !left.is_empty()).then(|| format!("it did not give back {left:?}"))
+}
+
+#[test]
+fn a_card_whose_memory_is_short_is_told_with_what_is_needed() {
+    let Some(runs) = Runs::new() else { return };
+    let arguments = [
+        "filter",
+        "synthetic:1280x720:rgb24:30:4",
+        "null:",
+        "--filter",
+        "box:size=3",
+        "--engine",
+        "cuda",
+        "-v",
+    ];
+    // A picture is 2.6 MiB, and a slot has two.
+    let (fewer, report) = runs.reported("fewer", &arguments, &[("MEMORY", "12000000")]);
+    assert_eq!(fewer.code, Some(0), "{}", fewer.said);
+    assert!(fewer.said.contains("fewer slots"), "{}", fewer.said);
+    assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+    let (none, report) = runs.reported("none", &arguments, &[("MEMORY", "4000000")]);
+    assert_eq!(none.code, Some(1), "{}", none.said);
+    assert!(
+        none.said.contains("MiB are needed") && none.said.contains("are free"),
+        "{}",
+        none.said
+    );
+    assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+}
+
+#[test]
+fn a_text_that_does_not_compile_is_told_with_what_the_compiler_says() {
+    let Some(runs) = Runs::new() else { return };
+    let ended = runs.run(
+        &["verify", "--engine", "cuda", "--quick"],
+        &[("ALTER", "struct Plane {=>struct {")],
+    );
+    assert_eq!(ended.code, Some(1), "{}", ended.said);
+    assert!(
+        ended.said.contains("with NVRTC") && ended.said.contains("planes.cuh"),
+        "{}",
+        ended.said
+    );
+}

@@ -1,0 +1,69 @@
+// The instructions of kernels/instructions.cuh by way of the stand-in's driver. The stand-in's NVRTC gives kernel texts this file for that one.
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef int i32;
+
+namespace standin {
+inline void multiply(int bits, i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2], const i32 (&c)[4])
+{
+    Lane *me = state.now;
+    Exchange &mine = me->exchange;
+    mine.kind = MULTIPLY | bits | STANDIN_WRAPS;
+    for (int k = 0; k < 4; ++k) mine.a[k] = a[k];
+    for (int k = 0; k < 2; ++k) mine.b[k] = b[k];
+    for (int k = 0; k < 4; ++k) mine.c[k] = c[k];
+    state.services->meet_warp(me);
+    for (int k = 0; k < 4; ++k) d[k] = mine.d[k];
+}
+}  // namespace standin
+
+#define MULTIPLY(NAME, SIGNS)                                                                                  \
+    inline void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])             \
+    {                                                                                                          \
+        standin::multiply((SIGNS) | standin::DEEP, d, {a0, a1, a2, a3}, {b0, b1}, c);                          \
+    }                                                                                                          \
+    inline void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4])                                \
+    {                                                                                                          \
+        standin::multiply(SIGNS, d, {a0, a1, 0, 0}, {b0, 0}, c);                                               \
+    }
+MULTIPLY(multiply_pixels_weights, standin::SIGNED_B)
+MULTIPLY(multiply_weights_pixels, standin::SIGNED_A)
+MULTIPLY(multiply_weights_signed, standin::SIGNED_A | standin::SIGNED_B)
+#undef MULTIPLY
+
+inline u32 shared_address(const void *p)
+{
+    const unsigned long long offset = (const u8 *)p - standin::state.shared;
+    if (offset >= standin::state.shared_bytes) standin::fail("an address outside of dynamic shared memory was taken for a copy");
+    return (u32)offset;
+}
+
+inline void copy(u32 to, const u8 *from, i32 bytes)
+{
+    standin::state.services->copy(standin::state.now, to, from, bytes);
+}
+
+inline void copy(u32 to, const u8 *from)
+{
+    copy(to, from, 16);
+}
+
+inline void end_of_copies()
+{
+    standin::state.services->end_of_copies(standin::state.now);
+}
+
+inline void wait_for_copies()
+{
+    standin::state.services->wait_for_copies(standin::state.now, 1);
+}
+
+inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
+{
+    const i32 values[4] = {a, b, c, d};
+    u32 packed = 0;
+    for (int k = 0; k < 4; ++k) packed |= (u32)(values[k] < 0 ? 0 : values[k] > 255 ? 255 : values[k]) << 8 * k;
+    return packed;
+}

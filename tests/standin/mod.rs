@@ -1,0 +1,122 @@
+//! A stand-in for a card: the CUDA driver and NVRTC made of this machine's processor, which run framepipe's own kernel texts (docs/cuda.md). Built with
+//! clang++ when a test first asks for it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The driver's texts, and all others that what is built depends on.
+const DRIVER: [&str; 4] = ["driver.cpp", "block.cpp", "memory.cpp", "queue.cpp"];
+const NVRTC: &str = "nvrtc.cpp";
+
+/// The two libraries, and what was compiled with them.
+pub(crate) struct StandIn {
+    libraries: PathBuf,
+    compiled: PathBuf,
+}
+
+/// The stand-in, or `None` where there is no clang++ to build it with; then one visible line says so. In CI it must be there.
+pub(crate) fn stand_in() -> Option<&'static StandIn> {
+    static BUILT: OnceLock<Option<StandIn>> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let compiler = compiler();
+            if compiler.is_none() {
+                let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+                assert!(
+                    !in_ci,
+                    "there is no clang++, and in CI the stand-in for a card must be built"
+                );
+                // Straight to the stream, since the harness shows what a passing test prints to nobody.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED: the tests on a stand-in for a card: there is no clang++ to build it with"
+                );
+            }
+            compiler.map(|compiler| build(&compiler))
+        })
+        .as_ref()
+}
+
+/// clang++ under its plain name, or with a version.
+fn compiler() -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    let names = std::iter::once("clang++".to_owned()).chain((11..30).rev().map(|n| format!("clang++-{n}")));
+    names
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(&name)))
+        .find(|path| path.is_file())
+}
+
+fn build(compiler: &Path) -> StandIn {
+    let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/standin");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("standin");
+    let stand_in = StandIn {
+        libraries: folder.join("libraries"),
+        compiled: folder.join("compiled"),
+    };
+    fs::create_dir_all(&stand_in.libraries).unwrap();
+    fs::create_dir_all(&stand_in.compiled).unwrap();
+    let newest = |paths: &mut dyn Iterator<Item = PathBuf>| {
+        paths
+            .map(|path| fs::metadata(path).and_then(|m| m.modified()).ok())
+            .max()
+            .flatten()
+    };
+    let newest_text = newest(&mut fs::read_dir(&texts).unwrap().map(|entry| entry.unwrap().path()));
+    let library = |name: &str, sources: &[&str]| {
+        let made = stand_in.libraries.join(name);
+        if newest(&mut std::iter::once(made.clone())) > newest_text {
+            return None;
+        }
+        let part = stand_in.libraries.join(format!("{name}.{}", std::process::id()));
+        let child = Command::new(compiler)
+            .args([
+                "-std=c++17",
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-shared",
+                "-fPIC",
+                "-pthread",
+            ])
+            // A library that was looked at and closed keeps its state.
+            .args(["-Wl,-z,nodelete", "-Wl,--no-undefined", "-ldl"])
+            .arg(format!("-DSTANDIN_COMPILER=\"{}\"", compiler.display()))
+            .arg(format!("-DSTANDIN_FOLDER=\"{}\"", texts.display()))
+            .args(sources.iter().map(|source| texts.join(source)))
+            .arg("-o")
+            .arg(&part)
+            .spawn()
+            .unwrap();
+        Some((child, part, made))
+    };
+    // Side by side; then under their names at once, so that no other process loads half of one.
+    let under_way = [library("libcuda.so", &DRIVER), library("libnvrtc.so", &[NVRTC])];
+    for (mut child, part, made) in under_way.into_iter().flatten() {
+        assert!(
+            child.wait().unwrap().success(),
+            "the stand-in for a card cannot be built"
+        );
+        fs::rename(part, made).unwrap();
+    }
+    stand_in
+}
+
+impl StandIn {
+    /// Lets `command` find the stand-in where it would look for the driver and NVRTC. Kernels are kept by framepipe in `cache`.
+    pub(crate) fn with<'a>(&self, command: &'a mut Command, cache: &Path) -> &'a mut Command {
+        let mut path = OsString::from(&self.libraries);
+        if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
+            path.push(":");
+            path.push(others);
+        }
+        command
+            .env("LD_LIBRARY_PATH", path)
+            .env("XDG_CACHE_HOME", cache)
+            .env("FRAMEPIPE_STANDIN_CACHE", &self.compiled)
+    }
+}
