@@ -51,6 +51,7 @@ enum Code {
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_UNMATCHED = 903,
+    GRAPH_EXEC_UPDATE_FAILURE = 910,
 };
 
 const std::map<int, std::pair<const char *, const char *>> NAMES = {
@@ -72,6 +73,7 @@ const std::map<int, std::pair<const char *, const char *>> NAMES = {
     {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
     {CAPTURE_UNSUPPORTED, {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
     {CAPTURE_UNMATCHED, {"CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not initiated in this stream"}},
+    {GRAPH_EXEC_UPDATE_FAILURE, {"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"}},
     {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
 
@@ -970,6 +972,16 @@ int cuGraphInstantiateWithFlags(GraphHandle **executable, GraphHandle *graph, un
     BEGIN("cuGraphInstantiateWithFlags");
     if (!d.graphs.has(graph)) return INVALID_HANDLE;
     *executable = d.graphs.add(new GraphHandle{graph->graph});
+    return SUCCESS;
+}
+
+// What was launched before goes on as it was.
+int cuGraphExecUpdate_v2(GraphHandle *executable, GraphHandle *graph, void *)
+{
+    BEGIN("cuGraphExecUpdate_v2");
+    if (!d.graphs.has(executable) || !d.graphs.has(graph)) return INVALID_HANDLE;
+    if (executable->graph->size() != graph->graph->size()) return GRAPH_EXEC_UPDATE_FAILURE;
+    executable->graph = graph->graph;
     return SUCCESS;
 }
 
