@@ -1,7 +1,8 @@
 //! Every CUDA kernel variant compiles without a word from the compiler, for each generation of cards. Needs NVRTC, but no GPU.
 #![allow(clippy::unwrap_used)]
 
-use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, Source, nvrtc_version, recipes};
+use framepipe::engine::EngineError;
+use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, Source, Table, Terms, nvrtc_version};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
 use rayon::prelude::*;
@@ -50,6 +51,23 @@ fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize)
     };
     let format = PixelFormat::from_name(format).unwrap();
     Plan::new(&chain, format, &Colour::default()).unwrap()
+}
+
+/// Every kernel of `plan` on such a card, of which nothing was measured.
+fn recipes(
+    plan: &Plan,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    card: &DeviceInfo,
+) -> Result<Vec<Recipe>, EngineError> {
+    let terms = Terms {
+        memory,
+        block,
+        size: (1920, 1080),
+        card,
+        table: &Table::rule(),
+    };
+    framepipe::engine::cuda::recipes(plan, &terms)
 }
 
 /// The kernels of all variants and both algorithms, over formats and borders; masks and blocks take turns.
@@ -155,7 +173,6 @@ fn every_kernel_variant_compiles_without_a_warning() {
 /// value at a time.
 #[test]
 fn tensor_cores_are_used_where_they_can_be() {
-    use framepipe::engine::cuda::Source;
     let source = |architecture, algorithm, format, size, memory, block| {
         let plan = plan(format, Border::Replicate, algorithm, size, Planes::All);
         recipes(&plan, memory, block, &limits(architecture, 99 << 10)).unwrap()[0].source
