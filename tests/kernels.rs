@@ -125,18 +125,38 @@ fn nvrtc_is_here(tests: usize) -> bool {
     }
 }
 
+/// True where every kernel is to be compiled, which takes minutes; else a sample of them is.
+fn wants_all() -> bool {
+    std::env::var_os("FRAMEPIPE_ALL_KERNELS").is_some_and(|value| value == "1")
+}
+
+/// How long a kernel may take to compile beside others: the multiply-adds that are written out.
+fn cost(recipe: &Recipe) -> i64 {
+    let value = |name| {
+        let mut parameters = recipe.parameters.iter();
+        parameters
+            .find(|(n, _)| *n == name)
+            .map_or(1, |(_, value)| *value)
+    };
+    value("MASK_W") * value("MASK_H") * value("OUTPUTS")
+}
+
 #[test]
 fn every_kernel_variant_compiles_without_a_warning() {
     if !nvrtc_is_here(1) {
         return;
     }
-    let jobs: Vec<(u32, Recipe)> = ARCHITECTURES
+    let whole = wants_all();
+    let mut jobs: Vec<(u32, Recipe)> = ARCHITECTURES
         .iter()
         .flat_map(|&(architecture, shared)| {
             let all = every_recipe(&limits(architecture, shared));
-            // All of them on each would take ten minutes. The steps are prime to the lengths of the lists above, so that every variant,
-            // border and format is met on every card.
-            let step = if architecture == 90 { 13 } else { 17 };
+            // The steps are prime to the lengths of the lists above, so that every variant, border and format is met on every card.
+            let step = match architecture {
+                _ if whole => 1,
+                90 => 13,
+                _ => 17,
+            };
             let first = architecture as usize % step;
             let chosen = all
                 .into_iter()
@@ -151,12 +171,26 @@ fn every_kernel_variant_compiles_without_a_warning() {
             chosen.map(move |recipe| (architecture, recipe))
         })
         .collect();
+    let dump = std::env::var_os("DUMP").is_some();
+    jobs.sort_by_key(|(_, recipe)| std::cmp::Reverse(cost(recipe)));
     let complaints: Vec<String> = jobs
         .par_iter()
-        .filter_map(|(architecture, recipe)| match recipe.compile(*architecture) {
-            Ok(compiled) if compiled.log.is_empty() && !compiled.image.is_empty() => None,
-            Ok(compiled) => Some(format!("sm_{architecture} {recipe:?}: {}", compiled.log)),
-            Err(error) => Some(format!("sm_{architecture} {recipe:?}: {error}")),
+        .with_max_len(1)
+        .filter_map(|(architecture, recipe)| {
+            let t = std::time::Instant::now();
+            let r = recipe.compile(*architecture);
+            if dump {
+                eprintln!(
+                    "T {architecture} {:.3} {} {recipe:?}",
+                    t.elapsed().as_secs_f64(),
+                    cost(recipe)
+                );
+            }
+            match r {
+                Ok(compiled) if compiled.log.is_empty() && !compiled.image.is_empty() => None,
+                Ok(compiled) => Some(format!("sm_{architecture} {recipe:?}: {}", compiled.log)),
+                Err(error) => Some(format!("sm_{architecture} {recipe:?}: {error}")),
+            }
         })
         .collect();
     println!("{} kernel programs compiled", jobs.len());
