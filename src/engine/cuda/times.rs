@@ -15,6 +15,10 @@ const KEPT: usize = 1024;
 /// coarse over minutes.
 const RENEW: f64 = 1.0;
 
+/// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies further behind the begin of what waited for
+/// it is told as it is: then the wait is missing.
+const LATE: f64 = 30e-6;
+
 /// The longest time that the histograms hold: an hour.
 const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
 
@@ -96,12 +100,12 @@ impl Times {
         let mut upload = span(&marks.upload, self.ended[0].max(self.slots[slot]))?;
         let kernel = span(&marks.kernel, upload.1)?;
         // The kernels waited for the upload, whose end its clock may tell a little late.
-        upload.1 = upload.1.min(kernel.0);
+        upload.1 = not_late(upload.1, kernel.0);
         let download = span(&marks.download, kernel.1.max(self.ended[2]))?;
         // So it is with the download of the slot's last frame, for which they waited too.
         let mut kept = self.sums.frames.iter_mut().rev();
         if let Some(last) = kept.find(|frame| frame.slot == slot) {
-            last.download.1 = last.download.1.min(kernel.0);
+            last.download.1 = not_late(last.download.1, kernel.0);
         }
         self.slots[slot] = if flight.result_in_first {
             download.1
@@ -163,5 +167,22 @@ impl Times {
             histograms: self.histograms.clone(),
             ..self.sums.clone()
         }
+    }
+}
+
+/// When a copy ended by its clock, or when what waited for it began if that is a little earlier.
+fn not_late(end: f64, waiting: f64) -> f64 {
+    if end - waiting <= LATE { end.min(waiting) } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_a_little_late_is_mended_and_a_missing_wait_shows() {
+        assert_eq!(not_late(1.0, 2.0), 1.0);
+        assert_eq!(not_late(1.0 + 20e-6, 1.0), 1.0);
+        assert_eq!(not_late(1.0 + 50e-6, 1.0), 1.0 + 50e-6);
     }
 }
