@@ -14,14 +14,14 @@ use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Buffer, Channel, Frame, FramePool, Layout, PixelFormat};
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 26;
+const TESTS: usize = 27;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -900,6 +900,53 @@ fn what_was_tuned_here_is_what_auto_goes_by() {
         damaged.contains("is damaged") && !damaged.contains("measured here on"),
         "{damaged}"
     );
+}
+
+#[test]
+fn an_interrupt_while_tuning_keeps_no_table() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut tune = program();
+    tune.args([
+        "bench",
+        "tune",
+        "-v",
+        "--mask-sizes",
+        "3,5,7,9",
+        "--formats",
+        "gray",
+    ]);
+    tune.args(["--sizes", "320x180"])
+        .env("XDG_CACHE_HOME", folder.path())
+        .env_remove("RUST_LOG");
+    tune.stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut process = tune.spawn().unwrap();
+    let mut said = BufReader::new(process.stderr.take().unwrap());
+    let mut line = String::new();
+    // The first time is there.
+    while !line.contains(" ms") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended by itself");
+    }
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", process.id())])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let done = process.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130), "{rest}");
+    let printed = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        printed.contains("interrupted: nothing of this is kept"),
+        "{printed}"
+    );
+    let files = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
+    let names = files.map(|f| f.unwrap().file_name().into_string().unwrap());
+    let others: Vec<String> = names.filter(|n| !n.ends_with(".kernel")).collect();
+    assert!(others.is_empty(), "{others:?}");
 }
 
 /// The reference's result on the noise that a timer says it used.
