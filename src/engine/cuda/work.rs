@@ -92,14 +92,14 @@ impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} {}x{}, {} bits{}, {} interleaved, {:.2} megasamples",
+            "{} {}x{}, {} bits{}, {} interleaved, {} samples",
             if self.separable { "separable" } else { "direct" },
             self.mask_width,
             self.mask_height,
             8 * self.sample_bytes,
             if self.wide { " with wide sums" } else { "" },
             self.channels,
-            self.samples as f64 / 1e6
+            self.samples
         )
     }
 }
