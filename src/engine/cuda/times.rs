@@ -172,7 +172,11 @@ impl Times {
 
 /// When a copy ended by its clock, or when what waited for it began if that is a little earlier.
 fn not_late(end: f64, waiting: f64) -> f64 {
-    if end - waiting <= LATE { end.min(waiting) } else { end }
+    if end - waiting <= LATE {
+        end.min(waiting)
+    } else {
+        end
+    }
 }
 
 #[cfg(test)]
