@@ -268,6 +268,7 @@ fn compare(size: &str) -> Fallible<()> {
         ("shared", of(MemoryVariant::Shared)),
         ("constant-shared", of(MemoryVariant::ConstantShared)),
         ("texture", of(MemoryVariant::Texture)),
+        ("registers", of(MemoryVariant::Registers)),
         ("no overlap, pinned", serial(Overlap::SerialPinned)),
         ("no overlap, pageable", serial(Overlap::SerialPageable)),
     ];

@@ -72,22 +72,17 @@ template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane
 #endif
 }
 
-// Multiply-adds up to which a thread's work is unrolled completely. Beyond it NVRTC takes seconds.
+// Multiply-adds up to which a thread's work is unrolled completely. Beyond it code outgrows the instruction cache, and NVRTC takes seconds.
 constexpr i32 UNROLLED = 512;
 
-// One row of values under the mask, for each output whose mask covers it. `ALL` says that every output's does.
-template <i32 W, i32 H, bool ALL, class Weights, class Fetch>
-__device__ __forceinline__ void accumulate_row(Sum (&sums)[OUTPUTS], i32 j, const Weights &weights, const Fetch &fetch)
+// One value under the mask, `j` rows below the row that the mask's first row covers for the first output, for each output whose mask covers it.
+template <i32 W, i32 H, class Weights>
+__device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i32 value, const Weights &weights)
 {
-    constexpr i32 UNROLL = W <= 32 ? W : 16;
-#pragma unroll UNROLL
-    for (i32 i = 0; i < W; ++i) {
-        const i32 value = fetch(i, j);
 #pragma unroll
-        for (i32 o = 0; o < OUTPUTS; ++o) {
-            if (ALL || (j >= o && j - o < H)) {
-                sums[o] += (Sum)weights[(j - o) * W + i] * value;
-            }
+    for (i32 o = 0; o < OUTPUTS; ++o) {
+        if (j >= o && j - o < H) {
+            sums[o] += (Sum)weights[(j - o) * W + i] * value;
         }
     }
 }
@@ -102,23 +97,30 @@ __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &
         // All indices are known to the compiler: the weights become operands, and the conditions vanish.
 #pragma unroll
         for (i32 j = 0; j < ROWS; ++j) {
-            accumulate_row<W, H, false>(sums, j, weights, fetch);
+#pragma unroll
+            for (i32 i = 0; i < W; ++i) {
+                add_value<W, H>(sums, i, j, fetch(i, j), weights);
+            }
+        }
+    } else if constexpr (OUTPUTS > 1) {
+        // A loop over the columns of the mask, down which everything is unrolled: each weight and each value is read once a column, and used
+        // for all outputs from a register. A loop over the rows would read each weight once for each output.
+#pragma unroll 1
+        for (i32 i = 0; i < W; ++i) {
+#pragma unroll
+            for (i32 j = 0; j < ROWS; ++j) {
+                add_value<W, H>(sums, i, j, fetch(i, j), weights);
+            }
         }
     } else {
-        // A loop over the rows of the mask, with the rows that only some outputs' masks cover apart.
-        constexpr i32 BEGIN = OUTPUTS - 1 < H ? OUTPUTS - 1 : ROWS;
-        constexpr i32 END = OUTPUTS - 1 < H ? H : ROWS;
+        // A loop over the rows of the mask.
+        constexpr i32 UNROLL = W <= 32 ? W : 16;
 #pragma unroll 1
-        for (i32 j = 0; j < BEGIN; ++j) {
-            accumulate_row<W, H, false>(sums, j, weights, fetch);
-        }
-#pragma unroll 1
-        for (i32 j = BEGIN; j < END; ++j) {
-            accumulate_row<W, H, true>(sums, j, weights, fetch);
-        }
-#pragma unroll 1
-        for (i32 j = END; j < ROWS; ++j) {
-            accumulate_row<W, H, false>(sums, j, weights, fetch);
+        for (i32 j = 0; j < H; ++j) {
+#pragma unroll UNROLL
+            for (i32 i = 0; i < W; ++i) {
+                sums[0] += (Sum)weights[j * W + i] * fetch(i, j);
+            }
         }
     }
 }

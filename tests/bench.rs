@@ -212,6 +212,27 @@ fn a_report_is_printed_in_its_own_shape() {
 }
 
 #[test]
+fn tuning_tells_what_it_is_for_and_without_a_card_keeps_nothing() {
+    let help = text(&run(0, &["tune", "--help"]).stdout);
+    for word in [
+        "--mask-sizes",
+        "--formats",
+        "--sizes",
+        "--quick",
+        "--json",
+        "--memory auto",
+    ] {
+        assert!(help.contains(word), "{help}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("tuning.json");
+    let mut command = program(&["tune", "--quick", "--json", json.to_str().unwrap()]);
+    let output = command.env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("missing/x.json");
@@ -239,6 +260,13 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     refused(1, &["pipeline", "missing.mp4", "--quick"], "missing.mp4");
     refused(1, &["kernels", "--engines", "cuda"], "--engine cpu");
     refused(1, &["blocks"], "--engine cpu");
+    refused(1, &["tune"], "--engine cpu");
+    refused(
+        1,
+        &["tune", "--json", nowhere.to_str().unwrap()],
+        "missing/x.json",
+    );
+    refused(2, &["tune", "--sizes", "1920"], "such as 1920x1080");
     refused(
         1,
         &["kernels", "--quick", "--json", nowhere.to_str().unwrap()],

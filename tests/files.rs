@@ -797,7 +797,6 @@ fn frames_without_files_are_numbered() {
         names(&folder.path().join("tiffs")),
         ["000005.tif", "000006.tif", "000007.tif"]
     );
-    fs::create_dir(folder.path().join("pattern")).unwrap();
     let pattern = folder.path().join("pattern/f%03d.ppm");
     write(&pattern, &ImageOptions::default());
     assert_eq!(

@@ -14,14 +14,14 @@ use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Buffer, Channel, Frame, FramePool, Layout, PixelFormat};
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 24;
+const TESTS: usize = 27;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -129,6 +129,51 @@ fn every_border_of_every_variant_at_sizes_around_the_mask() {
         }
     }
     hold_all_variants(&list, &[Algorithm::Direct, Algorithm::Separable]);
+}
+
+/// Masks around those from which a thread loops over columns, of every kind of sums and interleaving: eight, four and fewer rows a thread.
+#[test]
+fn several_rows_a_thread_give_the_references_bits_with_masks_of_any_size() {
+    let Some(_card) = card() else { return };
+    let specs = [
+        "box:size=7",
+        "box:size=9",
+        "unsharp:sigma=2:amount=0.7",
+        "gaussian:size=31:sigma=5",
+        "gaussian:size=33:sigma=5",
+        "gaussian:size=63:sigma=12",
+        "mask:rows=1 4 6 4 1",
+        "mask:rows=1;4;6;4;1",
+    ];
+    let formats = [
+        "gray", "gray10le", "gray16le", "nv12", "rgb24", "rgba", "rgba64le",
+    ];
+    let borders = [
+        Border::Replicate,
+        Border::Constant(77.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    std::thread::scope(|scope| {
+        for (turn, format) in formats.into_iter().enumerate() {
+            scope.spawn(move || {
+                for (index, spec) in specs.into_iter().enumerate() {
+                    let border = borders[(turn + index) % borders.len()];
+                    let chain = chain(&[spec], border, Planes::All, Algorithm::Direct);
+                    // Tiles are 64 samples across and at most 32 rows.
+                    let list = [(65, 33), (63, 95)].map(|size| case(chain.clone(), format, size, 4));
+                    for block in [None, Some((32, 8)), Some((7, 3))] {
+                        let options = CudaOptions {
+                            block,
+                            ..options(MemoryVariant::Registers)
+                        };
+                        hold_against_reference(&list, Algorithm::Direct, options);
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// Frames a little smaller and larger than the tiles of the tensor-core kernels, their rows at multiples of 64 bytes and tightly packed,
@@ -845,6 +890,107 @@ fn compiled_kernels_are_kept_and_damaged_ones_made_again() {
         std::fs::read(&first[0]).unwrap() == whole,
         "the damaged entry was not made again"
     );
+}
+
+#[test]
+fn what_was_tuned_here_is_what_auto_goes_by() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let tables = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
+        entries
+            .map(|e| e.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|e| e == "tuning"))
+            .collect()
+    };
+    let explained = || {
+        let mut run = framepipe_on("synthetic:320x180:gray:30:4");
+        run.arg("--explain").env("XDG_CACHE_HOME", folder.path());
+        let done = run.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{said}");
+        said
+    };
+    let before = explained();
+    assert!(!before.contains("measured here"), "{before}");
+    let mut tune = program();
+    tune.args(["bench", "tune", "--quick", "--mask-sizes", "3,5"]);
+    tune.args(["--formats", "gray,rgb24", "--sizes", "320x180", "--json", "-"]);
+    let done = tune.env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{said}");
+    let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let cells = json["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2 * 2 * 2);
+    for cell in cells {
+        let times = cell["times"].as_array().unwrap();
+        assert!(times.len() >= 5, "{cell}");
+        assert_eq!(cell["winner"], times[0]["variant"]);
+        let median = |time: &serde_json::Value| time["milliseconds"]["median"].as_f64().unwrap();
+        assert!(median(&times[0]) > 0.0 && cell["ahead"].as_f64().unwrap() >= 1.0);
+        assert!(times.windows(2).all(|pair| median(&pair[0]) <= median(&pair[1])));
+    }
+    let kept = tables();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(json["kept"].as_str(), kept[0].to_str());
+    let after = explained();
+    let date = json["date"].as_str().unwrap();
+    let told = format!("measured here on {date}, cell separable 5x5");
+    assert!(after.contains(&told), "{after}");
+    let whole = std::fs::read(&kept[0]).unwrap();
+    std::fs::write(&kept[0], &whole[..whole.len() / 2]).unwrap();
+    let damaged = explained();
+    assert!(
+        damaged.contains("is damaged") && !damaged.contains("measured here on"),
+        "{damaged}"
+    );
+}
+
+#[test]
+fn an_interrupt_while_tuning_keeps_no_table() {
+    let Some(_card) = card() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut tune = program();
+    tune.args([
+        "bench",
+        "tune",
+        "-v",
+        "--mask-sizes",
+        "3,5,7,9",
+        "--formats",
+        "gray",
+    ]);
+    tune.args(["--sizes", "320x180"])
+        .env("XDG_CACHE_HOME", folder.path())
+        .env_remove("RUST_LOG");
+    tune.stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut process = tune.spawn().unwrap();
+    let mut said = BufReader::new(process.stderr.take().unwrap());
+    let mut line = String::new();
+    // The first time is there.
+    while !line.contains(" ms") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended by itself");
+    }
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", process.id())])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let done = process.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130), "{rest}");
+    let printed = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        printed.contains("interrupted: nothing of this is kept"),
+        "{printed}"
+    );
+    let files = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
+    let names = files.map(|f| f.unwrap().file_name().into_string().unwrap());
+    let others: Vec<String> = names.filter(|n| !n.ends_with(".kernel")).collect();
+    assert!(others.is_empty(), "{others:?}");
 }
 
 /// The reference's result on the noise that a timer says it used.

@@ -1,19 +1,22 @@
 //! Every CUDA kernel variant compiles without a word from the compiler, for each generation of cards. Needs NVRTC, but no GPU.
 #![allow(clippy::unwrap_used)]
 
-use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, Source, nvrtc_version, recipes};
+use framepipe::engine::EngineError;
+use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, Source, Table, Terms, nvrtc_version};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Turing, Ampere, Hopper, Blackwell: compute capability times 10, and bytes of shared memory that a block may ask for.
 const ARCHITECTURES: [(u32, u32); 4] = [(75, 64 << 10), (80, 163 << 10), (90, 227 << 10), (120, 99 << 10)];
 
-const BORDERS: [Border; 6] = [
+/// One for each way in which kernels differ: zero is a constant.
+const BORDERS: [Border; 5] = [
     Border::Replicate,
-    Border::Zero,
     Border::Constant(90.0),
     Border::Reflect,
     Border::Mirror,
@@ -52,7 +55,25 @@ fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize)
     Plan::new(&chain, format, &Colour::default()).unwrap()
 }
 
-/// The kernels of all variants and both algorithms, over formats and borders; masks and blocks take turns.
+/// Every kernel of `plan` on such a card, of which nothing was measured.
+fn recipes(
+    plan: &Plan,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    card: &DeviceInfo,
+) -> Result<Vec<Recipe>, EngineError> {
+    let terms = Terms {
+        memory,
+        block,
+        size: (1920, 1080),
+        card,
+        table: &Table::rule(),
+    };
+    framepipe::engine::cuda::recipes(plan, &terms)
+}
+
+/// The kernels of all variants and both algorithms, over formats and borders; masks, blocks and planes take turns. The lengths of their lists and the
+/// number of variants are prime to each other, so that each meets each.
 fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     let masks = [
         (3, 3),
@@ -63,6 +84,9 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
         (15, 15),
         (1, 1),
         (33, 3),
+        (9, 9),
+        (5, 1),
+        (25, 25),
     ];
     let blocks = [None, None, None, Some((16, 16)), Some((33, 3))];
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
@@ -70,7 +94,11 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     for format in FORMATS {
         for border in BORDERS {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-                for memory in MemoryVariant::ALL {
+                // What `auto` takes is another one's.
+                for memory in MemoryVariant::ALL
+                    .into_iter()
+                    .filter(|&m| m != MemoryVariant::Auto)
+                {
                     turn += 1;
                     let planes = if turn % 3 == 0 {
                         Planes::AllWithAlpha
@@ -107,18 +135,43 @@ fn nvrtc_is_here(tests: usize) -> bool {
     }
 }
 
+/// True where every kernel is to be compiled, as CI does, which takes minutes; else a sample of them is.
+fn wants_all() -> bool {
+    std::env::var_os("FRAMEPIPE_ALL_KERNELS").is_some_and(|value| value == "1")
+}
+
+/// About how long a kernel takes to compile, beside others: the multiply-adds that are written out, and for tensor cores as much as the longest.
+fn cost(recipe: &Recipe) -> i64 {
+    let value = |name| {
+        let mut parameters = recipe.parameters.iter();
+        parameters
+            .find(|(n, _)| *n == name)
+            .map_or(1, |(_, value)| *value)
+    };
+    let (width, height) = (value("MASK_W"), value("MASK_H"));
+    match recipe.source {
+        Source::TensorDirect | Source::TensorSeparable => 1024,
+        Source::Separable => (width + height) * value("OUTPUTS"),
+        _ => (width * height * value("OUTPUTS")).min(512),
+    }
+}
+
 #[test]
 fn every_kernel_variant_compiles_without_a_warning() {
     if !nvrtc_is_here(1) {
         return;
     }
-    let jobs: Vec<(u32, Recipe)> = ARCHITECTURES
+    let whole = wants_all();
+    let mut jobs: Vec<(u32, Recipe)> = ARCHITECTURES
         .iter()
         .flat_map(|&(architecture, shared)| {
             let all = every_recipe(&limits(architecture, shared));
-            // All of them on each would take ten minutes. The steps are prime to the lengths of the lists above, so that every variant,
-            // border and format is met on every card.
-            let step = if architecture == 90 { 13 } else { 17 };
+            // The steps are prime to the lengths of the lists above, so that every variant, border and format is met on every card.
+            let step = match architecture {
+                _ if whole => 1,
+                90 => 13,
+                _ => 17,
+            };
             let first = architecture as usize % step;
             let chosen = all
                 .into_iter()
@@ -133,20 +186,30 @@ fn every_kernel_variant_compiles_without_a_warning() {
             chosen.map(move |recipe| (architecture, recipe))
         })
         .collect();
-    let complaints: Vec<String> = jobs
-        .par_iter()
-        .filter_map(|(architecture, recipe)| match recipe.compile(*architecture) {
-            Ok(compiled) if compiled.log.is_empty() && !compiled.image.is_empty() => None,
-            Ok(compiled) => Some(format!("sm_{architecture} {recipe:?}: {}", compiled.log)),
-            Err(error) => Some(format!("sm_{architecture} {recipe:?}: {error}")),
-        })
-        .collect();
-    println!("{} kernel programs compiled", jobs.len());
+    // The longest first, so that no core is left with one of them at the end.
+    jobs.sort_by_key(|(_, recipe)| Reverse(cost(recipe)));
+    let (count, next) = (jobs.len(), AtomicUsize::new(0));
+    let complaints = (0..rayon::current_num_threads())
+        .into_par_iter()
+        .flat_map_iter(|_| {
+            let taken = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
+            taken
+                .filter_map(|(architecture, recipe)| {
+                    let complaint = match recipe.compile(*architecture) {
+                        Ok(compiled) if compiled.log.is_empty() && !compiled.image.is_empty() => return None,
+                        Ok(compiled) => compiled.log,
+                        Err(error) => error.to_string(),
+                    };
+                    Some(format!("sm_{architecture} {recipe:?}: {complaint}"))
+                })
+                .collect::<Vec<String>>()
+        });
+    let complaints: Vec<String> = complaints.collect();
+    println!("{count} kernel programs compiled");
     assert!(
         complaints.is_empty(),
-        "{} of {}: {}",
+        "{} of {count}: {}",
         complaints.len(),
-        jobs.len(),
         complaints[..complaints.len().min(5)].join("\n")
     );
 }
@@ -155,7 +218,6 @@ fn every_kernel_variant_compiles_without_a_warning() {
 /// value at a time.
 #[test]
 fn tensor_cores_are_used_where_they_can_be() {
-    use framepipe::engine::cuda::Source;
     let source = |architecture, algorithm, format, size, memory, block| {
         let plan = plan(format, Border::Replicate, algorithm, size, Planes::All);
         recipes(&plan, memory, block, &limits(architecture, 99 << 10)).unwrap()[0].source

@@ -6,9 +6,11 @@ use super::frames::{self, FrameTimes, Room};
 use super::machine::{Machine, Versions};
 use super::spread::Spread;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
+use super::tune::Tuning;
 use crate::engine::cpu::Cpu;
 use crate::engine::cuda::{
-    ArithmeticRates, Cuda, CudaOptions, KernelCase, KernelTimer, MemoryVariant, Overlap, duplex, probe,
+    ArithmeticRates, Cuda, CudaOptions, DeviceInfo, KernelCase, KernelTimer, MemoryVariant, Overlap, duplex,
+    probe,
 };
 use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
@@ -20,6 +22,7 @@ use crate::frame::{
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at least.
@@ -221,6 +224,35 @@ impl Bench {
     /// An empty sweep on this machine.
     pub fn sweep(&self, title: impl Into<String>) -> Sweep {
         Sweep::new(title.into(), self.machine.clone(), self.versions.clone())
+    }
+
+    /// An empty tuning on this machine.
+    pub fn tuning(&self) -> Tuning {
+        Tuning::new(self.machine.clone(), self.versions.clone())
+    }
+
+    /// The card, if there is one.
+    pub fn device(&self) -> Option<&DeviceInfo> {
+        self.card.as_ref().map(KernelTimer::device)
+    }
+
+    /// Times the kernels of a case on the card, and nothing else; the result is compared with the CPU engine's.
+    pub fn time_kernels(&mut self, case: &Case) -> Result<Spread, BenchError> {
+        let Subject::Cuda { memory, block } = case.subject else {
+            return Err(BenchError::NoTimes(case.to_string()));
+        };
+        let chain = case.chain();
+        let effort = self.effort.on_card();
+        let timed = self
+            .card()?
+            .time(&kernel_case(case, &chain, memory, block), effort)?;
+        self.check(case, timed.seed, &timed.output)?;
+        Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))
+    }
+
+    /// Keeps a whole tuning, so that `auto` goes by it from the next engine on; says in which file.
+    pub fn keep(&mut self, tuning: &Tuning) -> Result<PathBuf, EngineError> {
+        self.card()?.keep(&tuning.date, &tuning.table())
     }
 
     /// True if there is a card.

@@ -16,6 +16,7 @@ mod spread;
 mod steady;
 mod sweep;
 mod text;
+mod tune;
 
 pub use csv::CSV_COLUMNS;
 pub use effort::Effort;
@@ -26,3 +27,4 @@ pub use spread::Spread;
 pub use steady::{STEADY_SCHEMA, STEADY_VERSION, Steady, SteadyPlan, run as run_steady};
 pub use sweep::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
 pub use text::{columns, figure};
+pub use tune::{TUNING_SCHEMA, TUNING_VERSION, TuneGrid, TuneJob, TunedCell, TunedTime, Tuning};

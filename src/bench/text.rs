@@ -62,7 +62,11 @@ impl fmt::Display for Sweep {
 }
 
 /// What a measurement was made on.
-struct Head<'a>(&'a Machine, &'a Versions, &'a str);
+pub(super) struct Head<'a>(
+    pub(super) &'a Machine,
+    pub(super) &'a Versions,
+    pub(super) &'a str,
+);
 
 impl fmt::Display for Head<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

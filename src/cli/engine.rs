@@ -30,7 +30,7 @@ pub(crate) enum EngineName {
 /// Where a CUDA kernel keeps weights and pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum MemoryName {
-    /// The fastest that framepipe knows.
+    /// The fastest by the card's table: measured here (framepipe bench tune), built in, or a rule.
     #[default]
     Auto,
     /// Weights and pixels in global memory.
@@ -43,6 +43,8 @@ pub(crate) enum MemoryName {
     ConstantShared,
     /// Weights in constant memory, pixels in a texture.
     Texture,
+    /// Weights in constant memory, pixels in a shared tile, several rows a thread from registers.
+    Registers,
     /// Weights in registers, pixels in a shared tile, multiplied by tensor cores.
     Tensor,
 }
@@ -57,6 +59,7 @@ impl MemoryName {
             MemoryName::Shared => MemoryVariant::Shared,
             MemoryName::ConstantShared => MemoryVariant::ConstantShared,
             MemoryName::Texture => MemoryVariant::Texture,
+            MemoryName::Registers => MemoryVariant::Registers,
             MemoryName::Tensor => MemoryVariant::Tensor,
         }
     }

@@ -248,8 +248,8 @@ enum Target {
     Directory(PathBuf),
 }
 
-/// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a directory, which is
-/// made if it is missing and where files are named after the frames' own files, or else `000000.png` and so on.
+/// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a directory, where files are named after
+/// the frames' own files, or else `000000.png` and so on. A directory that is missing is made, a pattern's too.
 ///
 /// Existing files, names that clash and formats that cannot be held are refused here, before anything is written, as far as the
 /// frames are known.
@@ -305,7 +305,12 @@ pub fn create(
         shared: Mutex::default(),
     };
     images.look_ahead(info)?;
-    if let Target::Directory(folder) = &images.place {
+    let folder = match &images.place {
+        Target::Directory(folder) => Some(folder.clone()),
+        Target::Numbered(pattern) => pattern.name(0).parent().map(Path::to_owned),
+        Target::Single(_) => None,
+    };
+    if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|cause| SinkError::Io {
             path: images.label.clone(),
             cause,

@@ -36,7 +36,7 @@ pub(crate) struct BlocksArguments {
         value_enum,
         value_name = "VARIANT",
         value_delimiter = ',',
-        default_value = "global,constant,shared,constant-shared,texture"
+        default_value = "global,constant,shared,constant-shared,texture,registers"
     )]
     memory: Vec<MemoryName>,
     /// Frame size [default: 1920x1080].

@@ -8,6 +8,7 @@ mod pipeline;
 mod report;
 mod run;
 mod threads;
+mod tune;
 
 use super::Failure;
 use clap::{Args, Subcommand};
@@ -21,6 +22,8 @@ pub(crate) enum BenchCommand {
     Blocks(Box<blocks::BlocksArguments>),
     /// Threads of the CPU engine.
     Threads(Box<threads::ThreadsArguments>),
+    /// Which memory variant is the fastest for which mask, format and size on this card; `--memory auto` goes by it from then on.
+    Tune(tune::TuneArguments),
     /// The whole pipeline in its steady state: throughput over time, drift, latencies.
     Pipeline(Box<pipeline::PipelineArguments>),
     /// The tables of the reports that this project grew out of, measured here beside their own figures.
@@ -47,6 +50,7 @@ pub(crate) fn run(command: BenchCommand) -> Result<(), Failure> {
         BenchCommand::Kernels(arguments) => kernels::run(&arguments),
         BenchCommand::Blocks(arguments) => blocks::run(&arguments),
         BenchCommand::Threads(arguments) => threads::run(&arguments),
+        BenchCommand::Tune(arguments) => tune::run(&arguments),
         BenchCommand::Pipeline(arguments) => pipeline::run(*arguments),
         BenchCommand::Report(arguments) => report::run(&arguments),
     }

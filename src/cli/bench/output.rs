@@ -59,9 +59,27 @@ impl Shown for (Steady, Measurements) {
 }
 
 /// Where one shape goes.
-enum Place {
+pub(super) enum Place {
     Stdout,
     File(PartFile),
+}
+
+impl Place {
+    /// Makes the file, under a temporary name; `-` is standard output.
+    pub(super) fn open(path: &Path) -> Result<Place, Failure> {
+        if path == Path::new("-") {
+            return Ok(Place::Stdout);
+        }
+        Ok(Place::File(PartFile::create(path, true)?))
+    }
+
+    /// Fills the file with `text`, or gives it back for standard output.
+    pub(super) fn write(self, text: String) -> Result<Option<String>, Failure> {
+        match self {
+            Place::Stdout => Ok(Some(text)),
+            Place::File(file) => fill(file, &text).map(|()| None),
+        }
+    }
 }
 
 /// Files that have been made, so that a name that cannot be written to is told before anything is measured.
@@ -110,13 +128,7 @@ impl OutputArguments {
                 html.display()
             )));
         }
-        let place = |path: &Option<PathBuf>| -> Result<Option<Place>, Failure> {
-            match path {
-                None => Ok(None),
-                Some(path) if path == Path::new("-") => Ok(Some(Place::Stdout)),
-                Some(path) => Ok(Some(Place::File(PartFile::create(path, true)?))),
-            }
-        };
+        let place = |path: &Option<PathBuf>| path.as_deref().map(Place::open).transpose();
         Ok(Outputs {
             json: place(&self.json)?,
             csv: place(&self.csv)?,
@@ -135,10 +147,10 @@ impl Outputs {
         let mut printed = table.to_owned();
         let shapes = [(self.json, shown.json()?), (self.csv, shown.csv())];
         for (place, text) in shapes {
-            match place {
-                None => {}
-                Some(Place::Stdout) => printed = text,
-                Some(Place::File(file)) => fill(file, &text)?,
+            if let Some(place) = place
+                && let Some(text) = place.write(text)?
+            {
+                printed = text;
             }
         }
         if let Some(file) = self.html {

@@ -152,8 +152,8 @@ impl Run {
     }
 }
 
-/// How far the sweep is, on a terminal.
-fn bar(jobs: usize) -> ProgressBar {
+/// How far the measuring is, on a terminal.
+pub(super) fn bar(jobs: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }

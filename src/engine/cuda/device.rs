@@ -114,7 +114,8 @@ fn initialise() -> Result<usize, EngineError> {
     Ok(count.max(0) as usize)
 }
 
-fn driver_version() -> Result<(u32, u32), EngineError> {
+/// The newest CUDA version that the driver supports, major and minor.
+pub(super) fn driver_version() -> Result<(u32, u32), EngineError> {
     let mut version = 0;
     // SAFETY: the pointer is to a live integer.
     check("asking for the driver's version", unsafe {

@@ -13,14 +13,16 @@ use super::prepared::{Prepared, Request, Scratch};
 use super::program::{Cache, Module, Recipe, Source};
 use super::sample_texel;
 use super::stream::{Event, Stream};
+use super::table::{Table, TableCell};
 use super::texture::{self, ALIGNMENT, Texel};
-use super::variant::{MemoryVariant, recipes};
+use super::variant::{MemoryVariant, Terms, recipes};
 use crate::engine::EngineError;
 use crate::engine::verify::fill_with_noise;
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
 use cudarc::driver::sys;
 use rayon::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,6 +96,7 @@ pub struct KernelTimer {
     gallery: Option<Gallery>,
     ceiling: Option<Module>,
     cache: Cache,
+    table: Table,
     seed: u64,
     stream: Stream,
     device: Arc<Device>,
@@ -121,10 +124,12 @@ impl KernelTimer {
     pub fn open(device: usize, seed: u64) -> Result<KernelTimer, EngineError> {
         let device = Device::open(device)?;
         nvrtc_version()?;
+        let cache = Cache::of_user();
         Ok(KernelTimer {
             gallery: None,
             ceiling: None,
-            cache: Cache::of_user(),
+            table: Table::for_card(&device, &cache)?,
+            cache,
             seed,
             stream: Stream::new(&device)?,
             device,
@@ -141,9 +146,7 @@ impl KernelTimer {
         let mut list: Vec<Recipe> = Vec::new();
         for case in cases {
             let plan = Plan::new(case.chain, case.format, &Colour::default());
-            let more = plan
-                .ok()
-                .and_then(|plan| recipes(&plan, case.memory, case.block, &self.device.info).ok());
+            let more = plan.ok().and_then(|plan| recipes(&plan, &self.terms(case)).ok());
             for recipe in more.into_iter().flatten() {
                 if !list.contains(&recipe) {
                     list.push(recipe);
@@ -154,6 +157,21 @@ impl KernelTimer {
         list.par_iter().for_each(|recipe| {
             let _ = recipe.image(device, cache);
         });
+    }
+
+    fn terms(&self, case: &KernelCase<'_>) -> Terms<'_> {
+        Terms {
+            memory: case.memory,
+            block: case.block,
+            size: (case.width, case.height),
+            card: &self.device.info,
+            table: &self.table,
+        }
+    }
+
+    /// Keeps what was measured on this card as the table that `auto` chooses by from the next engine on; says in which file.
+    pub fn keep(&self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
+        Table::keep(&self.device, &self.cache, date, cells)
     }
 
     /// Times the kernels of a case.
@@ -169,8 +187,7 @@ impl KernelTimer {
         let request = Request {
             device: &self.device,
             cache: &self.cache,
-            memory: case.memory,
-            block: case.block,
+            terms: self.terms(case),
         };
         let prepared = Prepared::new(plan, &request)?;
         self.hang(&layout, prepared.step_count() > 1)?;

@@ -10,6 +10,7 @@ mod ceiling;
 mod device;
 mod fragments;
 mod graph;
+mod h200;
 mod kernel_time;
 mod launch;
 mod memory;
@@ -19,17 +20,22 @@ mod prepared;
 mod program;
 mod slot;
 mod stream;
+mod table;
+mod table_file;
 mod tensor;
 mod texture;
 mod times;
 mod variant;
+mod work;
 
 pub use ceiling::{Duplex, duplex};
 pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
-pub use variant::{MemoryVariant, UnknownMemoryVariant, recipes};
+pub use table::{Origin, Table, TableCell, VariantTime};
+pub use variant::{MemoryVariant, Terms, UnknownMemoryVariant, contest, recipes};
+pub use work::Work;
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
@@ -104,6 +110,7 @@ pub struct Cuda {
     chain: Chain,
     options: CudaOptions,
     cache: Cache,
+    table: Table,
     prepared: Vec<(PlanKey, Arc<Prepared>)>,
     scratch: ScratchMemory,
     /// The one used longest ago first.
@@ -126,6 +133,8 @@ struct PlanKey {
     format: PixelFormat,
     colour: Colour,
     memory: MemoryVariant,
+    /// Where the table decides, the power of two of the frame's pixels: kernels are chosen for the first frame of about its size.
+    scale: u32,
 }
 
 /// One stream for each part of a frame's way, and the clocks.
@@ -167,6 +176,7 @@ impl Cuda {
         }
         let device = Device::open(options.device)?;
         nvrtc_version()?;
+        let cache = Cache::of_user();
         let slots = match options.overlap {
             Overlap::Ring => options.slots,
             Overlap::SerialPinned | Overlap::SerialPageable => 1,
@@ -180,7 +190,8 @@ impl Cuda {
         Ok(Cuda {
             chain,
             options,
-            cache: Cache::of_user(),
+            table: Table::for_card(&device, &cache)?,
+            cache,
             prepared: Vec::new(),
             scratch: ScratchMemory::default(),
             slots: (0..slots).map(Slot::new).collect(),
@@ -200,8 +211,8 @@ impl Cuda {
         })
     }
 
-    /// The plan for frames of this kind, its kernels loaded.
-    fn prepare(&mut self, key: PlanKey) -> Result<Arc<Prepared>, EngineError> {
+    /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
+    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<Prepared>, EngineError> {
         if let Some((_, prepared)) = self.prepared.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(prepared));
         }
@@ -214,8 +225,13 @@ impl Cuda {
         let request = Request {
             device: &self.device,
             cache: &self.cache,
-            memory: key.memory,
-            block: self.options.block,
+            terms: Terms {
+                memory: key.memory,
+                block: self.options.block,
+                size,
+                card: &self.device.info,
+                table: &self.table,
+            },
         };
         let prepared = Arc::new(Prepared::new(plan, &request)?);
         self.prepared.push((key, Arc::clone(&prepared)));
@@ -559,11 +575,18 @@ impl Engine for Cuda {
         }
         let geometry = self.geometry(input.layout(), row_alignment)?;
         let memory = self.memory_for(input.layout());
-        let prepared = self.prepare(PlanKey {
+        let size = (input.layout().width(), input.layout().height());
+        let key = PlanKey {
             format: input.format(),
             colour: input.metadata.colour,
             memory,
-        })?;
+            scale: if memory.is_chosen() {
+                (size.0 * size.1).ilog2()
+            } else {
+                0
+            },
+        };
+        let prepared = self.prepare(key, size)?;
         let mut result = Frame::new(geometry.host_output, output)?;
         result.sequence = input.sequence;
         result.born = input.born;

@@ -8,7 +8,7 @@ use super::picture::{Place, Places};
 use super::program::{Cache, Function, Module};
 use super::tensor::{self, TensorKernel};
 use super::variant::{
-    Choice, Interleaving, MemoryVariant, PlaneWork, Shape, Tuned, alpha_recipe, choose, groups, is_wide,
+    Choice, Interleaving, Job, PlaneWork, Shape, Terms, Tuned, alpha_recipe, choose, groups, is_wide,
     plane_work,
 };
 use crate::engine::{EXPLANATION, EngineError};
@@ -83,8 +83,7 @@ struct AlphaKernels {
 pub(super) struct Request<'a> {
     pub(super) device: &'a Arc<Device>,
     pub(super) cache: &'a Cache,
-    pub(super) memory: MemoryVariant,
-    pub(super) block: Option<(u32, u32)>,
+    pub(super) terms: Terms<'a>,
 }
 
 impl Prepared {
@@ -204,28 +203,26 @@ impl Group {
         request: &Request<'_>,
     ) -> Result<Group, EngineError> {
         let limits = &request.device.info;
-        let choice = choose(step, format, interleaving, request.memory, request.block, limits)?;
+        let job = Job {
+            step,
+            format,
+            interleaving,
+            planes: &planes,
+        };
+        let (choice, why) = choose(&job, &request.terms)?;
         tracing::info!(
             target: EXPLANATION,
-            "{format}, {}x{} mask, {}: {}",
+            "{format}, {}x{} mask, {}: {why}",
             step.kernel.size().0,
             step.kernel.size().1,
-            plane_list(&planes),
-            choice.explanation(request.memory)
+            plane_list(&planes)
         );
-        let recipe = match &choice {
-            Choice::Tensor(kernel) => &kernel.recipe,
-            Choice::Plain(tuned, _) => &tuned.recipe,
-        };
-        let image = recipe.image(request.device, request.cache)?;
+        let image = choice.recipe().image(request.device, request.cache)?;
         // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
         let module = Module::load(request.device, &image)?;
         let kernels = match choice {
             Choice::Tensor(kernel) => Kernels::Tensor(TensorPass::new(*kernel, &module, request.device)?),
-            Choice::Plain(tuned, _) => {
-                let constant = request.memory.has_constant_weights();
-                Kernels::Passes(tuned.shape, passes(step, &tuned, &module, constant, limits)?)
-            }
+            Choice::Plain(tuned) => Kernels::Passes(tuned.shape, passes(step, &tuned, &module, limits)?),
         };
         Ok(Group {
             interleaving,
@@ -247,7 +244,6 @@ fn passes(
     step: &Step,
     tuned: &Tuned,
     module: &Module,
-    constant: bool,
     limits: &DeviceInfo,
 ) -> Result<Vec<PassKernel>, EngineError> {
     let pass = |name, array, weights: &[i32], shared| {
@@ -257,7 +253,7 @@ fn passes(
         Ok::<_, EngineError>(PassKernel {
             function,
             shared,
-            weights: module.set_weights(constant.then_some(array), weights)?,
+            weights: module.set_weights(tuned.constant_weights.then_some(array), weights)?,
         })
     };
     Ok(match &step.kernel {

@@ -8,6 +8,7 @@ use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +42,16 @@ const HEADERS: [(&CStr, &str); 4] = [
 ];
 
 impl Source {
+    /// Every text.
+    const ALL: [Source; 6] = [
+        Source::Direct,
+        Source::Separable,
+        Source::Alpha,
+        Source::TensorDirect,
+        Source::TensorSeparable,
+        Source::Ceiling,
+    ];
+
     /// The file's name in `kernels/`.
     pub fn name(self) -> &'static str {
         match self {
@@ -297,13 +308,20 @@ impl Key {
     }
 }
 
-fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
+/// A number that stands for every kernel text.
+pub(super) fn kernel_texts_hash() -> u128 {
+    let mut parts: Vec<&str> = Source::ALL.iter().map(|source| source.text()).collect();
+    parts.extend(HEADERS.map(|(_, header)| header));
+    Key::of(&parts).0
+}
+
+pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.fold(BASIS, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME))
 }
 
-/// Compiled programs on disk. Whatever is wrong with it costs a compilation and nothing else.
+/// Compiled programs, and tables of what was measured, on disk. Whatever is wrong with it costs a compilation and nothing else.
 pub(super) struct Cache {
     folder: Option<PathBuf>,
 }
@@ -325,13 +343,23 @@ impl Cache {
         }
     }
 
-    fn path(folder: &Path, key: Key) -> PathBuf {
-        folder.join(format!("{:032x}.kernel", key.0))
+    #[cfg(test)]
+    pub(super) fn in_folder(folder: PathBuf) -> Cache {
+        Cache { folder: Some(folder) }
+    }
+
+    /// Where entries lie; `None` if the user has no such folder.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    fn name(key: Key) -> String {
+        format!("{:032x}.kernel", key.0)
     }
 
     /// The entry, if it is there and whole.
     fn load(&self, key: Key) -> Option<Vec<u8>> {
-        let path = Cache::path(self.folder.as_ref()?, key);
+        let path = self.folder.as_ref()?.join(Cache::name(key));
         let mut bytes = fs::read(&path).ok()?;
         let whole = bytes.len() > HEAD
             && bytes.starts_with(MAGIC)
@@ -347,23 +375,33 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Writes the entry under another name and renames it, so that no reader sees half of it.
     fn store(&self, key: Key, image: &[u8]) {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let Some(folder) = &self.folder else { return };
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let part = folder.join(format!("{:032x}.{}.{count}.part", key.0, std::process::id()));
         let mut bytes = Vec::with_capacity(HEAD + image.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&hash(image.iter().copied()).to_le_bytes());
         bytes.extend_from_slice(image);
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&part, &bytes))
-            .and_then(|()| fs::rename(&part, Cache::path(folder, key)));
-        if let Err(error) = written {
-            let _ = fs::remove_file(&part);
+        if let Err(error) = self.put(&Cache::name(key), &bytes)
+            && let Some(folder) = &self.folder
+        {
             tracing::debug!("cannot keep a compiled kernel in {}: {error}", folder.display());
         }
+    }
+
+    /// Writes the file `name` under another name and renames it, so that no reader sees half of it. Nothing is done where there is no folder.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let part = folder.join(format!("{name}.{}.{count}.part", std::process::id()));
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&part, bytes))
+            .and_then(|()| fs::rename(&part, folder.join(name)));
+        if written.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        written
     }
 }
 
@@ -457,21 +495,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn cache_in(folder: &Path) -> Cache {
-        Cache {
-            folder: Some(folder.to_owned()),
-        }
-    }
-
     #[test]
     fn a_cached_program_comes_back_and_a_damaged_one_does_not() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = cache_in(&folder.path().join("made on demand"));
+        let cache = Cache::in_folder(folder.path().join("made on demand"));
         let key = Key::of(&["a", "b"]);
         assert_eq!(cache.load(key), None);
         cache.store(key, b"machine code");
         assert_eq!(cache.load(key).unwrap(), b"machine code");
-        let path = Cache::path(cache.folder.as_ref().unwrap(), key);
+        let path = cache.folder().unwrap().join(Cache::name(key));
         let good = fs::read(&path).unwrap();
         fs::write(&path, &good[..good.len() - 1]).unwrap();
         assert_eq!(cache.load(key), None);
@@ -489,7 +521,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, b"").unwrap();
-        let cache = cache_in(&file.join("below a file"));
+        let cache = Cache::in_folder(file.join("below a file"));
         cache.store(Key(1), b"code");
         assert_eq!(cache.load(Key(1)), None);
     }

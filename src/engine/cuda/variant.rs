@@ -2,17 +2,21 @@
 
 use super::device::DeviceInfo;
 use super::program::{Recipe, Source};
+use super::table::Table;
 use super::tensor::{self, TensorKernel, Unfit};
+use super::work::Work;
 use crate::engine::EngineError;
 use crate::filter::{Border, ChannelStep, Kernel, Plan, Step};
 use crate::frame::PixelFormat;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// Where a CUDA kernel keeps weights and pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MemoryVariant {
-    /// The fastest that framepipe knows.
+    /// The fastest for the card, the mask, the format and the size, by a table of times.
     #[default]
     Auto,
     /// Weights in global memory through the read-only path, pixels in global memory.
@@ -25,6 +29,8 @@ pub enum MemoryVariant {
     ConstantShared,
     /// Weights in constant memory, pixels through a texture object, clamped by the hardware where the border allows.
     Texture,
+    /// Weights in constant memory or compiled in, pixels in a shared tile, from which each thread keeps what it read in registers for several rows.
+    Registers,
     /// Weights in registers as bands of bytes, pixels in a shared tile, multiplied by tensor cores; where they cannot, as [`MemoryVariant::Auto`]
     /// without them.
     Tensor,
@@ -32,14 +38,24 @@ pub enum MemoryVariant {
 
 impl MemoryVariant {
     /// Every variant, `auto` first.
-    pub const ALL: [MemoryVariant; 7] = [
+    pub const ALL: [MemoryVariant; 8] = [
         MemoryVariant::Auto,
         MemoryVariant::Global,
         MemoryVariant::Constant,
         MemoryVariant::Shared,
         MemoryVariant::ConstantShared,
         MemoryVariant::Texture,
+        MemoryVariant::Registers,
         MemoryVariant::Tensor,
+    ];
+
+    /// The variants that `auto` chooses among, beside tensor cores. Not `texture`, which wants rows aligned and has never won.
+    const PLAIN: [MemoryVariant; 5] = [
+        MemoryVariant::Registers,
+        MemoryVariant::ConstantShared,
+        MemoryVariant::Shared,
+        MemoryVariant::Constant,
+        MemoryVariant::Global,
     ];
 
     /// The word for it.
@@ -51,6 +67,7 @@ impl MemoryVariant {
             MemoryVariant::Shared => "shared",
             MemoryVariant::ConstantShared => "constant-shared",
             MemoryVariant::Texture => "texture",
+            MemoryVariant::Registers => "registers",
             MemoryVariant::Tensor => "tensor",
         }
     }
@@ -66,9 +83,15 @@ impl MemoryVariant {
             MemoryVariant::Auto
             | MemoryVariant::Shared
             | MemoryVariant::ConstantShared
+            | MemoryVariant::Registers
             | MemoryVariant::Tensor => Pixels::Shared,
             MemoryVariant::Texture => Pixels::Texture,
         }
+    }
+
+    /// True if the table decides what runs.
+    pub(super) fn is_chosen(self) -> bool {
+        matches!(self, MemoryVariant::Auto | MemoryVariant::Tensor)
     }
 }
 
@@ -88,7 +111,9 @@ impl fmt::Display for MemoryVariant {
 
 /// A word that names no memory variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no memory variant; use auto, global, constant, shared, constant-shared, texture or tensor")]
+#[error(
+    "'{0}' is no memory variant; use auto, global, constant, shared, constant-shared, texture, registers or tensor"
+)]
 pub struct UnknownMemoryVariant(pub String);
 
 impl FromStr for MemoryVariant {
@@ -215,77 +240,163 @@ pub(super) struct Tuned {
     pub(super) shape: Shape,
     /// Bytes of dynamic shared memory of the first and, for separable steps, the second pass.
     pub(super) shared: [usize; 2],
+    /// True if the weights lie in constant memory.
+    pub(super) constant_weights: bool,
 }
 
-/// The kernel that was chosen for one step and planes of one interleaving.
+/// What a kernel is chosen by, beside its work.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Where kernels keep weights and pixels.
+    pub memory: MemoryVariant,
+    /// Threads of a block; `None` for the variant's own.
+    pub block: Option<(u32, u32)>,
+    /// Pixels across and rows of a frame.
+    pub size: (usize, usize),
+    /// The card.
+    pub card: &'a DeviceInfo,
+    /// What was measured.
+    pub table: &'a Table,
+}
+
+/// Planes of one interleaving in a step: what one kernel works on.
+pub(super) struct Job<'a> {
+    pub(super) step: &'a Step,
+    pub(super) format: PixelFormat,
+    pub(super) interleaving: Interleaving,
+    pub(super) planes: &'a [usize],
+}
+
+/// The kernel that was chosen for one job.
 pub(super) enum Choice {
     /// On tensor cores.
     Tensor(Box<TensorKernel>),
-    /// One value at a time; where tensor cores would have been taken, why they were not.
-    Plain(Tuned, Option<Unfit>),
+    /// One value at a time.
+    Plain(Tuned),
 }
 
 impl Choice {
-    /// What was chosen and why, for people.
-    pub(super) fn explanation(&self, memory: MemoryVariant) -> String {
-        match (self, memory) {
-            (Choice::Tensor(kernel), MemoryVariant::Auto) => format!(
-                "{} in tiles of {}x{} bytes, since the card's tensor cores can do it",
-                kernel.recipe.source.name(),
-                kernel.tile.0,
-                kernel.tile.1
-            ),
-            (Choice::Tensor(kernel), _) => format!(
-                "{} in tiles of {}x{} bytes, as asked for",
-                kernel.recipe.source.name(),
-                kernel.tile.0,
-                kernel.tile.1
-            ),
-            (Choice::Plain(tuned, Some(unfit)), _) => format!(
-                "{} in blocks of {}x{} threads without tensor cores, since {unfit}",
-                tuned.recipe.source.name(),
-                tuned.shape.block.0,
-                tuned.shape.block.1
-            ),
-            (Choice::Plain(tuned, None), memory) => format!(
-                "{} in blocks of {}x{} threads, memory variant {memory}, as asked for",
-                tuned.recipe.source.name(),
-                tuned.shape.block.0,
-                tuned.shape.block.1
-            ),
+    pub(super) fn recipe(&self) -> &Recipe {
+        match self {
+            Choice::Tensor(kernel) => &kernel.recipe,
+            Choice::Plain(tuned) => &tuned.recipe,
+        }
+    }
+
+    fn into_recipe(self) -> Recipe {
+        match self {
+            Choice::Tensor(kernel) => kernel.recipe,
+            Choice::Plain(tuned) => tuned.recipe,
+        }
+    }
+
+    fn shape(&self) -> String {
+        let name = self.recipe().source.name();
+        match self {
+            Choice::Tensor(kernel) => {
+                format!("{name} in tiles of {}x{} bytes", kernel.tile.0, kernel.tile.1)
+            }
+            Choice::Plain(tuned) => {
+                let Shape { block, outputs } = tuned.shape;
+                let rows = if outputs == 1 { "row" } else { "rows" };
+                format!(
+                    "{name} in blocks of {}x{} threads, {outputs} {rows} a thread",
+                    block.0, block.1
+                )
+            }
         }
     }
 }
 
-/// The kernel of one step for planes of one interleaving: tensor cores for `auto` and `tensor` wherever they can do it.
-pub(super) fn choose(
-    step: &Step,
-    format: PixelFormat,
-    planes: Interleaving,
-    memory: MemoryVariant,
-    block: Option<(u32, u32)>,
-    limits: &DeviceInfo,
-) -> Result<Choice, EngineError> {
-    let unfit = match memory {
-        MemoryVariant::Auto | MemoryVariant::Tensor if block.is_some() => Some(Unfit::Block),
-        MemoryVariant::Auto | MemoryVariant::Tensor => match tensor::tune(step, format, planes, limits) {
-            Ok(kernel) => return Ok(Choice::Tensor(Box::new(kernel))),
-            Err(unfit) => Some(unfit),
-        },
-        _ => None,
+/// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table says is the fastest, `tensor` tensor cores
+/// wherever they can do it and else what `auto` takes.
+pub(super) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String), EngineError> {
+    let memory = terms.memory;
+    if !memory.is_chosen() {
+        let choice = Choice::Plain(tune(job, memory, terms)?);
+        let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+        return Ok((choice, why));
+    }
+    let tensor = tensor_kernel(job, terms);
+    let unfit = tensor.as_ref().err().copied();
+    let tensor = match tensor {
+        Ok(kernel) if memory == MemoryVariant::Tensor => {
+            let choice = Choice::Tensor(Box::new(kernel));
+            let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+            return Ok((choice, why));
+        }
+        other => other.ok(),
     };
-    tune(step, format, planes, memory, block, limits).map(|tuned| Choice::Plain(tuned, unfit))
+    let work = Work::of(job.step, job.format, job.interleaving, job.planes, terms.size)?;
+    let able = able(job, terms, tensor.is_some());
+    let Some(pick) = terms.table.pick(&work, &able) else {
+        // Nothing can do it: the error of the one that takes the least says why.
+        return tune(job, MemoryVariant::Constant, terms).map(|tuned| (Choice::Plain(tuned), String::new()));
+    };
+    let choice = match (pick.variant, tensor) {
+        (MemoryVariant::Tensor, Some(kernel)) => Choice::Tensor(Box::new(kernel)),
+        (variant, _) => Choice::Plain(tune(job, variant, terms)?),
+    };
+    let without = unfit.map_or_else(String::new, |unfit| {
+        format!("without tensor cores, since {unfit}; ")
+    });
+    let why = format!(
+        "{}: {without}memory variant {} {}",
+        choice.shape(),
+        pick.variant,
+        pick.why
+    );
+    Ok((choice, why))
+}
+
+/// The kernel of one job on tensor cores, or why they cannot do it.
+fn tensor_kernel(job: &Job<'_>, terms: &Terms<'_>) -> Result<TensorKernel, Unfit> {
+    match terms.block {
+        Some(_) => Err(Unfit::Block),
+        None => tensor::tune(job.step, job.format, job.interleaving, terms.card),
+    }
+}
+
+/// The variants that can do a job and that `auto` chooses among; `tensor` says whether tensor cores can.
+fn able(job: &Job<'_>, terms: &Terms<'_>, tensor: bool) -> Vec<MemoryVariant> {
+    let plain = MemoryVariant::PLAIN
+        .into_iter()
+        .filter(|&v| tune(job, v, terms).is_ok());
+    tensor
+        .then_some(MemoryVariant::Tensor)
+        .into_iter()
+        .chain(plain)
+        .collect()
+}
+
+/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among. `terms.memory` and `terms.table` have no say.
+pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
+    let mut list = Vec::new();
+    for step in &plan.steps {
+        for (interleaving, planes) in groups(step) {
+            let job = Job {
+                step,
+                format: plan.format,
+                interleaving,
+                planes: &planes,
+            };
+            let able = able(&job, terms, tensor_kernel(&job, terms).is_ok());
+            let work = Work::of(step, plan.format, interleaving, &planes, terms.size)?;
+            list.push((work, able));
+        }
+    }
+    Ok(list)
 }
 
 /// The kernel of one step for planes of one interleaving that works on one value at a time.
-fn tune(
-    step: &Step,
-    format: PixelFormat,
-    planes: Interleaving,
-    memory: MemoryVariant,
-    block: Option<(u32, u32)>,
-    limits: &DeviceInfo,
-) -> Result<Tuned, EngineError> {
+fn tune(job: &Job<'_>, memory: MemoryVariant, terms: &Terms<'_>) -> Result<Tuned, EngineError> {
+    let &Job {
+        step,
+        format,
+        interleaving: planes,
+        ..
+    } = job;
+    let limits = terms.card;
     let wide = is_wide(step, format);
     let mask = step.kernel.size();
     let sample = format.bytes_per_sample();
@@ -309,9 +420,10 @@ fn tune(
         Pixels::Global | Pixels::Texture => 0,
     };
     let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
-    let shape = match block {
-        Some(block) => checked(block, limits, &most)?,
-        None => default_shape(memory, limits, &most)?,
+    let rows = rows_a_thread(memory, mask.1, wide);
+    let shape = match terms.block {
+        Some(block) => checked(block, rows, limits, &most)?,
+        None => default_shape(memory, rows, limits, &most)?,
     };
     let parameters = vec![
         ("PIXELS", pixels as i64),
@@ -333,16 +445,42 @@ fn tune(
         recipe: Recipe { source, parameters },
         shape,
         shared: [shared(0), shared(1)],
+        constant_weights: memory.has_constant_weights(),
     })
 }
 
-/// The user's block, if the card can launch it; the error names the limit that it breaks.
+/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what convolve.cuh unrolls for a large mask. A sum of 64 bits takes
+/// two instructions.
+const MOST_IN_A_COLUMN: usize = 512;
+
+/// Rows that a thread of a variant computes, where the tile fits. A value is used for as many rows from a register, and a weight too; what a column
+/// of the mask takes must stay code that is fetched fast.
+fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
+    if memory != MemoryVariant::Registers {
+        return 1;
+    }
+    let each = mask_rows * if wide { 2 } else { 1 };
+    if each * 8 <= MOST_IN_A_COLUMN { 8 } else { 4 }
+}
+
+/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as many of `rows` as the tile has room for.
 fn checked(
     block: (u32, u32),
+    rows: u32,
     limits: &DeviceInfo,
     shared: &dyn Fn(Shape) -> usize,
 ) -> Result<Shape, EngineError> {
-    let shape = Shape { block, outputs: 1 };
+    let fits = |outputs: &u32| {
+        shared(Shape {
+            block,
+            outputs: *outputs,
+        }) <= limits.shared_per_block as usize
+    };
+    let outputs = [8, 4, 2].into_iter().filter(|&o| o <= rows).find(fits);
+    let shape = Shape {
+        block,
+        outputs: outputs.unwrap_or(1),
+    };
     let refused = |why: String| EngineError::Unavailable(format!("--block {}x{} {why}", block.0, block.1));
     if shape.threads() == 0 {
         return Err(refused(
@@ -375,12 +513,12 @@ fn checked(
 /// The shape that a variant has when the user names none: smaller where the halo is so large that the tile would not fit.
 fn default_shape(
     memory: MemoryVariant,
+    rows: u32,
     limits: &DeviceInfo,
     shared: &dyn Fn(Shape) -> usize,
 ) -> Result<Shape, EngineError> {
     let candidates: &[((u32, u32), u32)] = match memory {
-        // Eight rows a thread: each value read from the tile is used up to eight times from a register.
-        MemoryVariant::Auto | MemoryVariant::Tensor => &[
+        MemoryVariant::Auto | MemoryVariant::Registers | MemoryVariant::Tensor => &[
             ((64, 4), 8),
             ((64, 4), 4),
             ((64, 4), 2),
@@ -395,7 +533,8 @@ fn default_shape(
     };
     let shapes = candidates
         .iter()
-        .map(|&(block, outputs)| Shape { block, outputs });
+        .map(|&(block, outputs)| Shape { block, outputs })
+        .filter(|shape| shape.outputs <= rows);
     // What fits without asking leaves room for several blocks on a multiprocessor.
     for limit in [limits.shared_per_block, limits.shared_per_block_optin] {
         if let Some(shape) = shapes.clone().find(|&s| shared(s) <= limit as usize) {
@@ -420,20 +559,18 @@ pub(super) fn alpha_recipe(format: PixelFormat) -> Recipe {
     }
 }
 
-/// Every kernel that `plan` is carried out with under `memory` on a card with these limits. `block` is the user's choice of threads.
-pub fn recipes(
-    plan: &Plan,
-    memory: MemoryVariant,
-    block: Option<(u32, u32)>,
-    limits: &DeviceInfo,
-) -> Result<Vec<Recipe>, EngineError> {
+/// Every kernel that `plan` is carried out with.
+pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     for step in &plan.steps {
-        for (planes, _) in groups(step) {
-            recipes.push(match choose(step, plan.format, planes, memory, block, limits)? {
-                Choice::Tensor(kernel) => kernel.recipe,
-                Choice::Plain(tuned, _) => tuned.recipe,
-            });
+        for (interleaving, planes) in groups(step) {
+            let job = Job {
+                step,
+                format: plan.format,
+                interleaving,
+                planes: &planes,
+            };
+            recipes.push(choose(&job, terms)?.0.into_recipe());
         }
         if step.alpha.is_some() {
             recipes.push(alpha_recipe(plan.format));
@@ -445,6 +582,7 @@ pub fn recipes(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::table::{Origin, TableCell, VariantTime};
     use super::*;
     use crate::filter::{Algorithm, Chain, Filter, Mask, Planes};
     use crate::frame::Colour;
@@ -459,7 +597,26 @@ mod tests {
         }
     }
 
+    fn terms<'a>(
+        memory: MemoryVariant,
+        block: Option<(u32, u32)>,
+        card: &'a DeviceInfo,
+        table: &'a Table,
+    ) -> Terms<'a> {
+        Terms {
+            memory,
+            block,
+            size: (1920, 1080),
+            card,
+            table,
+        }
+    }
+
     fn plan(format: &str, size: usize, planes: Planes) -> Plan {
+        plan_with(format, size, planes, Algorithm::Direct)
+    }
+
+    fn plan_with(format: &str, size: usize, planes: Planes, algorithm: Algorithm) -> Plan {
         let weights = vec![1.0 / (size * size) as f64; size * size];
         let chain = Chain {
             filters: vec![Filter {
@@ -469,7 +626,7 @@ mod tests {
             }],
             border: Border::Replicate,
             planes,
-            algorithm: Algorithm::Direct,
+            algorithm,
         };
         Plan::new(
             &chain,
@@ -504,21 +661,25 @@ mod tests {
     #[test]
     fn blocks_that_cannot_launch_are_refused_with_the_limit() {
         let plan = plan("rgba64le", 63, Planes::All);
+        let (card, table) = (limits(), Table::rule());
         let refusal = |block, memory| {
-            recipes(&plan, memory, Some(block), &limits())
+            recipes(&plan, &terms(memory, Some(block), &card, &table))
                 .unwrap_err()
                 .to_string()
         };
         let many = refusal((64, 32), MemoryVariant::Global);
         assert!(many.contains("2048") && many.contains("1024"), "{many}");
         assert!(refusal((0, 8), MemoryVariant::Global).contains("at least 1"));
+        assert!(refusal((64, 32), MemoryVariant::Auto).contains("2048"));
         let small = DeviceInfo {
             shared_per_block_optin: 48 * 1024,
             ..limits()
         };
-        let tile = recipes(&plan, MemoryVariant::Shared, Some((32, 32)), &small).unwrap_err();
+        let tile = terms(MemoryVariant::Shared, Some((32, 32)), &small, &table);
+        let tile = recipes(&plan, &tile).unwrap_err();
         assert!(tile.to_string().contains("allows 49152"), "{tile}");
-        assert!(recipes(&plan, MemoryVariant::Global, Some((32, 32)), &limits()).is_ok());
+        let global = terms(MemoryVariant::Global, Some((32, 32)), &card, &table);
+        assert!(recipes(&plan, &global).is_ok());
     }
 
     #[test]
@@ -527,10 +688,144 @@ mod tests {
             let plan = plan(format, 63, Planes::AllWithAlpha);
             for memory in MemoryVariant::ALL {
                 assert!(
-                    recipes(&plan, memory, None, &limits()).is_ok(),
+                    recipes(&plan, &terms(memory, None, &limits(), &Table::rule())).is_ok(),
                     "{format} {memory}"
                 );
             }
+        }
+    }
+
+    /// The choice for a plan's first job.
+    fn chosen(plan: &Plan, terms: &Terms<'_>) -> (Choice, String) {
+        let (interleaving, planes) = groups(&plan.steps[0]).remove(0);
+        let job = Job {
+            step: &plan.steps[0],
+            format: plan.format,
+            interleaving,
+            planes: &planes,
+        };
+        choose(&job, terms).unwrap()
+    }
+
+    fn shape(plan: &Plan, terms: &Terms<'_>) -> Shape {
+        match chosen(plan, terms).0 {
+            Choice::Plain(tuned) => tuned.shape,
+            Choice::Tensor(_) => panic!("tensor cores were taken"),
+        }
+    }
+
+    #[test]
+    fn registers_compute_fewer_rows_a_thread_where_a_mask_is_too_large_for_more() {
+        let (card, table) = (limits(), Table::rule());
+        let rows = |format: &str, size, block| {
+            let terms = terms(MemoryVariant::Registers, block, &card, &table);
+            shape(&plan(format, size, Planes::All), &terms).outputs
+        };
+        assert_eq!(rows("gray", 3, None), 8);
+        assert_eq!(rows("gray", 63, None), 8);
+        // Sums of 64 bits take twice the instructions.
+        assert_eq!(rows("gray16le", 31, None), 8);
+        assert_eq!(rows("gray16le", 33, None), 4);
+        // The user's block too has several rows a thread.
+        assert_eq!(rows("gray", 15, Some((32, 8))), 8);
+        // Tiles of long pixels leave less room.
+        assert_eq!(rows("rgba64le", 63, Some((64, 8))), 2);
+        let other = terms(MemoryVariant::ConstantShared, None, &card, &table);
+        assert_eq!(shape(&plan("gray", 3, Planes::All), &other).outputs, 1);
+    }
+
+    fn card(name: &str, compute_capability: (u32, u32)) -> DeviceInfo {
+        DeviceInfo {
+            name: name.to_owned(),
+            compute_capability,
+            shared_per_block_optin: 227 << 10,
+            ..limits()
+        }
+    }
+
+    #[test]
+    fn auto_goes_by_the_table_and_tells_it() {
+        let h200 = card("NVIDIA H200", (9, 0));
+        let table = super::super::h200::table(&h200).unwrap();
+        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
+        assert!(matches!(choice, Choice::Tensor(_)), "{why}");
+        assert!(
+            why.contains("variant tensor by the built-in table of the NVIDIA H200")
+                && why.contains("nearest cell direct 9x9"),
+            "{why}"
+        );
+        let blocks = terms(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
+        let (choice, why) = chosen(&plan("gray", 7, Planes::All), &blocks);
+        let Choice::Plain(tuned) = choice else {
+            panic!("{why}")
+        };
+        assert_eq!(tuned.shape.outputs, 8);
+        assert!(
+            why.contains("since --block was given; memory variant registers by")
+                && why.contains("registers 0.0150 ms, constant-shared 0.0241 ms"),
+            "{why}"
+        );
+        let (_, why) = chosen(&plan("gray", 15, Planes::All), &blocks);
+        assert!(why.contains("variant constant-shared by"), "{why}");
+        let asked = terms(MemoryVariant::Registers, None, &h200, &table);
+        let (_, why) = chosen(&plan("gray", 15, Planes::All), &asked);
+        assert!(why.ends_with("memory variant registers, as asked for"), "{why}");
+    }
+
+    #[test]
+    fn a_measured_table_may_prefer_another_variant_to_tensor_cores() {
+        let ampere = card("a card", (8, 0));
+        let plan = plan("gray", 3, Planes::All);
+        let of = |table: &Table, memory| {
+            let (choice, why) = chosen(&plan, &terms(memory, None, &ampere, table));
+            (matches!(choice, Choice::Tensor(_)), why)
+        };
+        let (tensor, why) = of(&Table::rule(), MemoryVariant::Auto);
+        assert!(tensor && why.contains("rule for cards"), "{why}");
+        let rule = Table::rule();
+        let contest = contest(&plan, &terms(MemoryVariant::Auto, None, &ampere, &rule)).unwrap();
+        let (work, able) = &contest[0];
+        assert_eq!(able[..2], [MemoryVariant::Tensor, MemoryVariant::Registers]);
+        assert_eq!(work.samples, 1920 * 1080);
+        let times = able.iter().zip(1..).map(|(&variant, place)| VariantTime {
+            variant,
+            milliseconds: 1.0 / f64::from(place),
+        });
+        let measured = Table {
+            origin: Origin::Measured("a date".to_owned()),
+            cells: vec![TableCell {
+                work: *work,
+                times: times.collect(),
+            }],
+            ignored: None,
+        };
+        // The last of the list has the least time.
+        let (tensor, why) = of(&measured, MemoryVariant::Auto);
+        assert!(
+            !tensor && why.contains("variant global by the table measured here on a date, cell direct 3x3"),
+            "{why}"
+        );
+        // Who asks for tensor cores gets them.
+        assert!(of(&measured, MemoryVariant::Tensor).0);
+    }
+
+    #[test]
+    fn where_tensor_cores_cannot_the_others_compete() {
+        let turing = card("an older card", (7, 5));
+        let table = Table::rule();
+        let terms = terms(MemoryVariant::Tensor, None, &turing, &table);
+        for (size, algorithm, expected) in [
+            (9, Algorithm::Direct, "registers"),
+            (11, Algorithm::Direct, "constant-shared"),
+            (63, Algorithm::Separable, "registers"),
+        ] {
+            let plan = plan_with("gray", size, Planes::All, algorithm);
+            let (_, why) = chosen(&plan, &terms);
+            assert!(
+                why.contains("capability is below 8.0; memory variant") && why.contains(expected),
+                "{why}"
+            );
         }
     }
 }

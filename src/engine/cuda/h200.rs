@@ -1,0 +1,121 @@
+//! What was measured on the NVIDIA H200 (docs/performance.md, docs/kernels.md), as the table that is built in for it.
+
+use super::device::DeviceInfo;
+use super::table::{Origin, Table, TableCell, VariantTime};
+use super::variant::MemoryVariant::{self, Constant, ConstantShared, Global, Registers, Shared, Tensor};
+use super::work::Work;
+
+/// The card's name, as its driver tells it.
+const NAME: &str = "NVIDIA H200";
+
+/// Algorithm (true for separable), size of the mask, interleaved components, pixels, and milliseconds.
+type Row = (bool, usize, usize, u64, &'static [(MemoryVariant, f64)]);
+
+const SMALL: u64 = 1920 * 1080;
+const LARGE: u64 = 7680 * 4320;
+
+/// All of 8-bit samples. `registers` has no time on direct masks of 15, since it has had another shape there since.
+#[rustfmt::skip]
+const ROWS: [Row; 23] = [
+    (false, 3, 1, SMALL, &[(Tensor, 0.0044), (Registers, 0.0090), (Global, 0.0159), (Constant, 0.0148), (Shared, 0.0166), (ConstantShared, 0.0160)]),
+    (false, 7, 1, SMALL, &[(Registers, 0.0150), (Global, 0.0461), (Constant, 0.0443), (Shared, 0.0342), (ConstantShared, 0.0241)]),
+    (false, 15, 1, SMALL, &[(Global, 0.178), (Constant, 0.167), (Shared, 0.130), (ConstantShared, 0.0702)]),
+    (true, 3, 1, SMALL, &[(Registers, 0.0193), (Global, 0.0209), (Constant, 0.0203), (Shared, 0.0309), (ConstantShared, 0.0280)]),
+    (true, 7, 1, SMALL, &[(Registers, 0.0173), (Global, 0.0261), (Constant, 0.0257), (Shared, 0.0359), (ConstantShared, 0.0308)]),
+    (true, 15, 1, SMALL, &[(Registers, 0.0212), (Global, 0.0411), (Constant, 0.0387), (Shared, 0.0406), (ConstantShared, 0.0350)]),
+    (false, 3, 3, SMALL, &[(Registers, 0.0271), (Global, 0.0445), (Constant, 0.0392), (Shared, 0.0524), (ConstantShared, 0.0509)]),
+    (false, 7, 3, SMALL, &[(Registers, 0.0413), (Global, 0.129), (Constant, 0.119), (Shared, 0.0987), (ConstantShared, 0.0758)]),
+    (false, 15, 3, SMALL, &[(Global, 0.667), (Constant, 0.441), (Shared, 0.385), (ConstantShared, 0.223)]),
+    (true, 3, 3, SMALL, &[(Registers, 0.0383), (Global, 0.0614), (Constant, 0.0575), (Shared, 0.0854), (ConstantShared, 0.0837)]),
+    (true, 7, 3, SMALL, &[(Registers, 0.0427), (Global, 0.0739), (Constant, 0.0707), (Shared, 0.0939), (ConstantShared, 0.0905)]),
+    (true, 15, 3, SMALL, &[(Registers, 0.0563), (Global, 0.115), (Constant, 0.107), (Shared, 0.116), (ConstantShared, 0.106)]),
+    (false, 5, 1, LARGE, &[(Tensor, 0.0253)]),
+    (false, 7, 1, LARGE, &[(Tensor, 0.0287)]),
+    (false, 9, 1, LARGE, &[(Tensor, 0.0320)]),
+    (false, 11, 1, LARGE, &[(Tensor, 0.0400)]),
+    (false, 13, 1, LARGE, &[(Tensor, 0.0432)]),
+    (false, 15, 1, LARGE, &[(Tensor, 0.0514)]),
+    (false, 25, 1, LARGE, &[(Tensor, 0.123)]),
+    (false, 31, 1, LARGE, &[(Tensor, 0.171)]),
+    (true, 5, 1, LARGE, &[(Tensor, 0.0315)]),
+    (true, 15, 1, LARGE, &[(Tensor, 0.0325)]),
+    (true, 25, 1, LARGE, &[(Tensor, 0.0457)]),
+];
+
+/// The table, if `card` is an H200.
+pub(super) fn table(card: &DeviceInfo) -> Option<Table> {
+    (card.name == NAME && card.compute_capability == (9, 0)).then(|| Table {
+        origin: Origin::BuiltIn(NAME),
+        cells: ROWS.iter().map(cell).collect(),
+        ignored: None,
+    })
+}
+
+fn cell(&(separable, mask, channels, pixels, times): &Row) -> TableCell {
+    TableCell {
+        work: Work {
+            separable,
+            mask_width: mask,
+            mask_height: mask,
+            channels,
+            sample_bytes: 1,
+            wide: false,
+            samples: pixels * channels as u64,
+        },
+        times: times
+            .iter()
+            .map(|&(variant, milliseconds)| VariantTime {
+                variant,
+                milliseconds,
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::work::tests::gray;
+    use super::*;
+
+    fn card(name: &str) -> DeviceInfo {
+        DeviceInfo {
+            name: name.to_owned(),
+            compute_capability: (9, 0),
+            ..DeviceInfo::default()
+        }
+    }
+
+    #[test]
+    fn only_an_h200_has_it() {
+        assert!(table(&card("NVIDIA H200")).is_some());
+        assert_eq!(table(&card("NVIDIA H100")), None);
+    }
+
+    #[test]
+    fn tensor_cores_first_then_registers_to_9_and_constant_shared_above() {
+        let table = table(&card(NAME)).unwrap();
+        let plain = [Registers, ConstantShared, Shared, Constant, Global];
+        let all = [Tensor, Registers, ConstantShared, Shared, Constant, Global];
+        for size in [3, 5, 7, 9, 11, 13, 15, 25, 63] {
+            for separable in [false, true] {
+                for samples in [320 * 240, SMALL, LARGE] {
+                    for channels in [1, 3, 4] {
+                        let work = Work {
+                            channels,
+                            ..gray(separable, size, samples * channels as u64)
+                        };
+                        assert_eq!(table.pick(&work, &all).unwrap().variant, Tensor, "{work}");
+                        let expected = if separable || size <= 9 {
+                            Registers
+                        } else {
+                            ConstantShared
+                        };
+                        let pick = table.pick(&work, &plain).unwrap();
+                        assert_eq!(pick.variant, expected, "{work}: {}", pick.why);
+                    }
+                }
+            }
+        }
+    }
+}

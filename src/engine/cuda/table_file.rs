@@ -1,0 +1,363 @@
+//! A table that was measured here, on disk: one file a card beside the compiled kernels.
+//!
+//! A first line with a checksum, then JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
+//! true, is as good as none, but the user is told.
+
+use super::device::{Device, DeviceInfo, driver_version, nvrtc_version};
+use super::h200;
+use super::program::{Cache, hash, kernel_texts_hash};
+use super::table::{Origin, Table, TableCell};
+use crate::engine::EngineError;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::PathBuf;
+
+/// The first line's first word; the checksum follows.
+const MAGIC: &str = "framepipe-tuning-1";
+
+/// What a table's times depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Facts {
+    card: String,
+    compute_capability: (u32, u32),
+    driver: (u32, u32),
+    nvrtc: (u32, u32),
+    framepipe: String,
+    /// A hash of all kernel texts.
+    kernels: String,
+}
+
+impl Facts {
+    fn of(card: &DeviceInfo) -> Result<Facts, EngineError> {
+        Ok(Facts {
+            card: card.name.clone(),
+            compute_capability: card.compute_capability,
+            driver: driver_version()?,
+            nvrtc: nvrtc_version()?,
+            framepipe: env!("CARGO_PKG_VERSION").to_owned(),
+            kernels: format!("{:032x}", kernel_texts_hash()),
+        })
+    }
+
+    /// Card and compute capability decide the name, so that a newer driver's or program's table takes the place of an old one.
+    fn file_name(&self) -> String {
+        let (major, minor) = self.compute_capability;
+        let card = format!("{} {major}.{minor}", self.card);
+        format!("{:032x}.tuning", hash(card.bytes()))
+    }
+
+    /// The first fact that is another one now.
+    fn difference(&self, now: &Facts) -> Option<String> {
+        let dotted = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        let pairs = [
+            ("card", self.card.clone(), now.card.clone()),
+            (
+                "compute capability",
+                dotted(self.compute_capability),
+                dotted(now.compute_capability),
+            ),
+            ("driver", dotted(self.driver), dotted(now.driver)),
+            ("NVRTC", dotted(self.nvrtc), dotted(now.nvrtc)),
+            ("framepipe", self.framepipe.clone(), now.framepipe.clone()),
+        ];
+        let other = pairs.into_iter().find(|(_, then, now)| then != now);
+        match other {
+            Some((what, then, now)) => Some(format!("{what} was {then} and is {now}")),
+            None => (self.kernels != now.kernels).then(|| "the kernels were others".to_owned()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    facts: Facts,
+    date: String,
+    cells: Vec<TableCell>,
+}
+
+/// Why a file is as good as none.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum Ignored {
+    #[error("the table {0} cannot be read: {1}")]
+    Unreadable(PathBuf, String),
+    #[error("the table {0} is damaged; `framepipe bench tune` makes it anew")]
+    Damaged(PathBuf),
+    #[error("the table {0} is of another time: {1}; `framepipe bench tune` makes it anew")]
+    Stale(PathBuf, String),
+}
+
+/// The file of one card.
+struct TableFile<'a> {
+    cache: &'a Cache,
+    facts: Facts,
+}
+
+impl TableFile<'_> {
+    /// The date and the cells; `None` if there is no file.
+    fn load(&self) -> Result<Option<(String, Vec<TableCell>)>, Ignored> {
+        let Some(folder) = self.cache.folder() else {
+            return Ok(None);
+        };
+        let path = folder.join(self.facts.file_name());
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Ignored::Unreadable(path, error.to_string())),
+        };
+        let kept = match whole(&bytes) {
+            Some(kept) if kept.cells.iter().all(is_possible) => kept,
+            _ => return Err(Ignored::Damaged(path)),
+        };
+        match kept.facts.difference(&self.facts) {
+            Some(difference) => Err(Ignored::Stale(path, difference)),
+            None => Ok(Some((kept.date, kept.cells))),
+        }
+    }
+
+    /// Writes the table in one step, so that no reader sees half of it.
+    fn store(&self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
+        let failed = |reason: String| EngineError::Device {
+            doing: "keeping the measured table".to_owned(),
+            reason,
+        };
+        let kept = Kept {
+            facts: self.facts.clone(),
+            date: date.to_owned(),
+            cells: cells.to_vec(),
+        };
+        let body = serde_json::to_string_pretty(&kept).map_err(|e| failed(e.to_string()))?;
+        let text = format!("{MAGIC} {:032x}\n{body}", hash(body.bytes()));
+        let folder = self.cache.folder().ok_or_else(|| {
+            failed("there is no folder for it; set HOME or XDG_CACHE_HOME to an absolute path".to_owned())
+        })?;
+        let name = self.facts.file_name();
+        self.cache.put(&name, text.as_bytes()).map_err(|error| {
+            failed(format!(
+                "{} cannot be written: {error}; set XDG_CACHE_HOME to a folder that can",
+                folder.display()
+            ))
+        })?;
+        Ok(folder.join(name))
+    }
+}
+
+/// The file's content if its checksum is right.
+fn whole(bytes: &[u8]) -> Option<Kept> {
+    let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
+    (sum == format!("{:032x}", hash(body.bytes()))).then_some(())?;
+    serde_json::from_str(body).ok()
+}
+
+fn is_possible(cell: &TableCell) -> bool {
+    cell.work.is_possible()
+        && cell
+            .times
+            .iter()
+            .all(|t| t.milliseconds.is_finite() && t.milliseconds > 0.0)
+}
+
+impl Table {
+    /// What `auto` chooses by on `device`: what was measured here, else what is built in for the card, else the rule.
+    pub(super) fn for_card(device: &Device, cache: &Cache) -> Result<Table, EngineError> {
+        let file = TableFile {
+            cache,
+            facts: Facts::of(&device.info)?,
+        };
+        Ok(choose(&file, &device.info))
+    }
+
+    /// Keeps what was measured on `device`, for every later run; says in which file.
+    pub(super) fn keep(
+        device: &Device,
+        cache: &Cache,
+        date: &str,
+        cells: &[TableCell],
+    ) -> Result<PathBuf, EngineError> {
+        let file = TableFile {
+            cache,
+            facts: Facts::of(&device.info)?,
+        };
+        file.store(date, cells)
+    }
+}
+
+fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
+    let otherwise = || h200::table(card).unwrap_or_else(Table::rule);
+    match file.load() {
+        Ok(Some((date, cells))) => Table {
+            origin: Origin::Measured(date),
+            cells,
+            ignored: None,
+        },
+        Ok(None) => otherwise(),
+        Err(ignored) => {
+            tracing::warn!("{ignored}");
+            Table {
+                ignored: Some(ignored.to_string()),
+                ..otherwise()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::table::VariantTime;
+    use super::super::variant::MemoryVariant;
+    use super::super::work::tests::gray;
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            card: "NVIDIA H200".to_owned(),
+            compute_capability: (9, 0),
+            driver: (13, 0),
+            nvrtc: (13, 0),
+            framepipe: "0.1.0".to_owned(),
+            kernels: "00".to_owned(),
+        }
+    }
+
+    fn card() -> DeviceInfo {
+        DeviceInfo {
+            name: "NVIDIA H200".to_owned(),
+            compute_capability: (9, 0),
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn cells() -> Vec<TableCell> {
+        vec![TableCell {
+            work: gray(false, 5, 2_073_600),
+            times: vec![VariantTime {
+                variant: MemoryVariant::ConstantShared,
+                milliseconds: 0.012_345_678_901,
+            }],
+        }]
+    }
+
+    #[test]
+    fn a_table_comes_back_as_it_was_and_takes_the_place_of_the_built_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().join("made on demand"));
+        let file = TableFile {
+            cache: &cache,
+            facts: facts(),
+        };
+        assert_eq!(file.load(), Ok(None));
+        assert_eq!(choose(&file, &card()).origin, Origin::BuiltIn("NVIDIA H200"));
+        let other = DeviceInfo::default();
+        assert_eq!(choose(&file, &other).origin, Origin::Rule);
+        let path = file.store("a date", &cells()).unwrap();
+        assert_eq!(file.load(), Ok(Some(("a date".to_owned(), cells()))));
+        let table = choose(&file, &card());
+        assert_eq!(table.origin, Origin::Measured("a date".to_owned()));
+        assert_eq!(table.ignored, None);
+        // A second one replaces it, and nothing else lies there.
+        file.store("later", &[]).unwrap();
+        assert_eq!(file.load(), Ok(Some(("later".to_owned(), Vec::new()))));
+        let there: Vec<_> = std::fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(there.len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_table_is_ignored_and_that_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().to_owned());
+        let file = TableFile {
+            cache: &cache,
+            facts: facts(),
+        };
+        let path = file.store("a date", &cells()).unwrap();
+        let good = std::fs::read(&path).unwrap();
+        let mut flipped = good.clone();
+        let digit = good.windows(7).position(|w| w == b"0.01234").unwrap() + 5;
+        flipped[digit] = b'9';
+        let impossible = {
+            let body = std::str::from_utf8(&good).unwrap().split_once('\n').unwrap().1;
+            let body = body.replace("\"channels\": 1", "\"channels\": 0");
+            format!("{MAGIC} {:032x}\n{body}", hash(body.bytes())).into_bytes()
+        };
+        for bad in [&good[..good.len() / 2], &flipped, b"", b"\xff\xfe\n", &impossible] {
+            std::fs::write(&path, bad).unwrap();
+            assert_eq!(file.load(), Err(Ignored::Damaged(path.clone())));
+            let table = choose(&file, &card());
+            assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+            assert!(table.ignored.unwrap().contains("is damaged"));
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(matches!(file.load(), Err(Ignored::Unreadable(..))));
+    }
+
+    #[test]
+    fn a_table_of_another_driver_program_or_kernel_is_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().to_owned());
+        let file = |facts| TableFile { cache: &cache, facts };
+        file(facts()).store("a date", &cells()).unwrap();
+        let changed: [(Facts, &str); 4] = [
+            (
+                Facts {
+                    driver: (13, 1),
+                    ..facts()
+                },
+                "driver was 13.0 and is 13.1",
+            ),
+            (
+                Facts {
+                    nvrtc: (12, 9),
+                    ..facts()
+                },
+                "NVRTC was 13.0 and is 12.9",
+            ),
+            (
+                Facts {
+                    framepipe: "0.2.0".to_owned(),
+                    ..facts()
+                },
+                "framepipe was 0.1.0 and is 0.2.0",
+            ),
+            (
+                Facts {
+                    kernels: "11".to_owned(),
+                    ..facts()
+                },
+                "the kernels were others",
+            ),
+        ];
+        for (now, why) in changed {
+            let table = choose(&file(now), &card());
+            let ignored = table.ignored.unwrap();
+            assert!(
+                ignored.contains(why) && ignored.contains("bench tune"),
+                "{ignored}"
+            );
+            assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+        }
+        // Another card has another file.
+        let other = Facts {
+            card: "NVIDIA L4".to_owned(),
+            ..facts()
+        };
+        assert_eq!(file(other).load(), Ok(None));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocked = folder.path().join("file");
+        std::fs::write(&blocked, b"").unwrap();
+        let cache = Cache::in_folder(blocked.join("below a file"));
+        let file = TableFile {
+            cache: &cache,
+            facts: facts(),
+        };
+        let error = file.store("a date", &cells()).unwrap_err().to_string();
+        assert!(error.contains("XDG_CACHE_HOME"), "{error}");
+    }
+}
