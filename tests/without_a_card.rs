@@ -2,10 +2,9 @@
 //! the proof that the stand-in finds what is wrong.
 #![allow(clippy::unwrap_used)]
 
-#[path = "standin/mod.rs"]
-mod stand_in;
+mod standin;
 
-use stand_in::{StandIn, stand_in};
+use standin::{StandIn, stand_in};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
