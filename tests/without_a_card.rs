@@ -232,6 +232,22 @@ fn each_wait_that_is_left_out_shows() {
     }
 }
 
+/// Copies of weights from ordinary memory, and fills, may still be under way when their call returns.
+#[test]
+fn kernels_that_begin_before_their_weights_are_there_show() {
+    let Some(runs) = Runs::new() else { return };
+    let arguments = [&ring(RINGS[0], "cuda")[..], &["--memory", "global"]].concat();
+    let expected = runs.run(&ring(RINGS[0], "cpu"), &[]).out;
+    let seed = ("SEED", "3");
+    let whole = runs.run(&arguments, &[seed]);
+    assert!(whole.code == Some(0) && whole.out == expected, "{}", whole.said);
+    let hasty = runs.run(&arguments, &[seed, ("IGNORE", "cuCtxSynchronize")]);
+    assert!(
+        hasty.out != expected,
+        "nobody noticed that the weights were not waited for"
+    );
+}
+
 /// How a wrong kernel shows.
 #[derive(Debug, PartialEq)]
 enum Shown {

@@ -81,7 +81,6 @@ fn build(compiler: &Path, texts: &Path) -> StandIn {
                 "-O2",
                 "-Wall",
                 "-Wextra",
-                "-Werror",
                 "-shared",
                 "-fPIC",
                 "-pthread",
