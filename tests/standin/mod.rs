@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,23 +56,27 @@ fn compiler() -> Option<PathBuf> {
 }
 
 fn build(compiler: &Path, texts: &Path) -> StandIn {
+    let mut files: Vec<PathBuf> = fs::read_dir(texts)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    // Libraries of other texts, or of texts elsewhere, are others.
+    let mut key = DefaultHasher::new();
+    (compiler, &files).hash(&mut key);
+    for file in &files {
+        fs::read(file).unwrap().hash(&mut key);
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("standin");
     let stand_in = StandIn {
-        libraries: folder.join("libraries"),
+        libraries: folder.join(format!("{:016x}", key.finish())),
         compiled: folder.join("compiled"),
     };
     fs::create_dir_all(&stand_in.libraries).unwrap();
     fs::create_dir_all(&stand_in.compiled).unwrap();
-    let newest = |paths: &mut dyn Iterator<Item = PathBuf>| {
-        paths
-            .map(|path| fs::metadata(path).and_then(|m| m.modified()).ok())
-            .max()
-            .flatten()
-    };
-    let newest_text = newest(&mut fs::read_dir(texts).unwrap().map(|entry| entry.unwrap().path()));
     let library = |name: &str, sources: &[&str]| {
         let made = stand_in.libraries.join(name);
-        if newest(&mut std::iter::once(made.clone())) > newest_text {
+        if made.exists() {
             return None;
         }
         let part = stand_in.libraries.join(format!("{name}.{}", std::process::id()));
