@@ -1,6 +1,8 @@
-//! The CUDA engine on a card: every variant gives the reference's bits, and the ring holds up. Without a card one line says so.
+//! The CUDA engine on a card: every variant gives the reference's bits, and the ring holds up. Without a card one line says so, and the tests that are
+//! quick enough run on a stand-in.
 #![allow(clippy::unwrap_used)]
 
+mod standin;
 mod tracks;
 
 use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
@@ -497,7 +499,7 @@ fn a_ring_of_changing_sizes_and_formats_keeps_order_and_bits() {
         (641, 361),
         (17, 900),
         (64, 48),
-        (1920, 1080),
+        if is_stand_in() { (320, 180) } else { (1920, 1080) },
     ];
     let formats = ["rgb24", "yuv420p", "rgba", "gray12le"];
     let list: Vec<Case> = (0..40)
@@ -1101,6 +1103,56 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
     assert!(
         error.is_refusal() && error.to_string().contains("2048"),
         "{error}"
+    );
+}
+
+/// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
+const ON_A_STAND_IN: [&str; 10] = [
+    "choices_of_planes_copy_and_fill_the_others",
+    "chains_stay_on_the_device",
+    "without_overlap_the_bits_are_the_same",
+    "a_ring_of_changing_sizes_and_formats_keeps_order_and_bits",
+    "a_block_or_device_that_cannot_be_is_refused_with_the_limit",
+    "two_engines_share_a_card",
+    "a_weights_change_of_one_engine_does_not_reach_another",
+    "an_error_in_mid_stream_ends_the_run_with_its_reason",
+    "an_interrupt_in_mid_flight_ends_with_whole_frames",
+    "kernels_that_are_timed_make_the_references_bits",
+];
+
+/// True where the card is the stand-in that the test below starts this program with.
+fn is_stand_in() -> bool {
+    std::env::var_os("FRAMEPIPE_STANDIN_SEED").is_some()
+}
+
+#[test]
+fn quick_tests_hold_on_a_stand_in_for_a_card() {
+    let Some(stand_in) = standin::stand_in() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests.arg("--exact").args(ON_A_STAND_IN);
+    tests.env("FRAMEPIPE_REQUIRE_GPU", "1");
+    tests
+        .env("FRAMEPIPE_STANDIN_SEED", "2")
+        .env("FRAMEPIPE_STANDIN_REPORT", &report);
+    let done = stand_in
+        .with(&mut tests, &folder.path().join("kernels"))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&done.stdout);
+    let passed = format!("{} passed; 0 failed", ON_A_STAND_IN.len());
+    assert!(
+        done.status.success() && told.contains(&passed),
+        "{told}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(
+        report.contains("call cuGraphLaunch") && !report.contains("complaint"),
+        "{report}"
     );
 }
 

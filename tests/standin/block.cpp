@@ -16,7 +16,7 @@
 namespace standin {
 namespace {
 
-enum Error { ILLEGAL_ADDRESS = 700, ILLEGAL_INSTRUCTION = 715, MISALIGNED_OR_OVERFLOW = 716, LAUNCH_FAILED = 719 };
+enum Error { ILLEGAL_ADDRESS = 700, MISALIGNED_OR_OVERFLOW = 716, LAUNCH_FAILED = 719 };
 
 constexpr size_t PAGE = 4096;
 constexpr size_t STACK = 64 << 10;

@@ -148,7 +148,8 @@ struct Card {
     int threads() const { return capability == 75 ? 1024 : capability >= 120 ? 1536 : 2048; }
 };
 
-constexpr int MULTIPROCESSORS = 4;
+// So few that blocks of the tensor-core kernels go through several tiles of small frames.
+constexpr int MULTIPROCESSORS = 1;
 
 // All there is.
 struct Driver {
@@ -458,8 +459,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int)
     case 3: *value = 1024; return SUCCESS;                     // down
     case 8: *value = 48 << 10; return SUCCESS;                 // bytes of shared memory that a block gets
     case 12: *value = 65536; return SUCCESS;                   // registers of a block
-    case 16: *value = MULTIPROCESSORS; return SUCCESS;         //
-    case 38: *value = 256 << 10; return SUCCESS;               // bytes of the level-2 cache
+    case 16: *value = MULTIPROCESSORS; return SUCCESS;
+    case 38: *value = 16 << 10; return SUCCESS;                // bytes of the level-2 cache
     case 40: *value = 2; return SUCCESS;                       // copies at a time
     case 70: *value = 131072; return SUCCESS;                  // texels across
     case 71: *value = 65000; return SUCCESS;                   // rows of a texture

@@ -2,10 +2,9 @@
 //! the proof that the stand-in finds what is wrong.
 #![allow(clippy::unwrap_used)]
 
-#[path = "standin/mod.rs"]
-mod stand_in;
+mod standin;
 
-use stand_in::{StandIn, stand_in};
+use standin::{StandIn, stand_in};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -145,7 +144,7 @@ fn devices_tells_of_the_cards() {
 #[test]
 fn every_variant_gives_the_references_bits() {
     let Some(runs) = Runs::new() else { return };
-    let verify = ["verify", "--engine", "cuda", "--frames", "26"];
+    let verify = ["verify", "--engine", "cuda", "--frames", "22"];
     for seed in ["1", "2", "4", "7"] {
         let (ended, report) = runs.reported(seed, &verify, &[("SEED", seed)]);
         assert_eq!(ended.code, Some(0), "seed {seed}: {}", ended.said);
@@ -205,6 +204,9 @@ fn streams_in_any_order_give_the_same_frames() {
     }
 }
 
+/// Seeds with which the card is behind the host. How far depends on the host's threads too, so that one of them may let a mistake pass.
+const LAZY: [&str; 6] = ["3", "2", "0", "7", "4", "6"];
+
 /// The engine's streams are numbered as it makes them: 0 uploads, 1 kernels, 2 downloads. No wait between them is there for nothing.
 #[test]
 fn each_wait_that_is_left_out_shows() {
@@ -223,14 +225,35 @@ fn each_wait_that_is_left_out_shows() {
     let expected = RINGS.map(|filters| runs.run(&ring(filters, "cpu"), &[]).out);
     for (wait, what, affected) in waits {
         for &index in affected {
-            let settings = [("IGNORE_WAIT", wait), ("SEED", "3")];
-            let got = runs.run(&ring(RINGS[index], "cuda"), &settings);
+            let shows = |seed: &&str| {
+                let settings = [("IGNORE_WAIT", wait), ("SEED", seed)];
+                let got = runs.run(&ring(RINGS[index], "cuda"), &settings);
+                got.code != Some(0) || got.out != expected[index]
+            };
             assert!(
-                got.code != Some(0) || got.out != expected[index],
+                LAZY.iter().any(shows),
                 "nobody noticed without the wait of {what}"
             );
         }
     }
+}
+
+/// Copies of weights from ordinary memory, and fills, may still be under way when their call returns.
+#[test]
+fn kernels_that_begin_before_their_weights_are_there_show() {
+    let Some(runs) = Runs::new() else { return };
+    let arguments = [&ring(RINGS[0], "cuda")[..], &["--memory", "global"]].concat();
+    let expected = runs.run(&ring(RINGS[0], "cpu"), &[]).out;
+    let shows = |seed: &&str| {
+        let whole = runs.run(&arguments, &[("SEED", seed)]);
+        assert!(whole.code == Some(0) && whole.out == expected, "{}", whole.said);
+        let hasty = runs.run(&arguments, &[("SEED", seed), ("IGNORE", "cuCtxSynchronize")]);
+        hasty.out != expected
+    };
+    assert!(
+        LAZY.iter().any(shows),
+        "nobody noticed that the weights were not waited for"
+    );
 }
 
 /// How a wrong kernel shows.
