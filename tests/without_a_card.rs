@@ -305,7 +305,7 @@ fn each_kernel_that_is_wrong_shows() {
             Shown::As("LAUNCH_FAILED"),
         ),
         (
-            "*(uint2 *)out = =>*(uint2 *)(out + 4) = ",
+            "*(uint2 *)(out + 4 * k) = =>*(uint2 *)(out + 4 * k + 4) = ",
             "tensor",
             Shown::As("MISALIGNED_ADDRESS"),
         ),
