@@ -5,7 +5,7 @@ use super::device::{Device, DeviceInfo, check};
 use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes, Tiles};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
-use super::program::{Cache, Function, Module};
+use super::program::{Cache, Function, Module, Recipe};
 use super::tensor::{self, TensorKernel};
 use super::variant::{
     Choice, Interleaving, Job, PlaneWork, Shape, Terms, Tuned, alpha_recipe, choose, groups, is_wide,
@@ -217,11 +217,28 @@ impl Group {
             step.kernel.size().1,
             plane_list(&planes)
         );
-        let image = choice.recipe().image(request.device, request.cache)?;
         // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
-        let module = Module::load(request.device, &image)?;
+        let load = |recipe: &Recipe| -> Result<Module, EngineError> {
+            Module::load(request.device, &recipe.image(request.device, request.cache)?)
+        };
+        let mut module = load(choice.recipe())?;
         let kernels = match choice {
-            Choice::Tensor(kernel) => Kernels::Tensor(TensorPass::new(*kernel, &module, request.device)?),
+            Choice::Tensor(kernel) => {
+                let mut pass = TensorPass::new(*kernel, &module, request.device)?;
+                if let Some(kernel) = pass.fitted(&job, request)? {
+                    tracing::info!(
+                        target: EXPLANATION,
+                        "tiles of {}x{} bytes, for frames of {}x{} pixels to keep all of the card busy",
+                        kernel.tile.0,
+                        kernel.tile.1,
+                        request.terms.size.0,
+                        request.terms.size.1
+                    );
+                    module = load(&kernel.recipe)?;
+                    pass = TensorPass::new(kernel, &module, request.device)?;
+                }
+                Kernels::Tensor(pass)
+            }
             Choice::Plain(tuned) => Kernels::Passes(tuned.shape, passes(step, &tuned, &module, limits)?),
         };
         Ok(Group {
@@ -296,6 +313,23 @@ impl TensorPass {
             fragments: DeviceMemory::holding(device, &kernel.fragments)?,
             kernel,
         })
+    }
+
+    /// The kernel with tiles for frames of the size that `request` names, if others are better than these.
+    fn fitted(&self, job: &Job<'_>, request: &Request<'_>) -> Result<Option<TensorKernel>, EngineError> {
+        let (width, height) = request.terms.size;
+        let layout = Layout::new(job.format, width, height, 1)?;
+        let sizes = job
+            .planes
+            .iter()
+            .map(|&plane| (layout.row_bytes(plane), layout.planes()[plane].height));
+        Ok(tensor::fitted(
+            &self.kernel,
+            (job.step, job.format, job.interleaving),
+            &sizes.collect::<Vec<_>>(),
+            self.aligned.resident,
+            &request.device.info,
+        ))
     }
 }
 

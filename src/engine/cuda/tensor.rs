@@ -42,6 +42,12 @@ pub(super) struct TensorKernel {
     pub(super) fragments: Vec<u32>,
     /// The shift of a separable mask's row pass, else 0.
     pub(super) row_shift: u32,
+    /// What a block does at a time.
+    block: Block,
+    /// Rows that are loaded of a tile besides its own.
+    halo: usize,
+    /// The most steps that registers have room for.
+    most_steps: usize,
 }
 
 /// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
@@ -67,18 +73,64 @@ impl Block {
     }
 }
 
-/// The kernel of one step for planes of one interleaving, in blocks of the measured best shape.
+/// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large frames.
 pub(super) fn tune(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
     limits: &DeviceInfo,
 ) -> Result<TensorKernel, Unfit> {
-    tune_with(step, format, planes, limits, None)
+    shaped(step, format, planes, limits, None)
+}
+
+/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
+const TILE_COST: usize = 4;
+
+/// A tile's height is changed where that promises this many hundredths of the time at least.
+const LEAST_GAIN: usize = 5;
+
+/// Makes `kernel`'s tiles higher or lower where the card, which holds `resident` of its blocks at a time, would then have less idle time in the last
+/// round of tiles, or any tiles for all of its blocks; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
+pub(super) fn fitted(
+    kernel: &TensorKernel,
+    (step, format, planes): (&Step, PixelFormat, Interleaving),
+    sizes: &[(usize, usize)],
+    resident: usize,
+    limits: &DeviceInfo,
+) -> Option<TensorKernel> {
+    let rows_of_step = kernel.tile.1 / kernel.block.steps;
+    let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
+    let cost = |steps: usize| {
+        let rows = rows_of_step * steps;
+        let shared = row_bytes * (rows + kernel.halo) + 1024;
+        let fit = limits.shared_per_multiprocessor as usize / shared * limits.multiprocessors as usize;
+        let tiles = |&(across, down): &(usize, usize)| across.div_ceil(kernel.tile.0) * down.div_ceil(rows);
+        let tiles: usize = sizes.iter().map(tiles).sum();
+        (
+            tiles,
+            tiles.div_ceil(resident.min(fit).max(1)) * (rows + kernel.halo + TILE_COST),
+        )
+    };
+    let (tiles, as_it_is) = cost(kernel.block.steps);
+    // Launching a tiny frame takes longer than working on it, whatever its tiles.
+    if 2 * tiles < limits.multiprocessors as usize {
+        return None;
+    }
+    let cost = |steps: usize| cost(steps).1;
+    let steps =
+        (1..=kernel.most_steps).min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
+    if 100 * cost(steps) > (100 - LEAST_GAIN) * as_it_is {
+        return None;
+    }
+    let block = Block {
+        steps,
+        ..kernel.block
+    };
+    shaped(step, format, planes, limits, Some(block)).ok()
 }
 
 /// [`tune`] with a block of this shape.
-pub(super) fn tune_with(
+fn shaped(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
@@ -159,6 +211,8 @@ struct Shape {
     rows_below: usize,
     /// True if lanes read eight rows at once, whose words must lie in different banks.
     eight_rows: bool,
+    /// The most steps that registers have room for.
+    most_steps: usize,
     fragments: Vec<u32>,
     row_shift: u32,
 }
@@ -297,6 +351,8 @@ fn direct(
         read: parts * 16 * windows,
         rows_below: 0,
         eight_rows: false,
+        // Results of components that were taken apart are kept from step to step, sums too where weights are not.
+        most_steps: if resident && !is_apart { 12 } else { block.steps },
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
     }
@@ -344,6 +400,7 @@ fn separable(
         read: 16 * pieces,
         rows_below: 16 * groups - 15 - column.len(),
         eight_rows: true,
+        most_steps: 8,
         fragments: fragments::separable(row, column, start, pieces, groups),
         row_shift: kernel.row.shift,
     })
@@ -420,6 +477,65 @@ impl Shape {
             shared,
             fragments: self.fragments,
             row_shift: self.row_shift,
+            block: self.block,
+            halo: height - 1 + self.rows_below,
+            most_steps: self.most_steps,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
+    use crate::frame::Colour;
+
+    fn h200() -> DeviceInfo {
+        DeviceInfo {
+            compute_capability: (9, 0),
+            multiprocessors: 132,
+            shared_per_block_optin: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
+            ..DeviceInfo::default()
+        }
+    }
+
+    /// A tile's rows as they are, and as they are made for a frame of one plane of a gray picture.
+    fn rows(spec: &str, algorithm: Algorithm, size: (usize, usize), resident: usize) -> (usize, usize) {
+        let chain = Chain {
+            filters: vec![spec.parse().unwrap()],
+            algorithm,
+            border: Border::Replicate,
+            planes: Planes::All,
+        };
+        let format = PixelFormat::from_name("gray").unwrap();
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let planes = Interleaving {
+            channels: 1,
+            convolved: 1,
+        };
+        let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
+        let work = (&plan.steps[0], format, planes);
+        let fitted = fitted(&kernel, work, &[size], resident, &h200());
+        if let Some(fitted) = &fitted {
+            assert_eq!((fitted.tile.0, fitted.threads), (kernel.tile.0, kernel.threads));
+        }
+        (kernel.tile.1, fitted.map_or(kernel.tile.1, |k| k.tile.1))
+    }
+
+    #[test]
+    fn low_frames_get_low_tiles_and_the_last_round_of_high_ones_is_filled() {
+        use Algorithm::{Direct, Separable};
+        // 3 x 45 tiles leave four of five blocks without work; 3 x 180 have one each for nearly all.
+        assert_eq!(rows("sharpen", Direct, (1280, 720), 660), (16, 4));
+        // 15 x 270 tiles are 6.1 rounds, 15 x 216 are 4.9.
+        assert_eq!(rows("sharpen", Direct, (7680, 4320), 660), (16, 20));
+        // 15 x 256 tiles of 16 rows are exactly 5 rounds.
+        assert_eq!(rows("sharpen", Direct, (7680, 4096), 768), (16, 16));
+        // A tiny one stays as it is.
+        assert_eq!(rows("sharpen", Direct, (640, 360), 660), (16, 16));
+        // Both passes come in groups of 16 rows.
+        assert_eq!(rows("gaussian:size=15", Separable, (1280, 720), 528), (64, 16));
     }
 }
