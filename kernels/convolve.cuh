@@ -1,6 +1,6 @@
 // What the kernels that multiply one value at a time share: loads, the tile, the sums, the store.
 //
-// Compile-time parameters (given by src/engine/cuda/variant.rs):
+// Compile-time parameters (given by src/engine/cuda/plain.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only path
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample

@@ -6,11 +6,10 @@ use super::frames::{self, FrameTimes, Room};
 use super::machine::{Machine, Versions};
 use super::spread::Spread;
 use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
-use super::tune::Tuning;
 use crate::engine::cpu::Cpu;
 use crate::engine::cuda::{
-    ArithmeticRates, Cuda, CudaOptions, DeviceInfo, KernelCase, KernelTimer, MemoryVariant, Overlap, duplex,
-    probe,
+    ArithmeticRates, Cuda, CudaOptions, DeviceInfo, KernelCase, KernelTimer, MemoryVariant, Overlap,
+    TableCell, duplex, probe,
 };
 use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
@@ -226,9 +225,14 @@ impl Bench {
         Sweep::new(title.into(), self.machine.clone(), self.versions.clone())
     }
 
-    /// An empty tuning on this machine.
-    pub fn tuning(&self) -> Tuning {
-        Tuning::new(self.machine.clone(), self.versions.clone())
+    /// What it is measured on.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What it is measured with.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
     }
 
     /// The card, if there is one.
@@ -250,9 +254,9 @@ impl Bench {
         Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))
     }
 
-    /// Keeps a whole tuning, so that `auto` goes by it from the next engine on; says in which file.
-    pub fn keep(&mut self, tuning: &Tuning) -> Result<PathBuf, EngineError> {
-        self.card()?.keep(&tuning.date, &tuning.table())
+    /// Keeps what was measured on the card, so that `auto` goes by it from the next engine on; says in which file.
+    pub fn keep(&mut self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
+        self.card()?.keep(date, cells)
     }
 
     /// True if there is a card.

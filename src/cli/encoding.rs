@@ -1,7 +1,6 @@
 //! How the output is encoded.
 
 use super::Failure;
-use super::endpoint::Output;
 use clap::Args;
 use framepipe::frame::PixelFormat;
 use framepipe::sink::video::{VideoOptions, VideoSink};
@@ -48,28 +47,6 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 }
 
 impl EncodingArguments {
-    /// Refuses options that the output does not have.
-    pub(crate) fn check(&self, output: &Output) -> Result<(), Failure> {
-        if matches!(output, Output::Video(_)) {
-            return Ok(());
-        }
-        let images = matches!(output, Output::Images(_));
-        let given = [
-            (self.encoder.is_some(), "--encoder"),
-            (self.quality.is_some() && !images, "--quality"),
-            (self.preset.is_some(), "--preset"),
-            (!self.encoder_option.is_empty(), "--encoder-option"),
-            (self.encoder_threads.is_some(), "--encoder-threads"),
-            (self.format.is_some(), "--format"),
-        ];
-        match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
-            Some(option) => Err(Failure::Usage(format!(
-                "{option} is an option of video files; {output} has no encoder"
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// Makes the sink of a video file.
     pub(crate) fn open_video(&self, path: &Path, info: &StreamInfo) -> Result<Box<dyn Sink>, SinkError> {
         let options = VideoOptions {

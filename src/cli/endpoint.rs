@@ -214,6 +214,28 @@ pub(crate) struct Opened {
 }
 
 impl Output {
+    /// Refuses options of the encoding that this output does not have.
+    pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
+        if matches!(self, Output::Video(_)) {
+            return Ok(());
+        }
+        let images = matches!(self, Output::Images(_));
+        let given = [
+            (encoding.encoder.is_some(), "--encoder"),
+            (encoding.quality.is_some() && !images, "--quality"),
+            (encoding.preset.is_some(), "--preset"),
+            (!encoding.encoder_option.is_empty(), "--encoder-option"),
+            (encoding.encoder_threads.is_some(), "--encoder-threads"),
+            (encoding.format.is_some(), "--format"),
+        ];
+        match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
+            Some(option) => Err(Failure::Usage(format!(
+                "{option} is an option of video files; {self} has no encoder"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn path(&self) -> Option<&Path> {
         match self {
             Output::Y4m(path) | Output::Raw(path) | Output::Images(path) | Output::Video(path) => Some(path),

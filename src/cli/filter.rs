@@ -89,7 +89,7 @@ impl FilterArguments {
     /// Refuses what cannot be, before anything is opened.
     fn check(&self) -> Result<(), Failure> {
         self.engine.check()?;
-        self.encoding.check(&self.output)?;
+        self.output.check(&self.encoding)?;
         check_distinct(&self.input, &self.output)?;
         self.trace.check()?;
         if let Some(report) = &self.report {

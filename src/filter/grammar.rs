@@ -7,10 +7,7 @@ use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
 use super::named::{Arguments, NAMED_MASKS, NamedMask, named_mask};
 use super::number::{Number, NumberError};
-use super::{Filter, Mask, MaskError};
-
-/// The largest magnitude of a bias.
-pub const MAX_BIAS: f64 = 65535.0;
+use super::{Filter, MAX_BIAS, Mask, MaskError};
 
 /// The word that begins a filter whose mask the user states.
 pub const OWN_MASK: &str = "mask";

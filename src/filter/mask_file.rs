@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::grammar::MAX_BIAS;
+use super::MAX_BIAS;
 use super::matrix::Divisor;
 use super::number::{Number, NumberError};
 

@@ -13,7 +13,7 @@ mod quantise;
 mod rank;
 
 pub use border::{Border, UnknownBorder};
-pub use grammar::{COMMON_KEYS, FilterError, Key, MAX_BIAS, OWN_MASK, OWN_MASK_KEYS};
+pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};
 pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
@@ -27,6 +27,9 @@ pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 
 use std::fmt;
 use std::str::FromStr;
+
+/// The largest magnitude of a bias.
+pub const MAX_BIAS: f64 = 65535.0;
 
 /// One link of a chain: a mask and what is added to its result.
 #[derive(Debug, Clone, PartialEq)]

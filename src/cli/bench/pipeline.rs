@@ -125,7 +125,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
             trace.display()
         )));
     }
-    arguments.encoding.check(&arguments.output)?;
+    arguments.output.check(&arguments.encoding)?;
     check_distinct(&arguments.input, &arguments.output)?;
     if arguments.output.is_stdout() {
         return Err(Failure::Usage(

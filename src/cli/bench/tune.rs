@@ -5,7 +5,7 @@ use super::output::Place;
 use super::run::bar;
 use crate::cli::{Failure, interrupt, to_stdout};
 use clap::Args;
-use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, figure};
+use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, Tuning, figure};
 use framepipe::frame::PixelFormat;
 use framepipe::pipeline::Stop;
 use framepipe::report::Ending;
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     let bar = bar(cases.len());
     bar.set_message("compiling kernels");
     bench.compile(&cases);
-    let mut tuning = bench.tuning();
+    let mut tuning = Tuning::new(bench.machine().clone(), bench.versions().clone());
     let measured = tuning.measure(
         &jobs,
         &mut |case| {
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     measured?;
     let is_whole = tuning.ending == Ending::Complete;
     // What was measured is shown even if it cannot be kept.
-    let kept = if is_whole { Some(bench.keep(&tuning)) } else { None };
+    let kept = is_whole.then(|| bench.keep(&tuning.date, &tuning.table()));
     let kept = kept.transpose();
     if let Ok(Some(path)) = &kept {
         tuning.kept = Some(path.display().to_string());

@@ -4,6 +4,7 @@
 //! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
+use super::choice::{Terms, recipes};
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::graph::Graph;
 use super::launch;
@@ -15,7 +16,7 @@ use super::sample_texel;
 use super::stream::{Event, Stream};
 use super::table::{Table, TableCell};
 use super::texture::{self, ALIGNMENT, Texel};
-use super::variant::{MemoryVariant, Terms, recipes};
+use super::variant::MemoryVariant;
 use crate::engine::EngineError;
 use crate::engine::verify::fill_with_noise;
 use crate::filter::{Chain, Plan};

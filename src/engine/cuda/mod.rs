@@ -7,15 +7,18 @@
 #![allow(unsafe_code)]
 
 mod ceiling;
+mod choice;
 mod device;
 mod fragments;
 mod graph;
 mod h200;
+mod job;
 mod kernel_time;
 mod launch;
 mod memory;
 mod nvtx;
 mod picture;
+mod plain;
 mod prepared;
 mod program;
 mod slot;
@@ -29,12 +32,13 @@ mod variant;
 mod work;
 
 pub use ceiling::{Duplex, duplex};
+pub use choice::{Terms, contest, recipes};
 pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use table::{Origin, Table, TableCell, VariantTime};
-pub use variant::{MemoryVariant, Terms, UnknownMemoryVariant, contest, recipes};
+pub use variant::{MemoryVariant, UnknownMemoryVariant};
 pub use work::Work;
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};

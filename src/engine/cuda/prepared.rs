@@ -1,16 +1,15 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 #![allow(unsafe_code)]
 
+use super::choice::{Choice, Terms, choose};
 use super::device::{Device, DeviceInfo, check};
+use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
 use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes, Tiles};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
+use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module, Recipe};
 use super::tensor::{self, TensorKernel};
-use super::variant::{
-    Choice, Interleaving, Job, PlaneWork, Shape, Terms, Tuned, alpha_recipe, choose, groups, is_wide,
-    plane_work,
-};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
 use crate::frame::{Channel as ChannelKind, Layout, PixelFormat};

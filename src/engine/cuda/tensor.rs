@@ -2,8 +2,8 @@
 
 use super::device::DeviceInfo;
 use super::fragments::{self, Mask, Patch};
+use super::job::{Interleaving, border_number, is_wide};
 use super::program::{Recipe, Source};
-use super::variant::{Interleaving, border_number, is_wide};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
 

@@ -1,0 +1,398 @@
+//! Which kernel does a job: by what the user asks for, what the card can do and what was measured.
+
+use super::device::DeviceInfo;
+use super::job::{Job, groups};
+use super::plain::{Shape, Tuned, alpha_recipe, tune};
+use super::program::Recipe;
+use super::table::Table;
+use super::tensor::{self, TensorKernel, Unfit};
+use super::variant::MemoryVariant;
+use super::work::Work;
+use crate::engine::EngineError;
+use crate::filter::Plan;
+
+/// What a kernel is chosen by, beside its work.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// Where kernels keep weights and pixels.
+    pub memory: MemoryVariant,
+    /// Threads of a block; `None` for the variant's own.
+    pub block: Option<(u32, u32)>,
+    /// Pixels across and rows of a frame.
+    pub size: (usize, usize),
+    /// The card.
+    pub card: &'a DeviceInfo,
+    /// What was measured.
+    pub table: &'a Table,
+}
+
+/// The kernel that was chosen for one job.
+pub(super) enum Choice {
+    /// On tensor cores.
+    Tensor(Box<TensorKernel>),
+    /// One value at a time.
+    Plain(Tuned),
+}
+
+impl Choice {
+    pub(super) fn recipe(&self) -> &Recipe {
+        match self {
+            Choice::Tensor(kernel) => &kernel.recipe,
+            Choice::Plain(tuned) => &tuned.recipe,
+        }
+    }
+
+    fn into_recipe(self) -> Recipe {
+        match self {
+            Choice::Tensor(kernel) => kernel.recipe,
+            Choice::Plain(tuned) => tuned.recipe,
+        }
+    }
+
+    fn shape(&self) -> String {
+        let name = self.recipe().source.name();
+        match self {
+            Choice::Tensor(kernel) => {
+                format!("{name} in tiles of {}x{} bytes", kernel.tile.0, kernel.tile.1)
+            }
+            Choice::Plain(tuned) => {
+                let Shape { block, outputs } = tuned.shape;
+                let rows = if outputs == 1 { "row" } else { "rows" };
+                format!(
+                    "{name} in blocks of {}x{} threads, {outputs} {rows} a thread",
+                    block.0, block.1
+                )
+            }
+        }
+    }
+}
+
+/// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table says is the fastest, `tensor` tensor cores
+/// wherever they can do it and else what `auto` takes.
+pub(super) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String), EngineError> {
+    let memory = terms.memory;
+    if !memory.is_chosen() {
+        let choice = Choice::Plain(tune(job, memory, terms.block, terms.card)?);
+        let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+        return Ok((choice, why));
+    }
+    let tensor = tensor_kernel(job, terms);
+    let unfit = tensor.as_ref().err().copied();
+    let tensor = match tensor {
+        Ok(kernel) if memory == MemoryVariant::Tensor => {
+            let choice = Choice::Tensor(Box::new(kernel));
+            let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+            return Ok((choice, why));
+        }
+        other => other.ok(),
+    };
+    let work = Work::of(job.step, job.format, job.interleaving, job.planes, terms.size)?;
+    let able = able(job, terms, tensor.is_some());
+    let Some(pick) = terms.table.pick(&work, &able) else {
+        // Nothing can do it: the error of the one that takes the least says why.
+        return tune(job, MemoryVariant::Constant, terms.block, terms.card)
+            .map(|tuned| (Choice::Plain(tuned), String::new()));
+    };
+    let choice = match (pick.variant, tensor) {
+        (MemoryVariant::Tensor, Some(kernel)) => Choice::Tensor(Box::new(kernel)),
+        (variant, _) => Choice::Plain(tune(job, variant, terms.block, terms.card)?),
+    };
+    let without = unfit.map_or_else(String::new, |unfit| {
+        format!("without tensor cores, since {unfit}; ")
+    });
+    let why = format!(
+        "{}: {without}memory variant {} {}",
+        choice.shape(),
+        pick.variant,
+        pick.why
+    );
+    Ok((choice, why))
+}
+
+/// The kernel of one job on tensor cores, or why they cannot do it.
+fn tensor_kernel(job: &Job<'_>, terms: &Terms<'_>) -> Result<TensorKernel, Unfit> {
+    match terms.block {
+        Some(_) => Err(Unfit::Block),
+        None => tensor::tune(job.step, job.format, job.interleaving, terms.card),
+    }
+}
+
+/// The variants that can do a job and that `auto` chooses among; `tensor` says whether tensor cores can.
+fn able(job: &Job<'_>, terms: &Terms<'_>, tensor: bool) -> Vec<MemoryVariant> {
+    let plain = MemoryVariant::PLAIN
+        .into_iter()
+        .filter(|&v| tune(job, v, terms.block, terms.card).is_ok());
+    tensor
+        .then_some(MemoryVariant::Tensor)
+        .into_iter()
+        .chain(plain)
+        .collect()
+}
+
+/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among. `terms.memory` and `terms.table` have no say.
+pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
+    let mut list = Vec::new();
+    for step in &plan.steps {
+        for (interleaving, planes) in groups(step) {
+            let job = Job {
+                step,
+                format: plan.format,
+                interleaving,
+                planes: &planes,
+            };
+            let able = able(&job, terms, tensor_kernel(&job, terms).is_ok());
+            let work = Work::of(step, plan.format, interleaving, &planes, terms.size)?;
+            list.push((work, able));
+        }
+    }
+    Ok(list)
+}
+
+/// Every kernel that `plan` is carried out with.
+pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineError> {
+    let mut recipes = Vec::new();
+    for step in &plan.steps {
+        for (interleaving, planes) in groups(step) {
+            let job = Job {
+                step,
+                format: plan.format,
+                interleaving,
+                planes: &planes,
+            };
+            recipes.push(choose(&job, terms)?.0.into_recipe());
+        }
+        if step.alpha.is_some() {
+            recipes.push(alpha_recipe(plan.format));
+        }
+    }
+    Ok(recipes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::table::{Origin, TableCell, VariantTime};
+    use super::*;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
+    use crate::frame::{Colour, PixelFormat};
+
+    fn limits() -> DeviceInfo {
+        DeviceInfo {
+            shared_per_block: 48 * 1024,
+            shared_per_block_optin: 64 * 1024,
+            max_threads_per_block: 1024,
+            max_block: (1024, 1024),
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn terms<'a>(
+        memory: MemoryVariant,
+        block: Option<(u32, u32)>,
+        card: &'a DeviceInfo,
+        table: &'a Table,
+    ) -> Terms<'a> {
+        Terms {
+            memory,
+            block,
+            size: (1920, 1080),
+            card,
+            table,
+        }
+    }
+
+    fn plan(format: &str, size: usize, planes: Planes) -> Plan {
+        plan_with(format, size, planes, Algorithm::Direct)
+    }
+
+    fn plan_with(format: &str, size: usize, planes: Planes, algorithm: Algorithm) -> Plan {
+        let weights = vec![1.0 / (size * size) as f64; size * size];
+        let chain = Chain {
+            filters: vec![Filter {
+                label: "box".to_owned(),
+                mask: Mask::new(size, size, weights).unwrap(),
+                bias: 0.0,
+            }],
+            border: Border::Replicate,
+            planes,
+            algorithm,
+        };
+        Plan::new(
+            &chain,
+            PixelFormat::from_name(format).unwrap(),
+            &Colour::default(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn blocks_that_cannot_launch_are_refused_with_the_limit() {
+        let plan = plan("rgba64le", 63, Planes::All);
+        let (card, table) = (limits(), Table::rule());
+        let refusal = |block, memory| {
+            recipes(&plan, &terms(memory, Some(block), &card, &table))
+                .unwrap_err()
+                .to_string()
+        };
+        let many = refusal((64, 32), MemoryVariant::Global);
+        assert!(many.contains("2048") && many.contains("1024"), "{many}");
+        assert!(refusal((0, 8), MemoryVariant::Global).contains("at least 1"));
+        assert!(refusal((64, 32), MemoryVariant::Auto).contains("2048"));
+        let small = DeviceInfo {
+            shared_per_block_optin: 48 * 1024,
+            ..limits()
+        };
+        let tile = terms(MemoryVariant::Shared, Some((32, 32)), &small, &table);
+        let tile = recipes(&plan, &tile).unwrap_err();
+        assert!(tile.to_string().contains("allows 49152"), "{tile}");
+        let global = terms(MemoryVariant::Global, Some((32, 32)), &card, &table);
+        assert!(recipes(&plan, &global).is_ok());
+    }
+
+    #[test]
+    fn the_largest_mask_fits_every_variant_without_a_block_from_the_user() {
+        for format in ["gray", "rgba", "rgba64le"] {
+            let plan = plan(format, 63, Planes::AllWithAlpha);
+            for memory in MemoryVariant::ALL {
+                assert!(
+                    recipes(&plan, &terms(memory, None, &limits(), &Table::rule())).is_ok(),
+                    "{format} {memory}"
+                );
+            }
+        }
+    }
+
+    /// The choice for a plan's first job.
+    fn chosen(plan: &Plan, terms: &Terms<'_>) -> (Choice, String) {
+        let (interleaving, planes) = groups(&plan.steps[0]).remove(0);
+        let job = Job {
+            step: &plan.steps[0],
+            format: plan.format,
+            interleaving,
+            planes: &planes,
+        };
+        choose(&job, terms).unwrap()
+    }
+
+    fn shape(plan: &Plan, terms: &Terms<'_>) -> Shape {
+        match chosen(plan, terms).0 {
+            Choice::Plain(tuned) => tuned.shape,
+            Choice::Tensor(_) => panic!("tensor cores were taken"),
+        }
+    }
+
+    #[test]
+    fn registers_compute_fewer_rows_a_thread_where_a_mask_is_too_large_for_more() {
+        let (card, table) = (limits(), Table::rule());
+        let rows = |format: &str, size, block| {
+            let terms = terms(MemoryVariant::Registers, block, &card, &table);
+            shape(&plan(format, size, Planes::All), &terms).outputs
+        };
+        assert_eq!(rows("gray", 3, None), 8);
+        assert_eq!(rows("gray", 63, None), 8);
+        // Sums of 64 bits take twice the instructions.
+        assert_eq!(rows("gray16le", 31, None), 8);
+        assert_eq!(rows("gray16le", 33, None), 4);
+        // The user's block too has several rows a thread.
+        assert_eq!(rows("gray", 15, Some((32, 8))), 8);
+        // Tiles of long pixels leave less room.
+        assert_eq!(rows("rgba64le", 63, Some((64, 8))), 2);
+        let other = terms(MemoryVariant::ConstantShared, None, &card, &table);
+        assert_eq!(shape(&plan("gray", 3, Planes::All), &other).outputs, 1);
+    }
+
+    fn card(name: &str, compute_capability: (u32, u32)) -> DeviceInfo {
+        DeviceInfo {
+            name: name.to_owned(),
+            compute_capability,
+            shared_per_block_optin: 227 << 10,
+            ..limits()
+        }
+    }
+
+    #[test]
+    fn auto_goes_by_the_table_and_tells_it() {
+        let h200 = card("NVIDIA H200", (9, 0));
+        let table = super::super::h200::table(&h200).unwrap();
+        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
+        assert!(matches!(choice, Choice::Tensor(_)), "{why}");
+        assert!(
+            why.contains("variant tensor by the built-in table of the NVIDIA H200")
+                && why.contains("nearest cell direct 9x9"),
+            "{why}"
+        );
+        let blocks = terms(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
+        let (choice, why) = chosen(&plan("gray", 7, Planes::All), &blocks);
+        let Choice::Plain(tuned) = choice else {
+            panic!("{why}")
+        };
+        assert_eq!(tuned.shape.outputs, 8);
+        assert!(
+            why.contains("since --block was given; memory variant registers by")
+                && why.contains("registers 0.0150 ms, constant-shared 0.0241 ms"),
+            "{why}"
+        );
+        let (_, why) = chosen(&plan("gray", 15, Planes::All), &blocks);
+        assert!(why.contains("variant constant-shared by"), "{why}");
+        let asked = terms(MemoryVariant::Registers, None, &h200, &table);
+        let (_, why) = chosen(&plan("gray", 15, Planes::All), &asked);
+        assert!(why.ends_with("memory variant registers, as asked for"), "{why}");
+    }
+
+    #[test]
+    fn a_measured_table_may_prefer_another_variant_to_tensor_cores() {
+        let ampere = card("a card", (8, 0));
+        let plan = plan("gray", 3, Planes::All);
+        let of = |table: &Table, memory| {
+            let (choice, why) = chosen(&plan, &terms(memory, None, &ampere, table));
+            (matches!(choice, Choice::Tensor(_)), why)
+        };
+        let (tensor, why) = of(&Table::rule(), MemoryVariant::Auto);
+        assert!(tensor && why.contains("rule for cards"), "{why}");
+        let rule = Table::rule();
+        let contest = contest(&plan, &terms(MemoryVariant::Auto, None, &ampere, &rule)).unwrap();
+        let (work, able) = &contest[0];
+        assert_eq!(able[..2], [MemoryVariant::Tensor, MemoryVariant::Registers]);
+        assert_eq!(work.samples, 1920 * 1080);
+        let times = able.iter().zip(1..).map(|(&variant, place)| VariantTime {
+            variant,
+            milliseconds: 1.0 / f64::from(place),
+        });
+        let measured = Table {
+            origin: Origin::Measured("a date".to_owned()),
+            cells: vec![TableCell {
+                work: *work,
+                times: times.collect(),
+            }],
+            ignored: None,
+        };
+        // The last of the list has the least time.
+        let (tensor, why) = of(&measured, MemoryVariant::Auto);
+        assert!(
+            !tensor && why.contains("variant global by the table measured here on a date, cell direct 3x3"),
+            "{why}"
+        );
+        // Who asks for tensor cores gets them.
+        assert!(of(&measured, MemoryVariant::Tensor).0);
+    }
+
+    #[test]
+    fn where_tensor_cores_cannot_the_others_compete() {
+        let turing = card("an older card", (7, 5));
+        let table = Table::rule();
+        let terms = terms(MemoryVariant::Tensor, None, &turing, &table);
+        for (size, algorithm, expected) in [
+            (9, Algorithm::Direct, "registers"),
+            (11, Algorithm::Direct, "constant-shared"),
+            (63, Algorithm::Separable, "registers"),
+        ] {
+            let plan = plan_with("gray", size, Planes::All, algorithm);
+            let (_, why) = chosen(&plan, &terms);
+            assert!(
+                why.contains("capability is below 8.0; memory variant") && why.contains(expected),
+                "{why}"
+            );
+        }
+    }
+}

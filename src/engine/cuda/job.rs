@@ -1,0 +1,122 @@
+//! What one kernel works on: the planes of a step that are interleaved alike.
+
+use crate::filter::{Border, ChannelStep, Kernel, Step};
+use crate::frame::PixelFormat;
+
+/// Planes of one interleaving in a step: what one kernel works on.
+pub(super) struct Job<'a> {
+    pub(super) step: &'a Step,
+    pub(super) format: PixelFormat,
+    pub(super) interleaving: Interleaving,
+    pub(super) planes: &'a [usize],
+}
+
+/// What is done to a plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlaneWork {
+    /// The whole plane is copied.
+    Copy,
+    /// Every sample is set to this.
+    Fill(u16),
+    /// A kernel works on it.
+    Kernel(Interleaving),
+}
+
+/// How a plane's components are interleaved, and which of them are convolved (a bit each).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interleaving {
+    pub(super) channels: usize,
+    pub(super) convolved: u32,
+}
+
+pub(super) fn plane_work(channels: &[ChannelStep]) -> PlaneWork {
+    let first = channels.first().copied().unwrap_or(ChannelStep::Copy);
+    if channels.iter().all(|c| *c == first) {
+        match first {
+            ChannelStep::Copy => return PlaneWork::Copy,
+            ChannelStep::Fill(value) => return PlaneWork::Fill(value),
+            ChannelStep::Convolve(_) => {}
+        }
+    }
+    let convolved = channels
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| matches!(c, ChannelStep::Convolve(_)))
+        .map(|(i, _)| 1 << i)
+        .sum();
+    PlaneWork::Kernel(Interleaving {
+        channels: channels.len(),
+        convolved,
+    })
+}
+
+/// The planes of a step that one launch can work on together.
+pub(super) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
+    let mut groups: Vec<(Interleaving, Vec<usize>)> = Vec::new();
+    for (plane, channels) in step.planes.iter().enumerate() {
+        if let PlaneWork::Kernel(interleaving) = plane_work(channels) {
+            match groups.iter_mut().find(|(i, _)| *i == interleaving) {
+                Some((_, planes)) => planes.push(plane),
+                None => groups.push((interleaving, vec![plane])),
+            }
+        }
+    }
+    groups
+}
+
+/// True if the sums of a step need 64 bits.
+pub(super) fn is_wide(step: &Step, format: PixelFormat) -> bool {
+    match &step.kernel {
+        Kernel::Direct(_) => format.depth() > 12,
+        Kernel::Separable(k) => k.wide,
+    }
+}
+
+/// Bytes of a value of the intermediate between the two passes.
+pub(super) fn intermediate_bytes(wide: bool) -> usize {
+    if wide { 4 } else { 2 }
+}
+
+/// The value of the parameter BORDER.
+pub(super) fn border_number(border: Border) -> i64 {
+    match border {
+        Border::Replicate => 0,
+        Border::Zero | Border::Constant(_) => 1,
+        Border::Reflect => 2,
+        Border::Mirror => 3,
+        Border::Wrap => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::{Algorithm, Chain, Plan, Planes};
+    use crate::frame::Colour;
+
+    fn plan(format: &str, planes: Planes) -> Plan {
+        let chain = Chain {
+            filters: vec!["box:size=3".parse().unwrap()],
+            border: Border::Replicate,
+            planes,
+            algorithm: Algorithm::Direct,
+        };
+        let format = PixelFormat::from_name(format).unwrap();
+        Plan::new(&chain, format, &Colour::default()).unwrap()
+    }
+
+    #[test]
+    fn planes_of_one_interleaving_share_a_launch() {
+        let yuv = plan("yuv420p", Planes::All);
+        assert_eq!(groups(&yuv.steps[0]).len(), 1);
+        assert_eq!(groups(&yuv.steps[0])[0].1, [0, 1, 2]);
+        let nv12 = plan("nv12", Planes::All);
+        assert_eq!(groups(&nv12.steps[0]).len(), 2);
+        let luma = plan("nv12", Planes::Luma);
+        assert_eq!(groups(&luma.steps[0]).len(), 1);
+        assert_eq!(plane_work(&luma.steps[0].planes[1]), PlaneWork::Copy);
+        let gray = plan("nv12", Planes::Gray);
+        assert_eq!(plane_work(&gray.steps[0].planes[1]), PlaneWork::Fill(128));
+    }
+}

@@ -1,0 +1,225 @@
+//! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
+
+use super::device::DeviceInfo;
+use super::job::{Job, border_number, intermediate_bytes, is_wide};
+use super::program::{Recipe, Source};
+use super::variant::{MemoryVariant, Pixels};
+use crate::engine::EngineError;
+use crate::filter::Kernel;
+use crate::frame::PixelFormat;
+
+/// A block's threads, and the rows that each of them computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) block: (u32, u32),
+    pub(super) outputs: u32,
+}
+
+impl Shape {
+    fn threads(self) -> u64 {
+        u64::from(self.block.0) * u64::from(self.block.1)
+    }
+
+    /// Rows that a block computes.
+    pub(super) fn rows(self) -> usize {
+        self.block.1 as usize * self.outputs as usize
+    }
+
+    /// Bytes of the tile with its halo, as convolve.cuh lays it out.
+    fn tile(self, pass: &Pass, channels: usize) -> usize {
+        let width = self.block.0 as usize + (pass.mask.0 - 1) * channels;
+        width * (self.rows() + pass.mask.1 - 1) * pass.stored
+    }
+}
+
+/// One launch's mask and the bytes of the values that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pass {
+    mask: (usize, usize),
+    stored: usize,
+}
+
+/// How the kernels of one step and one group are compiled and launched.
+pub(super) struct Tuned {
+    pub(super) recipe: Recipe,
+    pub(super) shape: Shape,
+    /// Bytes of dynamic shared memory of the first and, for separable steps, the second pass.
+    pub(super) shared: [usize; 2],
+    /// True if the weights lie in constant memory.
+    pub(super) constant_weights: bool,
+}
+
+/// The kernel of one job in a memory variant, with the user's block if there is one.
+pub(super) fn tune(
+    job: &Job<'_>,
+    memory: MemoryVariant,
+    block: Option<(u32, u32)>,
+    limits: &DeviceInfo,
+) -> Result<Tuned, EngineError> {
+    let &Job {
+        step,
+        format,
+        interleaving: planes,
+        ..
+    } = job;
+    let wide = is_wide(step, format);
+    let mask = step.kernel.size();
+    let sample = format.bytes_per_sample();
+    let (source, passes) = match &step.kernel {
+        Kernel::Direct(_) => (Source::Direct, vec![Pass { mask, stored: sample }]),
+        Kernel::Separable(_) => {
+            let row = Pass {
+                mask: (mask.0, 1),
+                stored: sample,
+            };
+            let column = Pass {
+                mask: (1, mask.1),
+                stored: intermediate_bytes(wide),
+            };
+            (Source::Separable, vec![row, column])
+        }
+    };
+    let pixels = memory.pixels();
+    let bytes = |shape: Shape, pass: &Pass| match pixels {
+        Pixels::Shared => shape.tile(pass, planes.channels),
+        Pixels::Global | Pixels::Texture => 0,
+    };
+    let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
+    let rows = rows_a_thread(memory, mask.1, wide);
+    let shape = match block {
+        Some(block) => checked(block, rows, limits, &most)?,
+        None => default_shape(memory, rows, limits, &most)?,
+    };
+    let parameters = vec![
+        ("PIXELS", pixels as i64),
+        ("CONSTANT_WEIGHTS", i64::from(memory.has_constant_weights())),
+        ("SAMPLE_BYTES", sample as i64),
+        ("SAMPLE_SHIFT", i64::from(format.shift())),
+        ("WIDE", i64::from(wide)),
+        ("CHANNELS", planes.channels as i64),
+        ("CONVOLVED", i64::from(planes.convolved)),
+        ("BORDER", border_number(step.border)),
+        ("MASK_W", mask.0 as i64),
+        ("MASK_H", mask.1 as i64),
+        ("BLOCK_W", i64::from(shape.block.0)),
+        ("BLOCK_H", i64::from(shape.block.1)),
+        ("OUTPUTS", i64::from(shape.outputs)),
+    ];
+    let shared = |index: usize| passes.get(index).map_or(0, |pass| bytes(shape, pass));
+    Ok(Tuned {
+        recipe: Recipe { source, parameters },
+        shape,
+        shared: [shared(0), shared(1)],
+        constant_weights: memory.has_constant_weights(),
+    })
+}
+
+/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what convolve.cuh unrolls for a large mask. A sum of 64 bits takes
+/// two instructions.
+const MOST_IN_A_COLUMN: usize = 512;
+
+/// Rows that a thread of a variant computes, where the tile fits. A value is used for as many rows from a register, and a weight too; what a column
+/// of the mask takes must stay code that is fetched fast.
+fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
+    if memory != MemoryVariant::Registers {
+        return 1;
+    }
+    let each = mask_rows * if wide { 2 } else { 1 };
+    if each * 8 <= MOST_IN_A_COLUMN { 8 } else { 4 }
+}
+
+/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as many of `rows` as the tile has room for.
+fn checked(
+    block: (u32, u32),
+    rows: u32,
+    limits: &DeviceInfo,
+    shared: &dyn Fn(Shape) -> usize,
+) -> Result<Shape, EngineError> {
+    let fits = |outputs: &u32| {
+        shared(Shape {
+            block,
+            outputs: *outputs,
+        }) <= limits.shared_per_block as usize
+    };
+    let outputs = [8, 4, 2].into_iter().filter(|&o| o <= rows).find(fits);
+    let shape = Shape {
+        block,
+        outputs: outputs.unwrap_or(1),
+    };
+    let refused = |why: String| EngineError::Unavailable(format!("--block {}x{} {why}", block.0, block.1));
+    if shape.threads() == 0 {
+        return Err(refused(
+            "has no threads; both numbers must be at least 1".to_owned(),
+        ));
+    }
+    if shape.threads() > u64::from(limits.max_threads_per_block) {
+        return Err(refused(format!(
+            "has {} threads; this card allows {} in a block",
+            shape.threads(),
+            limits.max_threads_per_block
+        )));
+    }
+    if block.0 > limits.max_block.0 || block.1 > limits.max_block.1 {
+        return Err(refused(format!(
+            "is too long on one side; this card allows {}x{}",
+            limits.max_block.0, limits.max_block.1
+        )));
+    }
+    let bytes = shared(shape);
+    if bytes > limits.shared_per_block_optin as usize {
+        return Err(refused(format!(
+            "needs {bytes} bytes of shared memory for its tile and halo; this card allows {} in a block",
+            limits.shared_per_block_optin
+        )));
+    }
+    Ok(shape)
+}
+
+/// The shape that a variant has when the user names none: smaller where the halo is so large that the tile would not fit.
+fn default_shape(
+    memory: MemoryVariant,
+    rows: u32,
+    limits: &DeviceInfo,
+    shared: &dyn Fn(Shape) -> usize,
+) -> Result<Shape, EngineError> {
+    let candidates: &[((u32, u32), u32)] = match memory {
+        MemoryVariant::Auto | MemoryVariant::Registers | MemoryVariant::Tensor => &[
+            ((64, 4), 8),
+            ((64, 4), 4),
+            ((64, 4), 2),
+            ((64, 4), 1),
+            ((32, 4), 1),
+            ((32, 1), 1),
+        ],
+        MemoryVariant::Shared | MemoryVariant::ConstantShared => {
+            &[((32, 16), 1), ((32, 8), 1), ((32, 4), 1), ((32, 1), 1)]
+        }
+        MemoryVariant::Global | MemoryVariant::Constant | MemoryVariant::Texture => &[((32, 8), 1)],
+    };
+    let shapes = candidates
+        .iter()
+        .map(|&(block, outputs)| Shape { block, outputs })
+        .filter(|shape| shape.outputs <= rows);
+    // What fits without asking leaves room for several blocks on a multiprocessor.
+    for limit in [limits.shared_per_block, limits.shared_per_block_optin] {
+        if let Some(shape) = shapes.clone().find(|&s| shared(s) <= limit as usize) {
+            return Ok(shape);
+        }
+    }
+    Err(EngineError::Unavailable(format!(
+        "the mask's halo does not fit in the {} bytes of shared memory that this card allows a block; use --memory constant",
+        limits.shared_per_block_optin
+    )))
+}
+
+/// The recipe of the kernels that weight colour by alpha.
+pub(super) fn alpha_recipe(format: PixelFormat) -> Recipe {
+    Recipe {
+        source: Source::Alpha,
+        parameters: vec![
+            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+            ("SAMPLE_SHIFT", i64::from(format.shift())),
+            ("MAX_VALUE", i64::from(format.max_value())),
+        ],
+    }
+}
