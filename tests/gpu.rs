@@ -6,6 +6,7 @@ mod standin;
 mod tracks;
 
 use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
+use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{
     Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, devices,
     probe,
@@ -23,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 27;
+const TESTS: usize = 29;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -320,6 +321,37 @@ fn choices_of_planes_copy_and_fill_the_others() {
         })
         .collect();
     hold_all_variants(&list, &[Algorithm::Auto, Algorithm::Direct]);
+}
+
+/// What both engines make of one frame. The CPU engine is held against the reference elsewhere; the reference itself would take minutes.
+#[test]
+fn the_largest_frames_are_filtered_to_the_cpu_engines_bits() {
+    let Some(_card) = card() else { return };
+    for (format, spec, algorithm) in [
+        (
+            "gray",
+            "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5",
+            Algorithm::Direct,
+        ),
+        ("gray", "gaussian:size=15", Algorithm::Separable),
+        ("rgba", "unsharp:sigma=1:amount=0.7", Algorithm::Direct),
+    ] {
+        let chain = chain(&[spec], Border::Mirror, Planes::All, algorithm);
+        let case = case(chain.clone(), format, (16384, 16384), 5);
+        let run = |engine: &mut dyn Engine| {
+            let buffer = Buffer::unpooled(Box::new(Vec::new()));
+            engine.submit(case.frame().unwrap(), buffer, 64).unwrap();
+            engine.collect().unwrap().unwrap()
+        };
+        let on_card = run(&mut Cuda::new(chain.clone(), options(MemoryVariant::Auto)).unwrap());
+        let on_cores = run(&mut Cpu::new(chain, 0).unwrap());
+        for y in 0..16384 {
+            assert!(
+                on_card.row(0, y) == on_cores.row(0, y),
+                "{format} {spec}: row {y}"
+            );
+        }
+    }
 }
 
 #[test]
