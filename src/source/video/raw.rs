@@ -8,6 +8,7 @@ use crate::source::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::ptr;
 use std::sync::Once;
@@ -667,7 +668,11 @@ impl Picture {
 
     /// How long it is shown, in the stream's time base, if that is known.
     pub(crate) fn duration(&self) -> Option<i64> {
-        Some(self.raw().pkt_duration).filter(|&d| d > 0)
+        // Wrapped, because the field's name changed between FFmpeg's versions; never dropped, because that would free the frame.
+        // SAFETY: the frame is valid as long as `self` lives.
+        let wrapped = ManuallyDrop::new(unsafe { ffmpeg_next::frame::Frame::wrap(self.frame) });
+        let duration = wrapped.packet().duration;
+        Some(duration).filter(|&d| d > 0)
     }
 
     /// True if the decoder patched or could not mend damage in it.
