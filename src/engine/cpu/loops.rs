@@ -497,7 +497,7 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
 
 /// Clamps and stores LANES V samples.
 #[inline(always)]
-unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
+pub(super) unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
     lanes: L,
     values: [L::V; V],
     finish: &Finish,
@@ -560,109 +560,6 @@ impl<T: Copy> Joining<T> {
         let below = if pieces == 1 || whole { 0 } else { 8 };
         Joining::new(lanes, 8, whole, shift - below)
     }
-}
-
-/// From this many samples on, a box's sums are made of sums of a few.
-const LEAST_PARTS: usize = 9;
-
-/// The sums of `count` samples each, `step` words apart, of two rows: `out` gets pairs (upper, lower) in [`Order::Zipped`], `out.len()` (a multiple of
-/// [`TILE`]) of them. Large boxes are added up from sums of four or eight samples, which go into `parts`.
-pub(super) fn box_rows<L: Lanes>(
-    lanes: L,
-    rows: [&[u16]; 2],
-    parts: [&mut [u16]; 2],
-    (count, step): (usize, usize),
-    out: &mut [u32],
-) {
-    let part = match count {
-        _ if count < LEAST_PARTS => 1,
-        _ if count < 4 * LEAST_PARTS => 4,
-        _ => 8,
-    };
-    let (whole, samples) = (count / part * part, out.len());
-    // Sums of parts are made as far as the last one that is used, and to the end of a step.
-    let made = (samples + (whole - part) * step).next_multiple_of(TILE);
-    assert!(samples.is_multiple_of(TILE));
-    assert!(rows.iter().all(|row| row.len() >= made + part * step));
-    assert!(rows.iter().all(|row| row.len() >= samples + count * step));
-    assert!(part == 1 || parts.iter().all(|row| row.len() >= made));
-    let mut parts = parts;
-    lanes.enter(BoxRows {
-        rows: rows.map(<[u16]>::as_ptr),
-        parts: parts.each_mut().map(|row| row.as_mut_ptr()),
-        made,
-        part,
-        count,
-        step,
-        out,
-    });
-}
-
-/// What [`box_rows`] has checked.
-struct BoxRows<'a> {
-    rows: [*const u16; 2],
-    parts: [*mut u16; 2],
-    made: usize,
-    part: usize,
-    count: usize,
-    step: usize,
-    out: &'a mut [u32],
-}
-
-impl Work for BoxRows<'_> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let BoxRows {
-            rows,
-            parts,
-            made,
-            part,
-            count,
-            step,
-            out,
-        } = self;
-        let words = 2 * L::LANES;
-        if part > 1 {
-            for x in (0..made).step_by(words) {
-                for row in 0..2 {
-                    // SAFETY: `box_rows` has bounded both.
-                    unsafe {
-                        let sum = add_steps(lanes, lanes.splat(0), rows[row].add(x), part, step);
-                        lanes.store(parts[row].add(x), sum);
-                    }
-                }
-            }
-        }
-        let (whole, rest) = if part > 1 {
-            (count / part, count % part)
-        } else {
-            (0, count)
-        };
-        for x in (0..out.len()).step_by(words) {
-            let mut sums = [lanes.splat(0); 2];
-            for row in 0..2 {
-                // SAFETY: `box_rows` has bounded both.
-                unsafe {
-                    let from = parts[row].cast_const().add(x);
-                    sums[row] = add_steps(lanes, sums[row], from, whole, part * step);
-                    let from = rows[row].add(x + whole * part * step);
-                    sums[row] = add_steps(lanes, sums[row], from, rest, step);
-                }
-            }
-            // SAFETY: x is at most a vector of words from the end.
-            unsafe { store_both(lanes, out.as_mut_ptr().add(x), lanes.zip(sums[0], sums[1])) };
-        }
-    }
-}
-
-/// Adds `count` vectors of words that are `step` words apart.
-#[inline(always)]
-unsafe fn add_steps<L: Lanes>(lanes: L, mut sum: L::V, from: *const u16, count: usize, step: usize) -> L::V {
-    for k in 0..count {
-        // SAFETY: the caller has bounded them.
-        sum = lanes.add_words(sum, unsafe { lanes.load(from.add(k * step)) });
-    }
-    sum
 }
 
 /// How the sums of a row pass become pieces of intermediates.

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Scratch {
     #[cfg(target_arch = "x86_64")]
     pub(super) pairs: super::pairs::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) window: super::window::Scratch,
 }
 
 /// A fixed number of threads; a team of one is the caller itself.
