@@ -15,6 +15,20 @@ pub(super) enum Order {
     Alternate,
 }
 
+impl Order {
+    /// Which sample lies at place `at`, in vectors of `lanes` numbers.
+    pub(super) fn sample(self, at: usize, lanes: usize) -> usize {
+        let (pair, within) = (at / (2 * lanes) * 2 * lanes, at % (2 * lanes));
+        let (second, lane) = (within / lanes, within % lanes);
+        match self {
+            Order::Plain => at,
+            // Four numbers of each eight samples in either vector.
+            Order::Zipped => pair + lane / 4 * 8 + second * 4 + lane % 4,
+            Order::Alternate => pair + 2 * lane + second,
+        }
+    }
+}
+
 /// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
 /// *words* of 16 bits.
 pub(super) trait Lanes: Copy {

@@ -8,7 +8,7 @@
 
 use super::edges::{self, Edges, keep};
 use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Fold, Lines, RowPass, Running, TILE, Tap, Taps};
+use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::simd::Vectors;
@@ -66,10 +66,6 @@ pub(super) struct Pairs {
 pub(super) struct Scratch {
     /// Rows with what lies beyond their ends, piece after piece.
     words: [Vec<u16>; 2],
-    /// Rows as they are stored, with what lies beyond their ends.
-    stored: [Vec<u8>; 2],
-    /// Rows interleaved with themselves, piece after piece.
-    horizontal: [Vec<u32>; 2],
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
     lines: Vec<u32>,
@@ -211,8 +207,48 @@ struct Parts {
     finish: Finish,
 }
 
+/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
+fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
+    let (last, at) = (q.len() - 1, |i: usize| i * step);
+    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    let mirrors = reader != Reader::Offset && q.iter().eq(q.iter().rev());
+    let folded = if mirrors { q.len() / 2 } else { 0 };
+    let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
+    let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
+    let mut zips = Zips::default();
+    let (pairs, rest) = sums.as_chunks::<2>();
+    zips.sums
+        .extend(pairs.iter().map(|[a, b]| ([a.0, b.0], pack(a.1, b.1))));
+    let mut singles = &singles[..];
+    if let ([sum], [single, others @ ..]) = (rest, singles) {
+        zips.mixed.push((sum.0, single.0, pack(sum.1, single.1)));
+        singles = others;
+    }
+    for two in singles.chunks(2) {
+        // A single one left over comes with itself.
+        let second = two.get(1).map_or((two[0].0, 0), |s| *s);
+        zips.singles
+            .push(([two[0].0, second.0], pack(two[0].1, second.1)));
+    }
+    zips
+}
+
+/// How the intermediates of a row pass lie.
+fn row_order(channels: &[ChannelStep]) -> Order {
+    if channels.len() == 1 {
+        Order::Alternate
+    } else {
+        Order::Zipped
+    }
+}
+
 /// The reader, the passes and the last step of a separable kernel.
-fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelStep]) -> Option<Parts> {
+fn separable(
+    vectors: Vectors,
+    kernel: &SeparableKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
     let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
@@ -230,28 +266,29 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
         weight: magnitude(&c.weights),
         correction: 0,
     };
+    let order = (row_order(channels), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
     let ways = [(1, 16), (2, 12), (3, 8)];
     let (pieces, bits, finish) = ways
         .into_iter()
         .filter(|&(pieces, _)| pieces > 1 || fits_words)
-        .find_map(|(pieces, bits)| Some((pieces, bits, sums(pieces, bits).finish(format, channels)?)))?;
+        .find_map(|(pieces, bits)| {
+            Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
+        })?;
     let step = channels.len();
-    let mut row = RowPass {
-        taps: Vec::new(),
-        odd: Vec::new(),
+    let pairing = if step == 1 {
+        // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+        let pairs = vertical(r.weights.len(), 0, 0, |i| r.weights[i]);
+        Pairing::InPlace(pairs.iter().map(|p| (2 * p.line, p.weights)).collect())
+    } else {
+        Pairing::Zipped(zips(&r.weights, step, reader))
+    };
+    let row = RowPass {
+        pairing,
         start: (r.rounding() + reader.correction(total(&r.weights))) as i32,
         shift: r.shift,
         bits,
     };
-    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
-        let [even, odd] = pair.weights;
-        if step == 1 || even != 0 {
-            row.taps.push((2 * pair.line * step, even));
-            row.odd.push(odd);
-        }
-    }
     let work = Work::Separable {
         row,
         columns: r.weights.len(),
@@ -286,7 +323,7 @@ impl Pairs {
                     weight,
                     correction: reader.correction(total(&k.weights)),
                 };
-                let finish = sums.finish(format, channels)?;
+                let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
                 let (taps, changes) = direct(k, channels.len(), reader)?;
                 Parts {
                     reader,
@@ -296,7 +333,7 @@ impl Pairs {
                     finish,
                 }
             }
-            Kernel::Separable(k) => separable(k, format, channels)?,
+            Kernel::Separable(k) => separable(vectors, k, format, channels)?,
         };
         let Parts {
             reader,
@@ -424,19 +461,11 @@ impl Pairs {
         }
     }
 
-    /// True if the row pass needs no interleaving.
-    fn reads_in_place(&self) -> bool {
-        match self.work {
-            Work::Direct { .. } => false,
-            Work::Separable { .. } => self.channels.len() == 1,
-        }
-    }
-
     /// How the elements of lines lie.
     fn order(&self) -> Order {
         match self.work {
-            Work::Separable { .. } if self.reads_in_place() => Order::Alternate,
-            _ => Order::Plain,
+            Work::Separable { .. } => row_order(&self.channels),
+            Work::Direct { .. } => Order::Plain,
         }
     }
 
@@ -494,8 +523,6 @@ impl Pairs {
     ) {
         let Scratch {
             words,
-            stored,
-            horizontal,
             outside,
             lines,
             places,
@@ -517,32 +544,6 @@ impl Pairs {
             return;
         };
         let out = &mut lines[at..at + form.pieces * form.piece];
-        let step = self.channels.len();
-        if !self.reads_in_place() {
-            // Each sample with its neighbour in the same channel.
-            let bytes = reading.bytes;
-            let paired = (padded - lead - step) / 32 * 32;
-            for ((source, stored), out) in rows.iter().zip(stored).zip(horizontal.iter_mut()) {
-                let stored = aligned(stored, padded * bytes);
-                stored[origin * bytes..][..source.len()].copy_from_slice(source);
-                if bytes == 1 {
-                    self.edges.fill(places, stored, |sample| sample as u8);
-                } else {
-                    let store = |sample: u16| (sample << reading.shift).to_le_bytes();
-                    self.edges.fill(places, stored.as_chunks_mut::<2>().0, store);
-                }
-                let both = [lead, lead + step].map(|at| &stored[at * bytes..][..paired * bytes]);
-                loops::pair_rows(lanes, reading, both, room(out, pieces * paired), paired);
-            }
-            let rows = horizontal.each_ref().map(|elements| Lines {
-                elements,
-                pieces,
-                piece_stride: paired,
-                order: Order::Plain,
-            });
-            loops::row_pass(lanes, rows, row, out, form.pieces);
-            return;
-        }
         let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
         for (source, words) in rows.iter().zip(words.each_mut()) {
             loops::load_row(lanes, reading, source, &mut words[origin..], padded);
@@ -552,7 +553,7 @@ impl Pairs {
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        loops::row_pass_in_place(lanes, rows, (pieces, padded), row, out, form.pieces);
+        loops::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sums of products, and how they become samples within 32 bits.
 
+use super::lanes::Order;
 use super::loops::{Finish, TILE};
 use crate::filter::{ChannelStep, Convolve};
 use crate::frame::PixelFormat;
@@ -19,8 +20,13 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// How they become samples, if 32 bits suffice for that.
-    pub(super) fn finish(&self, format: PixelFormat, channels: &[ChannelStep]) -> Option<Finish> {
+    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes` numbers.
+    pub(super) fn finish(
+        &self,
+        format: PixelFormat,
+        channels: &[ChannelStep],
+        (order, lanes): (Order, usize),
+    ) -> Option<Finish> {
         let convolved = |c: &ChannelStep| match c {
             ChannelStep::Convolve(c) => Some(*c),
             _ => None,
@@ -29,8 +35,9 @@ impl Sums {
         // Channels that are not convolved are computed along with the others and then replaced.
         let each: Vec<Convolve> = channels.iter().map(|c| convolved(c).unwrap_or(first)).collect();
         let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
-            let all = each.iter().cycle().take(TILE + each.len());
-            all.map(|c| value(c) as i32).collect()
+            let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
+            all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
+                .collect()
         };
         let limit = i64::from(i32::MAX);
         let bound = self.weight * self.largest;

@@ -5,7 +5,7 @@
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
 use super::edges::{self, Edges, keep};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Reading, TILE};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
@@ -162,7 +162,7 @@ impl Flat {
     }
 
     /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
-    fn weighted(&self, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
+    fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
         let sums = Sums {
             pieces: 1,
             bits: 16,
@@ -180,7 +180,7 @@ impl Flat {
         } else {
             weights[1] = i16::try_from(self.excess()).ok()?.into();
         }
-        let finish = sums.finish(format, channels)?;
+        let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
         Some(Ending::Weighted { weights, finish })
     }
 }
@@ -205,7 +205,7 @@ impl Window {
         }
         let ending = match mask.scale(first, max) {
             Some(scale) => Ending::Scaled(scale),
-            None => mask.weighted(format, channels)?,
+            None => mask.weighted(vectors, format, channels)?,
         };
         let reader = if format.depth() == 8 {
             Reader::Bytes
