@@ -145,7 +145,7 @@ impl Flat {
         let half = 1 << 14;
         let add = ((c.low << (15 + down) >> self.shift) - half) / factor(down).max(1);
         for add in (add - 1).max(0)..=add + 1 {
-            for factor in [factor(down), factor(down) + 1] {
+            for factor in factor(down) - 1..=factor(down) + 1 {
                 let scaled = |sum: i64| (((sum + add) * factor + half) >> 15) >> down;
                 if largest + add <= limit
                     && (0..=largest).all(|sum| self.result(sum, c, max) == Some(scaled(sum)))
@@ -324,5 +324,101 @@ impl Window {
                 keep(&self.channels, self.format, source, out);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::cpu::InstructionSet;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
+    use crate::frame::Colour;
+
+    fn ending(size: usize, weights: Option<Vec<i64>>, direct: bool, max: i64) -> Option<&'static str> {
+        let format: PixelFormat = if max == 255 { "gray" } else { "gray12le" }.parse().unwrap();
+        let weights = weights.unwrap_or_else(|| vec![1; size * size]);
+        let total = weights.iter().sum();
+        let chain = Chain {
+            filters: vec![Filter {
+                mask: Mask::from_integers(size, size, weights, total).unwrap(),
+                bias: 0.0,
+                label: String::new(),
+            }],
+            border: Border::Mirror,
+            planes: Planes::All,
+            algorithm: if direct {
+                Algorithm::Direct
+            } else {
+                Algorithm::Separable
+            },
+        };
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let vectors = Vectors::of(InstructionSet::Avx2)?;
+        let window = Window::new(vectors, &plan.steps[0], 0, format);
+        Some(match window.map(|window| window.ending) {
+            Some(Ending::Scaled(_)) => "scaled",
+            Some(Ending::Weighted { .. }) => "weighted",
+            None => "none",
+        })
+    }
+
+    #[test]
+    fn each_mask_takes_the_ending_that_holds_its_numbers() {
+        if Vectors::of(InstructionSet::Avx2).is_none() {
+            eprintln!("SKIPPED: this machine has no AVX2");
+            return;
+        }
+        let is = |expected, size, weights, direct, max| {
+            assert_eq!(
+                ending(size, weights, direct, max),
+                Some(expected),
+                "{size} {direct} {max}"
+            );
+        };
+        is("scaled", 3, None, true, 255);
+        is("scaled", 3, None, false, 255);
+        is("scaled", 7, None, false, 255);
+        // The middle row's excess shows.
+        is("weighted", 9, None, false, 255);
+        // Steps beside the middle, from 15 bits of weights.
+        is("weighted", 25, None, false, 255);
+        is("weighted", 63, None, false, 255);
+        // Quantisation mends the corners, where the window's edge is.
+        is("none", 3, None, true, 4095);
+        // A row's sum leaves 16 bits.
+        is("none", 9, None, false, 4095);
+        is("weighted", 3, Some(vec![1, 1, 1, 1, 8, 1, 1, 1, 1]), true, 255);
+        is("none", 3, Some(vec![1, 1, 1, 2, 7, 1, 1, 1, 1]), true, 255);
+    }
+
+    #[test]
+    fn a_scale_gives_every_sum_its_result() {
+        let mask = Flat {
+            columns: 3,
+            rows: 3,
+            weights: vec![29127; 9],
+            is_column: false,
+            shift: 18,
+        };
+        let c = Convolve {
+            low: 1 << 17,
+            high: 0,
+            border: 0,
+            level: 0,
+            is_alpha: false,
+        };
+        let scale = mask.scale(&c, 255).unwrap();
+        for sum in 0..=9 * 255_i64 {
+            let product = (sum + i64::from(scale.add)) * i64::from(scale.factor) + (1 << 14);
+            assert_eq!(product >> (15 + scale.down), (2 * sum + 9) / 18);
+        }
+        // An excess that reaches a level cannot be told from the sum.
+        let mut uneven = Flat {
+            weights: vec![29127; 9],
+            ..mask
+        };
+        uneven.weights[4] += 2000;
+        assert!(uneven.scale(&c, 255).is_none());
     }
 }

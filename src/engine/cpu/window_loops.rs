@@ -8,8 +8,8 @@
 use super::lanes::{Lanes, Order, Work};
 use super::loops::{Finish, TILE, put};
 
-/// Up to this many samples are added up where they are used; from [`LEAST_EIGHTS`] on they are added up by eight, between the two by four.
-const MOST_SINGLE: usize = 7;
+/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_EIGHTS`] on by eight.
+const LEAST_FOURS: usize = 9;
 const LEAST_EIGHTS: usize = 17;
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
@@ -39,8 +39,8 @@ impl Horizontal {
     /// Sums of `count` samples, `step` apart.
     pub(super) fn new(count: usize, step: usize) -> Horizontal {
         let part = match count {
-            ..=MOST_SINGLE => 1,
-            ..LEAST_EIGHTS => 4,
+            ..LEAST_FOURS => 1,
+            LEAST_FOURS..LEAST_EIGHTS => 4,
             _ => 8,
         };
         Horizontal {
