@@ -1,7 +1,7 @@
 //! All cores: the rows of a frame shared out over threads.
 //!
-//! `rows` holds the portable inner loops and `loops` those over vectors, which `pairs` feeds and which `avx2` and `avx512` make instructions of; all
-//! are free of threads.
+//! `rows` holds the portable inner loops; `loops` and `window_loops` hold those over vectors, which `pairs` and `window` feed and which `avx2` and `avx512` make
+//! instructions of; all are free of threads.
 
 mod alpha;
 #[cfg(target_arch = "x86_64")]

@@ -31,6 +31,8 @@ pub(super) struct Window {
 enum Ending {
     /// The window's sum is all that counts.
     Scaled(Scale),
+    /// The window's sum and the middle row's count, both within 16 bits.
+    Centred { weights: [i32; 2], finish: Finish },
     /// Weighted sums of 32 bits.
     Weighted {
         /// What the edge of the window weighs, and after it what each step does.
@@ -163,13 +165,15 @@ impl Flat {
 
     /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
     fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
+        let largest = (self.columns * self.rows) as i64 * i64::from(format.max_value());
+        let is_centred = self.is_column && self.is_even() && largest <= i64::from(u16::MAX);
         let sums = Sums {
             pieces: 1,
             bits: 16,
             shift: self.shift,
             largest: self.values() as i64 * i64::from(format.max_value()),
             weight: self.weights.iter().map(|q| q.abs()).sum(),
-            correction: 0,
+            correction: if is_centred { self.weights[0] << 15 } else { 0 },
         };
         let mut weights = [0; 1 + DIFFERENCES];
         weights[0] = i16::try_from(self.weights[0]).ok()?.into();
@@ -181,6 +185,10 @@ impl Flat {
             weights[1] = i16::try_from(self.excess()).ok()?.into();
         }
         let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
+        if is_centred {
+            let weights = [weights[0], i16::try_from(self.excess()).ok()?.into()];
+            return Some(Ending::Centred { weights, finish });
+        }
         Some(Ending::Weighted { weights, finish })
     }
 }
@@ -265,7 +273,7 @@ impl Window {
         let sums = aligned(&mut scratch.sums, made);
         let weighted = aligned(&mut scratch.weighted, made);
         match &self.ending {
-            Ending::Scaled(_) => sums.fill(0),
+            Ending::Scaled(_) | Ending::Centred { .. } => sums.fill(0),
             Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
@@ -281,6 +289,12 @@ impl Window {
                     sums,
                     scale,
                     left: self.reading.shift,
+                },
+                Ending::Centred { weights, finish } => Making::Centred {
+                    sums,
+                    weights: *weights,
+                    centre: (k + rows / 2 + 1) % rows * slot,
+                    finish,
                 },
                 Ending::Weighted { weights, finish } => {
                     let mut differences = [[rows + 2; 2]; DIFFERENCES];
@@ -358,6 +372,7 @@ mod tests {
         let window = Window::new(vectors, &plan.steps[0], 0, format);
         Some(match window.map(|window| window.ending) {
             Some(Ending::Scaled(_)) => "scaled",
+            Some(Ending::Centred { .. }) => "centred",
             Some(Ending::Weighted { .. }) => "weighted",
             None => "none",
         })
@@ -380,8 +395,11 @@ mod tests {
         is("scaled", 3, None, false, 255);
         is("scaled", 7, None, false, 255);
         // The middle row's excess shows.
-        is("weighted", 9, None, false, 255);
+        is("centred", 15, None, false, 255);
+        // Sums that leave 16 bits.
+        is("weighted", 17, None, false, 255);
         // Steps beside the middle, from 15 bits of weights.
+        is("weighted", 9, None, false, 255);
         is("weighted", 25, None, false, 255);
         is("weighted", 63, None, false, 255);
         // Quantisation mends the corners, where the window's edge is.

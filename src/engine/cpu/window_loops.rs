@@ -209,6 +209,16 @@ pub(super) enum Making<'a> {
         /// Padding bits below a stored sample.
         left: u32,
     },
+    /// The windows' sums and their middle rows' are weighted.
+    Centred {
+        sums: &'a mut [u16],
+        /// What the window weighs, and how much more the middle row.
+        weights: [i32; 2],
+        /// Where in the memory of the ring the middle row lies.
+        centre: usize,
+        /// Made for sums that are 32768 less, which makes words with a sign of them.
+        finish: &'a Finish,
+    },
     /// Weighted sums change by what the window's sums and the steps between weights change by.
     Weighted {
         sums: &'a mut [i32],
@@ -243,6 +253,21 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
+            enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+        }
+        Making::Centred {
+            sums,
+            weights,
+            centre,
+            finish,
+        } => {
+            assert!(sums.len() >= made && centre + made <= ring.len());
+            let ending = Centred {
+                sums: sums.as_mut_ptr(),
+                weights,
+                centre,
+                finish,
+            };
             enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
         }
         Making::Weighted {
@@ -426,6 +451,57 @@ impl Ending for Scaled {
     }
 }
 
+/// See [`Making::Centred`].
+struct Centred<'a> {
+    sums: *mut u16,
+    weights: [i32; 2],
+    centre: usize,
+    finish: &'a Finish,
+}
+
+impl Ending for Centred<'_> {
+    /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
+    type Constants<V: Copy> = [V; 4];
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 4] {
+        [
+            lanes.splat(self.weights[0] & 0xFFFF | self.weights[1] << 16),
+            lanes.splat(self.finish.start[0][0]),
+            lanes.splat(self.finish.shift as i32),
+            lanes.splat(0x8000_8000_u32 as i32),
+        ]
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        [weights, start, shift, sign]: [L::V; 4],
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        let mut values = [start; 4];
+        // SAFETY: see the trait.
+        unsafe {
+            for v in 0..2 {
+                let at = x + v * 2 * L::LANES;
+                let sum = lanes.add_words(lanes.load(self.sums.add(at)), changes[v]);
+                lanes.store(self.sums.add(at), sum);
+                let centre = lanes.load(row.ring.cast_const().add(self.centre + at));
+                let pairs = lanes.zip(lanes.xor(sum, sign), centre);
+                for half in 0..2 {
+                    let sum = lanes.multiply_add(start, pairs[half], weights);
+                    values[2 * v + half] = lanes.shift_down(sum, shift);
+                }
+            }
+            put_numbers::<L, BYTES>(lanes, values, self.finish, to);
+        }
+    }
+}
+
 /// See [`Making::Weighted`].
 struct Weighted<'a> {
     sums: *mut i32,
@@ -492,15 +568,27 @@ impl Weighted<'_> {
                 }
             }
         }
-        if let Some(&high) = self.finish.high.first() {
-            let high = lanes.splat(high);
-            for value in &mut values {
-                *value = lanes.add(*value, high);
-            }
-        }
         // SAFETY: the caller has the room.
-        unsafe { put::<L, BYTES, 4>(lanes, values, self.finish, Order::Zipped, to) };
+        unsafe { put_numbers::<L, BYTES>(lanes, values, self.finish, to) };
     }
+}
+
+/// Adds what is added after the shift, clamps and stores 4 LANES samples.
+#[inline(always)]
+unsafe fn put_numbers<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    mut values: [L::V; 4],
+    finish: &Finish,
+    to: *mut u8,
+) {
+    if let Some(&high) = finish.high.first() {
+        let high = lanes.splat(high);
+        for v in 0..4 {
+            values[v] = lanes.add(values[v], high);
+        }
+    }
+    // SAFETY: the caller has the room.
+    unsafe { put::<L, BYTES, 4>(lanes, values, finish, Order::Zipped, to) };
 }
 
 impl Ending for Weighted<'_> {
