@@ -172,6 +172,138 @@ fn pictures_of_several_strips_give_the_references_bits() {
     }
 }
 
+/// A separable or direct mask from integers that a border, a format and a size are then put to.
+fn compare_everywhere(random: &mut Random, mask: &Mask, algorithm: Algorithm) -> usize {
+    let formats = [
+        "gray",
+        "rgb24",
+        "rgba",
+        "ya8",
+        "nv12",
+        "gray10le",
+        "p010le",
+        "yuv444p12le",
+        "rgb48le",
+    ];
+    let mut compared = 0;
+    for _ in 0..3 {
+        let name = formats[random.below(formats.len() as u64) as usize];
+        let width = [1, 2, 5, 31, 61, 67, 131][random.below(7) as usize];
+        let height = [1, 2, 3, 17, 71][random.below(5) as usize];
+        let mut chain = chain(mask.clone(), BORDERS[random.below(6) as usize], algorithm);
+        chain.filters[0].bias = [0.0, 0.0, 0.0, 40.0, -300.0][random.below(5) as usize];
+        chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
+        let frame = noise(format(name), width, height, random);
+        compared += usize::from(agrees(&chain, &frame, 1 + random.below(2) as usize));
+    }
+    compared
+}
+
+#[test]
+fn boxes_of_every_size_give_the_references_bits() {
+    let mut random = Random::new(22);
+    let mut compared = 0;
+    for size in (1..=63).step_by(2) {
+        for height in [size, 3, 1] {
+            let mask =
+                Mask::from_integers(size, height, vec![1; size * height], (size * height) as i64).unwrap();
+            let algorithm = if size * height > 400 || random.below(2) == 0 {
+                Algorithm::Separable
+            } else {
+                Algorithm::Direct
+            };
+            compared += compare_everywhere(&mut random, &mask, algorithm);
+        }
+    }
+    assert!(compared > 250, "{compared}");
+}
+
+#[test]
+fn masks_that_are_almost_boxes_give_the_references_bits() {
+    let mut random = Random::new(23);
+    let mut compared = 0;
+    for (width, height) in [
+        (3, 3),
+        (5, 3),
+        (3, 7),
+        (1, 3),
+        (5, 5),
+        (11, 11),
+        (13, 13),
+        (9, 15),
+    ] {
+        let count = width * height;
+        for off in [-3000, -9, -1, 1, 2, 10, 3000] {
+            for weight in [1, 3, 200, -1] {
+                // At the centre, which boxes allow, beside it and in a corner, which they do not.
+                for at in [count / 2, count / 2 - 1, 0] {
+                    let mut q = vec![weight; count];
+                    q[at] += off;
+                    let total: i64 = q.iter().sum();
+                    let divisor = if total > 0 { total } else { 1 + off.abs() };
+                    let mask = Mask::from_integers(width, height, q, divisor).unwrap();
+                    compared += compare_everywhere(&mut random, &mask, Algorithm::Direct);
+                }
+            }
+        }
+    }
+    assert!(compared > 1000, "{compared}");
+}
+
+#[test]
+fn columns_of_steps_give_the_references_bits() {
+    let mut random = Random::new(24);
+    let mut compared = 0;
+    for steps in 0..=4 {
+        for width in [3, 5, 9, 19, 33] {
+            for mirrored in [true, false] {
+                // From the edge to the middle a step every other row, and back.
+                let height = 11;
+                let column = (0..height).map(|j: usize| {
+                    let j = if mirrored { j.min(height - 1 - j) } else { j };
+                    3 + 2 * j.div_ceil(2).min(steps) as i64
+                });
+                let column: Vec<i64> = column.collect();
+                let q: Vec<i64> = (0..width * height).map(|k| column[k / width]).collect();
+                let total = q.iter().sum();
+                let mask = Mask::from_integers(width, height, q, total).unwrap();
+                compared += compare_everywhere(&mut random, &mask, Algorithm::Separable);
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
+fn rows_that_are_zipped_give_the_references_bits() {
+    let mut random = Random::new(25);
+    let mut compared = 0;
+    for width in (1..=17).step_by(2) {
+        for kind in 0..4 {
+            let mut row: Vec<i64> = (0..width).map(|_| random.below(400) as i64 - 100).collect();
+            for i in 0..width / 2 {
+                match kind {
+                    0 => row[width - 1 - i] = row[i],
+                    1 => row[width - 1 - i] = -row[i],
+                    // But for one weight a mirror image.
+                    2 => row[width - 1 - i] = row[i] + i64::from(i == 0),
+                    _ => {}
+                }
+            }
+            let column = [1 + random.below(9) as i64, 5, 1 + random.below(9) as i64];
+            let q: Vec<i64> = (0..width * 3)
+                .map(|k| row[k % width] * column[k / width])
+                .collect();
+            let magnitude: i64 = q.iter().map(|v| v.abs()).sum();
+            let mask = Mask::from_integers(width, 3, q, magnitude.max(1)).unwrap();
+            for _ in 0..2 {
+                compared += compare_everywhere(&mut random, &mask, Algorithm::Separable);
+            }
+        }
+    }
+    assert!(compared > 150, "{compared}");
+}
+
 #[test]
 fn an_instruction_set_that_the_machine_lacks_is_refused() {
     for set in InstructionSet::ALL {

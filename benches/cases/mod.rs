@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 14] = {
+pub(crate) const CASES: [Case; 16] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -54,7 +54,9 @@ pub(crate) const CASES: [Case; 14] = {
             "gray16le",
             Separable,
         ),
+        case("box-3", Named("box:size=3"), "gray", Direct),
         case("box-7", Named("box:size=7"), "gray", Separable),
+        case("box-9-rgb24", Named("box:size=9"), "rgb24", Separable),
         case("box-25", Named("box:size=25"), "gray", Separable),
     ]
 };

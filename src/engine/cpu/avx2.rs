@@ -84,6 +84,24 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn multiply_round_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_mulhrs_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn shift_words_down(self, a: __m256i, by: u32) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
+    }
+
+    #[inline(always)]
+    fn shift_words_up(self, a: __m256i, by: u32) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sll_epi16(a, _mm_cvtsi32_si128(by as i32)) }
+    }
+
+    #[inline(always)]
     fn multiply_add(self, sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, weights)) }
@@ -190,6 +208,15 @@ impl Lanes for Avx2 {
                 };
                 _mm_storeu_si128(to.cast(), bytes);
             }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn put_narrow(self, words: [__m256i; 2], to: *mut u8) {
+        // SAFETY: `self` proves AVX2, the caller the 32 bytes.
+        unsafe {
+            let bytes = _mm256_packus_epi16(words[0], words[1]);
+            _mm256_storeu_si256(to.cast(), _mm256_permute4x64_epi64::<SORT>(bytes));
         }
     }
 

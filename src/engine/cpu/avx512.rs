@@ -95,6 +95,24 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn multiply_round_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_mulhrs_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn shift_words_down(self, a: __m512i, by: u32) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
+    }
+
+    #[inline(always)]
+    fn shift_words_up(self, a: __m512i, by: u32) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_sll_epi16(a, _mm_cvtsi32_si128(by as i32)) }
+    }
+
+    #[inline(always)]
     fn multiply_add(self, sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512, and VNNI where it is used.
         unsafe {
@@ -208,6 +226,12 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
                 _mm256_storeu_si256(to.cast(), bytes);
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn put_narrow(self, words: [__m512i; 2], to: *mut u8) {
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
+        unsafe { _mm512_storeu_si512(to.cast(), sorted(_mm512_packus_epi16(words[0], words[1]))) }
     }
 
     #[inline(always)]

@@ -15,6 +15,20 @@ pub(super) enum Order {
     Alternate,
 }
 
+impl Order {
+    /// Which sample lies at place `at`, in vectors of `lanes` numbers.
+    pub(super) fn sample(self, at: usize, lanes: usize) -> usize {
+        let (pair, within) = (at / (2 * lanes) * 2 * lanes, at % (2 * lanes));
+        let (second, lane) = (within / lanes, within % lanes);
+        match self {
+            Order::Plain => at,
+            // Four numbers of each eight samples in either vector.
+            Order::Zipped => pair + lane / 4 * 8 + second * 4 + lane % 4,
+            Order::Alternate => pair + 2 * lane + second,
+        }
+    }
+}
+
 /// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
 /// *words* of 16 bits.
 pub(super) trait Lanes: Copy {
@@ -50,6 +64,15 @@ pub(super) trait Lanes: Copy {
 
     /// Differences of words.
     fn sub_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The products of words, divided by 2^15 and rounded, halves up.
+    fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Words without sign, shifted down.
+    fn shift_words_down(self, a: Self::V, by: u32) -> Self::V;
+
+    /// Words, shifted up.
+    fn shift_words_up(self, a: Self::V, by: u32) -> Self::V;
 
     /// `sum + low x low + high x high`: each number's two words, times the weight's two words, added up.
     fn multiply_add(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
@@ -95,6 +118,12 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// `N` times [`Lanes::LANES`] bytes are writable at `to`.
     unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
+
+    /// Writes words up to 255 as bytes.
+    ///
+    /// # Safety
+    /// Four times [`Lanes::LANES`] bytes are writable at `to`.
+    unsafe fn put_narrow(self, words: [Self::V; 2], to: *mut u8);
 
     /// Clamps numbers to words of at most `max`, shifts them up by `left` and writes them.
     ///

@@ -67,7 +67,8 @@ pub(super) struct Running<'a> {
 /// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Finish {
-    /// What the sums of each piece begin with: the channels' values repeated, `TILE + channels` long.
+    /// What the sums of each piece begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
+    /// so on, in the order in which samples lie in the lines.
     pub(super) start: [Vec<i32>; 3],
     /// What is added after the shift, likewise; empty if that is 0 for all channels.
     pub(super) high: Vec<i32>,
@@ -88,16 +89,53 @@ pub(super) struct Finish {
 /// What the row pass of a separable kernel does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RowPass {
-    /// First element of each pair of taps, and its two weights.
-    pub(super) taps: Vec<(usize, i32)>,
-    /// The weights for results at odd places, where rows are read in place.
-    pub(super) odd: Vec<i32>,
+    /// How words are brought together in pairs.
+    pub(super) pairing: Pairing,
     /// What the sums begin with.
     pub(super) start: i32,
     /// How far they are shifted down.
     pub(super) shift: u32,
     /// Bits of a piece of the intermediate.
     pub(super) bits: u32,
+}
+
+/// How the words of a row become pairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pairing {
+    /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for even and for odd results.
+    InPlace(Vec<(usize, [i32; 2])>),
+    /// Vectors of words are zipped.
+    Zipped(Zips),
+}
+
+impl Default for Pairing {
+    fn default() -> Pairing {
+        Pairing::InPlace(Vec::new())
+    }
+}
+
+/// The terms of a row pass, two by two with their weights.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Zips {
+    /// Sums of two words of equal weight, with another such sum.
+    pub(super) sums: Vec<([[usize; 2]; 2], i32)>,
+    /// Such a sum with a single word.
+    pub(super) mixed: Vec<([usize; 2], usize, i32)>,
+    /// Single words.
+    pub(super) singles: Vec<([usize; 2], i32)>,
+}
+
+impl Zips {
+    /// The furthest word that is read for the first sample.
+    fn reach(&self) -> usize {
+        let sums = self.sums.iter().flat_map(|(at, _)| at.as_flattened());
+        let mixed = self
+            .mixed
+            .iter()
+            .flat_map(|(sum, single, _)| sum.iter().chain([single]));
+        let singles = self.singles.iter().flat_map(|(at, _)| at);
+        sums.chain(mixed).chain(singles).copied().max().unwrap_or(0)
+    }
 }
 
 /// How samples in memory become words that signed 16-bit multiplications take.
@@ -333,7 +371,7 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
     let all = taps.single.iter().chain(taps.folded);
     assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
     assert!(out.iter().all(|row| row.len() >= samples * BYTES));
-    let pattern = TILE + finish.channels;
+    let pattern = TILE * finish.channels;
     assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
     assert!(finish.high.is_empty() || finish.high.len() >= pattern);
     // The assertions bound every read (a tap's element and a multiple of TILE from there, in each piece) and every write.
@@ -422,11 +460,11 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
             let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
             for p in 0..P {
                 for v in 0..V {
-                    // SAFETY: the pattern is TILE + channels long; running sums go as far as the multiple of TILE.
+                    // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of TILE.
                     let start = unsafe {
                         lanes.load(match running {
                             Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
-                            _ => finish.start[p].as_ptr().add(phase + L::LANES * v),
+                            _ => finish.start[p].as_ptr().add(phase * TILE + L::LANES * v),
                         })
                     };
                     for row in 0..2 {
@@ -460,7 +498,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                     values[v] = joining.join(lanes, pieces);
                 }
                 let rest = &mut out[row][x * BYTES..samples * BYTES];
-                // SAFETY: the pattern is TILE + channels long.
+                // SAFETY: the pattern is TILE x channels long.
                 unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, rest) };
             }
         }
@@ -479,8 +517,8 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
 ) {
     if !finish.high.is_empty() {
         for v in 0..V {
-            // SAFETY: the pattern is TILE + channels long.
-            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase + L::LANES * v)) };
+            // SAFETY: the pattern is TILE x channels long.
+            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
             values[v] = lanes.add(values[v], high);
         }
     }
@@ -497,7 +535,7 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
 
 /// Clamps and stores LANES V samples.
 #[inline(always)]
-unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
+pub(super) unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
     lanes: L,
     values: [L::V; V],
     finish: &Finish,
@@ -562,109 +600,6 @@ impl<T: Copy> Joining<T> {
     }
 }
 
-/// From this many samples on, a box's sums are made of sums of a few.
-const LEAST_PARTS: usize = 9;
-
-/// The sums of `count` samples each, `step` words apart, of two rows: `out` gets pairs (upper, lower) in [`Order::Zipped`], `out.len()` (a multiple of
-/// [`TILE`]) of them. Large boxes are added up from sums of four or eight samples, which go into `parts`.
-pub(super) fn box_rows<L: Lanes>(
-    lanes: L,
-    rows: [&[u16]; 2],
-    parts: [&mut [u16]; 2],
-    (count, step): (usize, usize),
-    out: &mut [u32],
-) {
-    let part = match count {
-        _ if count < LEAST_PARTS => 1,
-        _ if count < 4 * LEAST_PARTS => 4,
-        _ => 8,
-    };
-    let (whole, samples) = (count / part * part, out.len());
-    // Sums of parts are made as far as the last one that is used, and to the end of a step.
-    let made = (samples + (whole - part) * step).next_multiple_of(TILE);
-    assert!(samples.is_multiple_of(TILE));
-    assert!(rows.iter().all(|row| row.len() >= made + part * step));
-    assert!(rows.iter().all(|row| row.len() >= samples + count * step));
-    assert!(part == 1 || parts.iter().all(|row| row.len() >= made));
-    let mut parts = parts;
-    lanes.enter(BoxRows {
-        rows: rows.map(<[u16]>::as_ptr),
-        parts: parts.each_mut().map(|row| row.as_mut_ptr()),
-        made,
-        part,
-        count,
-        step,
-        out,
-    });
-}
-
-/// What [`box_rows`] has checked.
-struct BoxRows<'a> {
-    rows: [*const u16; 2],
-    parts: [*mut u16; 2],
-    made: usize,
-    part: usize,
-    count: usize,
-    step: usize,
-    out: &'a mut [u32],
-}
-
-impl Work for BoxRows<'_> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let BoxRows {
-            rows,
-            parts,
-            made,
-            part,
-            count,
-            step,
-            out,
-        } = self;
-        let words = 2 * L::LANES;
-        if part > 1 {
-            for x in (0..made).step_by(words) {
-                for row in 0..2 {
-                    // SAFETY: `box_rows` has bounded both.
-                    unsafe {
-                        let sum = add_steps(lanes, lanes.splat(0), rows[row].add(x), part, step);
-                        lanes.store(parts[row].add(x), sum);
-                    }
-                }
-            }
-        }
-        let (whole, rest) = if part > 1 {
-            (count / part, count % part)
-        } else {
-            (0, count)
-        };
-        for x in (0..out.len()).step_by(words) {
-            let mut sums = [lanes.splat(0); 2];
-            for row in 0..2 {
-                // SAFETY: `box_rows` has bounded both.
-                unsafe {
-                    let from = parts[row].cast_const().add(x);
-                    sums[row] = add_steps(lanes, sums[row], from, whole, part * step);
-                    let from = rows[row].add(x + whole * part * step);
-                    sums[row] = add_steps(lanes, sums[row], from, rest, step);
-                }
-            }
-            // SAFETY: x is at most a vector of words from the end.
-            unsafe { store_both(lanes, out.as_mut_ptr().add(x), lanes.zip(sums[0], sums[1])) };
-        }
-    }
-}
-
-/// Adds `count` vectors of words that are `step` words apart.
-#[inline(always)]
-unsafe fn add_steps<L: Lanes>(lanes: L, mut sum: L::V, from: *const u16, count: usize, step: usize) -> L::V {
-    for k in 0..count {
-        // SAFETY: the caller has bounded them.
-        sum = lanes.add_words(sum, unsafe { lanes.load(from.add(k * step)) });
-    }
-    sum
-}
-
 /// How the sums of a row pass become pieces of intermediates.
 struct RowEnding<T> {
     joining: Joining<T>,
@@ -725,10 +660,10 @@ unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
     }
 }
 
-/// The row pass over two rows of words of which neighbours are neighbouring pixels, piece after piece `piece_stride` words apart: a 32-bit
-/// element holds two taps of an even result, and with other weights of an odd one. `out` gets pairs (upper, lower) of intermediates in
-/// [`Order::Alternate`], in `out_pieces` pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
-pub(super) fn row_pass_in_place<L: Lanes>(
+/// The row pass over two rows of words, piece after piece `piece_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_pieces`
+/// pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
+/// [`Order::Zipped`] where they are zipped.
+pub(super) fn row_pass<L: Lanes>(
     lanes: L,
     rows: [&[u16]; 2],
     (pieces, piece_stride): (usize, usize),
@@ -737,16 +672,14 @@ pub(super) fn row_pass_in_place<L: Lanes>(
     out_pieces: usize,
 ) {
     let samples = out.len() / out_pieces;
-    // The last vector's taps end one word further on than the last sample's own.
-    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
-    assert!(
-        pieces <= 2
-            && rows
-                .iter()
-                .all(|row| (pieces - 1) * piece_stride + reach <= row.len())
-    );
+    let furthest = match &pass.pairing {
+        // The last vector's taps end one word further on than the last sample's own.
+        Pairing::InPlace(taps) => taps.iter().map(|t| t.0).max().unwrap_or(0),
+        Pairing::Zipped(zips) => zips.reach(),
+    };
+    let needed = (pieces - 1) * piece_stride + furthest + samples;
+    assert!(pieces <= 2 && rows.iter().all(|row| needed <= row.len()));
     assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
-    assert!(pass.odd.len() == pass.taps.len());
     // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
     let work = RowWork {
         rows: rows.map(<[u16]>::as_ptr),
@@ -755,52 +688,86 @@ pub(super) fn row_pass_in_place<L: Lanes>(
         out: out.as_mut_ptr(),
         samples,
     };
-    match (pieces, out_pieces) {
-        (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work)),
-        (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work)),
-        (1, _) => lanes.enter(InPlace::<1, 3, 2>(work)),
-        (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work)),
-        (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work)),
-        _ => lanes.enter(InPlace::<2, 3, 1>(work)),
+    match &pass.pairing {
+        Pairing::InPlace(taps) => match (pieces, out_pieces) {
+            (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
+            (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
+            (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
+            (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
+            (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
+            _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
+        },
+        Pairing::Zipped(zips) => match (pieces, out_pieces) {
+            (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
+            (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
+            (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
+            (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
+            (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
+            _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),
+        },
     }
 }
 
-/// What the row passes have checked; `T` is what rows are made of.
-struct RowWork<'a, T> {
-    rows: [*const T; 2],
+/// What [`row_pass`] has checked.
+#[derive(Clone, Copy)]
+struct RowWork<'a> {
+    rows: [*const u16; 2],
     piece_stride: usize,
     pass: &'a RowPass,
     out: *mut u32,
     samples: usize,
 }
 
+impl RowWork<'_> {
+    /// Writes `V` times two vectors of intermediates from the sums of `P` pieces as `T` pieces.
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const P: usize, const T: usize, const V: usize>(
+        &self,
+        lanes: L,
+        sums: RowSums<L::V, P, V>,
+        ending: &RowEnding<L::V>,
+        x: usize,
+    ) {
+        for v in 0..V {
+            for half in 0..2 {
+                let to = x + 2 * L::LANES * v + L::LANES * half;
+                let mut pieces = [[sums[0][0][0][0]; P]; 2];
+                for row in 0..2 {
+                    for p in 0..P {
+                        pieces[row][p] = sums[p][row][half][v];
+                    }
+                }
+                // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
+                unsafe { put_pairs::<L, P, T>(lanes, pieces, ending, self.out.add(to), self.samples) };
+            }
+        }
+    }
+}
+
+/// The sums of two rows in `P` pieces: `V` pairs of vectors.
+type RowSums<T, const P: usize, const V: usize> = [[[[T; V]; 2]; 2]; P];
+
 /// The row pass in place, from `P` pieces to `T`, `V` vectors of words at a time.
-struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u16>);
+struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a [(usize, [i32; 2])]);
 
 impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let RowWork {
-            rows,
-            piece_stride,
-            pass,
-            out,
-            samples,
-        } = self.0;
-        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
-        let ending = RowEnding::new(lanes, P, pass);
-        for x in (0..samples).step_by(2 * L::LANES * V) {
+        let InPlace(work, taps) = self;
+        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * V) {
             // Even and odd results of each row.
-            let mut sums = [[[[zero; V]; 2]; 2]; P];
+            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
             sums[0] = [[[start; V]; 2]; 2];
-            for (&(at, even), &odd) in pass.taps.iter().zip(&pass.odd) {
+            for &(at, [even, odd]) in taps {
                 let weights = [lanes.splat(even), lanes.splat(odd)];
                 for p in 0..P {
                     for row in 0..2 {
                         for v in 0..V {
-                            let from = x + at + p * piece_stride + 2 * L::LANES * v;
-                            // SAFETY: the caller has bounded every tap's reach.
-                            let words = unsafe { lanes.load(rows[row].add(from)) };
+                            let from = x + at + p * work.piece_stride + 2 * L::LANES * v;
+                            // SAFETY: `row_pass` has bounded every tap's reach.
+                            let words = unsafe { lanes.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
                                 *sum = lanes.multiply_add(*sum, words, weights[parity]);
@@ -809,98 +776,71 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                     }
                 }
             }
-            for v in 0..V {
-                for parity in 0..2 {
-                    let to = x + 2 * L::LANES * v + L::LANES * parity;
-                    let mut pieces = [[zero; P]; 2];
-                    for row in 0..2 {
-                        for p in 0..P {
-                            pieces[row][p] = sums[p][row][parity][v];
-                        }
-                    }
-                    // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                    unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(to), samples) };
-                }
-            }
+            // SAFETY: x + 2 LANES V is at most `samples`.
+            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
         }
     }
 }
 
-/// The row pass over two rows of horizontal pairs at once: `out` gets pairs (upper, lower) of intermediates in `out_pieces` pieces,
-/// `out.len() / out_pieces` (a multiple of [`TILE`]) of each.
-pub(super) fn row_pass<L: Lanes>(
-    lanes: L,
-    rows: [Lines<'_>; 2],
-    pass: &RowPass,
-    out: &mut [u32],
-    out_pieces: usize,
-) {
-    let samples = out.len() / out_pieces;
-    let reach = pass.taps.iter().map(|t| t.0).max().unwrap_or(0) + samples;
-    for row in &rows {
-        assert!(row.pieces == rows[0].pieces && row.piece_stride == rows[0].piece_stride);
-        assert!((row.pieces - 1) * row.piece_stride + reach <= row.elements.len());
-    }
-    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
-    // The assertions bound every read and every write.
-    let work = RowWork {
-        rows: [rows[0].elements.as_ptr(), rows[1].elements.as_ptr()],
-        piece_stride: rows[0].piece_stride,
-        pass,
-        out: out.as_mut_ptr(),
-        samples,
-    };
-    match (rows[0].pieces, out_pieces) {
-        (1, 1) => lanes.enter(Paired::<1, 1, 4>(work)),
-        (1, 2) => lanes.enter(Paired::<1, 2, 4>(work)),
-        (1, _) => lanes.enter(Paired::<1, 3, 4>(work)),
-        (_, 1) => lanes.enter(Paired::<2, 1, 2>(work)),
-        (_, 2) => lanes.enter(Paired::<2, 2, 2>(work)),
-        _ => lanes.enter(Paired::<2, 3, 2>(work)),
-    }
-}
+/// The row pass by zipping, from `P` pieces to `T`, `V` vectors of words at a time.
+struct Zipped<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a Zips);
 
-/// The row pass over horizontal pairs, from `P` pieces to `T`, `V` vectors at a time.
-struct Paired<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a, u32>);
-
-impl<const P: usize, const T: usize, const V: usize> Work for Paired<'_, P, T, V> {
+impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let RowWork {
-            rows,
-            piece_stride,
-            pass,
-            out,
-            samples,
-        } = self.0;
-        let (start, zero) = (lanes.splat(pass.start), lanes.splat(0));
-        let ending = RowEnding::new(lanes, P, pass);
-        for x in (0..samples).step_by(L::LANES * V) {
-            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
-            sums[0] = [[start; V]; 2];
-            for &(at, weights) in &pass.taps {
-                let w = lanes.splat(weights);
-                for p in 0..P {
-                    for row in 0..2 {
-                        for v in 0..V {
-                            let from = x + at + p * piece_stride + L::LANES * v;
-                            // SAFETY: the caller has bounded every tap's reach.
-                            let pairs = unsafe { lanes.load(rows[row].add(from)) };
-                            sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, w);
-                        }
-                    }
-                }
+        let Zipped(work, zips) = self;
+        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * V) {
+            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
+            sums[0] = [[[start; V]; 2]; 2];
+            for &([first, second], weights) in &zips.sums {
+                sums = add_zip::<L, P, V, 2, 2>(lanes, sums, &work, x, (first, second, weights));
             }
+            for &(first, second, weights) in &zips.mixed {
+                sums = add_zip::<L, P, V, 2, 1>(lanes, sums, &work, x, (first, [second; 2], weights));
+            }
+            for &([first, second], weights) in &zips.singles {
+                sums = add_zip::<L, P, V, 1, 1>(lanes, sums, &work, x, ([first; 2], [second; 2], weights));
+            }
+            // SAFETY: x + 2 LANES V is at most `samples`.
+            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
+        }
+    }
+}
+
+/// Adds two terms of `A` and `B` words (1 or 2), zipped.
+#[inline(always)]
+fn add_zip<L: Lanes, const P: usize, const V: usize, const A: usize, const B: usize>(
+    lanes: L,
+    mut sums: RowSums<L::V, P, V>,
+    work: &RowWork<'_>,
+    x: usize,
+    (first, second, weights): ([usize; 2], [usize; 2], i32),
+) -> RowSums<L::V, P, V> {
+    let weights = lanes.splat(weights);
+    for p in 0..P {
+        for row in 0..2 {
             for v in 0..V {
-                let mut pieces = [[zero; P]; 2];
-                for row in 0..2 {
-                    for p in 0..P {
-                        pieces[row][p] = sums[p][row][v];
+                // SAFETY: `row_pass` has bounded every term's reach.
+                let [a, b] = unsafe {
+                    let from = work.rows[row].add(x + p * work.piece_stride + 2 * L::LANES * v);
+                    let (mut a, mut b) = (lanes.load(from.add(first[0])), lanes.load(from.add(second[0])));
+                    if A == 2 {
+                        a = lanes.add_words(a, lanes.load(from.add(first[1])));
                     }
+                    if B == 2 {
+                        b = lanes.add_words(b, lanes.load(from.add(second[1])));
+                    }
+                    [a, b]
+                };
+                let pairs = lanes.zip(a, b);
+                for half in 0..2 {
+                    let sum = &mut sums[p][row][half][v];
+                    *sum = lanes.multiply_add(*sum, pairs[half], weights);
                 }
-                // SAFETY: x + LANES V is at most `samples`, a piece's length.
-                unsafe { put_pairs::<L, P, T>(lanes, pieces, &ending, out.add(x + L::LANES * v), samples) };
             }
         }
     }
+    sums
 }

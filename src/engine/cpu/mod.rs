@@ -1,7 +1,7 @@
 //! All cores: the rows of a frame shared out over threads.
 //!
-//! `rows` holds the portable inner loops and `loops` those over vectors, which `pairs` feeds and which `avx2` and `avx512` make instructions of; all
-//! are free of threads.
+//! `rows` holds the portable inner loops; `loops` and `window_loops` hold those over vectors, which `pairs` and `window` feed and which `avx2` and `avx512` make
+//! instructions of; all are free of threads.
 
 mod alpha;
 #[cfg(target_arch = "x86_64")]
@@ -9,15 +9,27 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod edges;
+#[cfg(target_arch = "x86_64")]
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod loops;
 #[cfg(target_arch = "x86_64")]
+mod memory;
+#[cfg(target_arch = "x86_64")]
 mod pairs;
+#[cfg(target_arch = "x86_64")]
+mod reader;
 mod rows;
 mod simd;
 mod strip;
+#[cfg(target_arch = "x86_64")]
+mod sums;
 mod team;
+#[cfg(target_arch = "x86_64")]
+mod window;
+#[cfg(target_arch = "x86_64")]
+mod window_loops;
 
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
@@ -141,6 +153,9 @@ impl Cpu {
 enum Way {
     /// Plain loops.
     Portable,
+    /// Sums of windows that rows enter and leave.
+    #[cfg(target_arch = "x86_64")]
+    Window(Box<window::Window>),
     /// Pairs of samples, two rows at a time.
     #[cfg(target_arch = "x86_64")]
     Pairs(Box<pairs::Pairs>),
@@ -149,10 +164,13 @@ enum Way {
 impl Way {
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
         #[cfg(target_arch = "x86_64")]
-        if let Some(vectors) = simd::Vectors::of(set)
-            && let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format)
-        {
-            return Way::Pairs(Box::new(pairs));
+        if let Some(vectors) = simd::Vectors::of(set) {
+            if let Some(window) = window::Window::new(vectors, step, plane, format) {
+                return Way::Window(Box::new(window));
+            }
+            if let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format) {
+                return Way::Pairs(Box::new(pairs));
+            }
         }
         let _ = (step, plane, format, set);
         Way::Portable
@@ -168,6 +186,8 @@ impl Way {
     ) {
         match self {
             Way::Portable => strip::convolve(step, input, layout, strip),
+            #[cfg(target_arch = "x86_64")]
+            Way::Window(window) => window.convolve(input, layout, strip, &mut scratch.window),
             #[cfg(target_arch = "x86_64")]
             Way::Pairs(pairs) => pairs.convolve(input, layout, strip, &mut scratch.pairs),
         }

@@ -2,68 +2,20 @@
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
 //! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
-//! and are brought together by interleaving the row with itself, one pixel on, where it has several; its results go straight into lines
-//! of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved all at once: neighbouring
-//! pixels are then `channels` samples apart.
+//! and are brought together in registers where it has several, after the two halves of a row of weights that mirrors itself have been added up; its
+//! results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved
+//! all at once: neighbouring pixels are then `channels` samples apart.
 
+use super::edges::{self, Edges, keep};
 use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Fold, Lines, Reading, RowPass, Running, TILE, Tap, Taps};
+use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
+use super::memory::{aligned, room, spread};
+use super::reader::Reader;
 use super::simd::Vectors;
+use super::sums::Sums;
 use super::{Picture, Strip};
-use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
+use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
-
-/// How samples become pieces that signed 16-bit multiplications take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reader {
-    /// Bytes as they are.
-    Bytes,
-    /// Words as they are.
-    Words,
-    /// Words less 32768; the sums' beginning makes up for it.
-    Offset,
-    /// The two bytes of a word, as two pieces.
-    Halves,
-}
-
-impl Reader {
-    fn pieces(self) -> usize {
-        if self == Reader::Halves { 2 } else { 1 }
-    }
-
-    /// The reader for which sums that stay below `bound` in magnitude, rounding included, are exact.
-    fn for_bound(format: PixelFormat, bound: i64) -> Reader {
-        match format.depth() {
-            8 => Reader::Bytes,
-            16 if bound < 1 << 31 => Reader::Offset,
-            _ if bound < 1 << 31 => Reader::Words,
-            _ => Reader::Halves,
-        }
-    }
-
-    fn reading(self, format: PixelFormat) -> Reading {
-        Reading {
-            bytes: format.bytes_per_sample(),
-            shift: format.shift(),
-            flip: if self == Reader::Offset { 0x8000 } else { 0 },
-            halves: self == Reader::Halves,
-        }
-    }
-
-    /// Piece `piece` of a sample, as the loops hold it.
-    fn word(self, sample: u16, piece: usize) -> u16 {
-        match self {
-            Reader::Bytes | Reader::Words => sample,
-            Reader::Offset => sample ^ 0x8000,
-            Reader::Halves => (sample >> (8 * piece)) & 255,
-        }
-    }
-
-    /// What is to be added to a sum over weights that add up to `total`.
-    fn correction(self, total: i64) -> i64 {
-        if self == Reader::Offset { total << 15 } else { 0 }
-    }
-}
 
 /// A tap before it is known where in memory its line lies.
 #[derive(Debug, Clone, Copy)]
@@ -73,9 +25,6 @@ struct Place {
     at: [usize; 2],
     weights: [i32; 2],
 }
-
-/// From this many equal weights on, sums that are kept pay.
-const LEAST_BOX: usize = 5;
 
 /// The taps of a direct mask or of a column.
 struct Places {
@@ -92,8 +41,6 @@ enum Work {
         row: RowPass,
         columns: usize,
         pieces: usize,
-        /// True if the row's weights are all 1 and nothing is shifted away, so that intermediates are sums of pixels.
-        box_row: bool,
     },
 }
 
@@ -101,10 +48,8 @@ enum Work {
 pub(super) struct Pairs {
     vectors: Vectors,
     format: PixelFormat,
-    border: Border,
+    edges: Edges,
     channels: Vec<ChannelStep>,
-    /// The value beyond the edges of each channel, where the border holds a constant.
-    outside: Vec<u16>,
     reader: Reader,
     /// Rows of the mask.
     rows: usize,
@@ -121,12 +66,6 @@ pub(super) struct Pairs {
 pub(super) struct Scratch {
     /// Rows with what lies beyond their ends, piece after piece.
     words: [Vec<u16>; 2],
-    /// Sums of a few samples of rows.
-    parts: [Vec<u16>; 2],
-    /// Rows as they are stored, with what lies beyond their ends.
-    stored: [Vec<u8>; 2],
-    /// Rows interleaved with themselves, piece after piece.
-    horizontal: [Vec<u32>; 2],
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
     lines: Vec<u32>,
@@ -134,32 +73,9 @@ pub(super) struct Scratch {
     sums: Vec<i32>,
     single: Vec<Tap>,
     folded: Vec<Tap>,
-    /// Samples beyond the edges: where they belong, and where they come from.
-    edges: Vec<(usize, Option<usize>)>,
+    places: edges::Places,
     /// The lower of the last two output rows, where the picture has no such row.
     spare: Vec<u8>,
-}
-
-/// The first `len` of a vector that only grows.
-fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
-    if memory.len() < len {
-        memory.resize(len, T::default());
-    }
-    &mut memory[..len]
-}
-
-/// The same, beginning on a cache line.
-fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
-    let most = 64 / size_of::<T>();
-    room(memory, len + most);
-    // Where alignment cannot be found out, speed suffers, no result.
-    let start = memory.as_ptr().align_offset(64).min(most);
-    &mut memory[start..start + len]
-}
-
-/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
-fn spread(len: usize) -> usize {
-    (len.div_ceil(32) | 1) * 32
 }
 
 fn pack(low: i32, high: i32) -> i32 {
@@ -172,85 +88,6 @@ fn magnitude(weights: &[i32]) -> i64 {
 
 fn total(weights: &[i32]) -> i64 {
     weights.iter().map(|&q| i64::from(q)).sum()
-}
-
-/// Sums as they come to their last step.
-struct Sums {
-    pieces: usize,
-    bits: u32,
-    /// The scale: samples are `sum >> shift`.
-    shift: u32,
-    /// The largest magnitude of a value that is weighted.
-    largest: i64,
-    /// The sum of the weights' magnitudes.
-    weight: i64,
-    /// What is added to make up for an offset of the values.
-    correction: i64,
-}
-
-impl Sums {
-    /// How they become samples, if 32 bits suffice for that.
-    fn finish(&self, format: PixelFormat, channels: &[ChannelStep]) -> Option<Finish> {
-        let convolved = |c: &ChannelStep| match c {
-            ChannelStep::Convolve(c) => Some(*c),
-            _ => None,
-        };
-        let first = channels.iter().find_map(convolved)?;
-        // Channels that are not convolved are computed along with the others and then replaced.
-        let each: Vec<Convolve> = channels.iter().map(|c| convolved(c).unwrap_or(first)).collect();
-        let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
-            let all = each.iter().cycle().take(TILE + each.len());
-            all.map(|c| value(c) as i32).collect()
-        };
-        let limit = i64::from(i32::MAX);
-        let bound = self.weight * self.largest;
-        let biased = |c: &Convolve| (c.high << self.shift) + c.low;
-        let mut finish = Finish {
-            channels: channels.len(),
-            bits: self.bits,
-            shift: self.shift,
-            whole: true,
-            max: format.max_value() as u16,
-            left: format.shift(),
-            ..Finish::default()
-        };
-        if each.iter().all(|c| bound + biased(c).abs() <= limit) {
-            // 32-bit sums may wrap on the way: they end where they should.
-            finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
-            finish.start[1..].fill(pattern(&|_| 0));
-            return Some(finish);
-        }
-        let high_fits = |c: &Convolve| c.high.abs() + (bound >> self.shift) + 2 <= limit;
-        if !each.iter().all(high_fits) {
-            return None;
-        }
-        finish.high = pattern(&|c| c.high);
-        if each.iter().all(|c| bound + c.low <= limit) {
-            finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
-            finish.start[1..].fill(pattern(&|_| 0));
-            return Some(finish);
-        }
-        let below = self.bits * (self.pieces as u32 - 1);
-        let carry = limit >> self.bits;
-        let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
-        let top_fits =
-            |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
-        if self.pieces == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
-            return None;
-        }
-        finish.whole = false;
-        finish.shift = self.shift - below;
-        for p in 0..self.pieces {
-            let down = self.bits * p as u32;
-            let mask = if p + 1 < self.pieces {
-                (1 << self.bits) - 1
-            } else {
-                -1
-            };
-            finish.start[p] = pattern(&|c| (c.low >> down) & mask);
-        }
-        Some(finish)
-    }
 }
 
 /// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.
@@ -370,8 +207,48 @@ struct Parts {
     finish: Finish,
 }
 
+/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
+fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
+    let (last, at) = (q.len() - 1, |i: usize| i * step);
+    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    let mirrors = reader != Reader::Offset && q.iter().eq(q.iter().rev());
+    let folded = if mirrors { q.len() / 2 } else { 0 };
+    let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
+    let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
+    let mut zips = Zips::default();
+    let (pairs, rest) = sums.as_chunks::<2>();
+    zips.sums
+        .extend(pairs.iter().map(|[a, b]| ([a.0, b.0], pack(a.1, b.1))));
+    let mut singles = &singles[..];
+    if let ([sum], [single, others @ ..]) = (rest, singles) {
+        zips.mixed.push((sum.0, single.0, pack(sum.1, single.1)));
+        singles = others;
+    }
+    for two in singles.chunks(2) {
+        // A single one left over comes with itself.
+        let second = two.get(1).map_or((two[0].0, 0), |s| *s);
+        zips.singles
+            .push(([two[0].0, second.0], pack(two[0].1, second.1)));
+    }
+    zips
+}
+
+/// How the intermediates of a row pass lie.
+fn row_order(channels: &[ChannelStep]) -> Order {
+    if channels.len() == 1 {
+        Order::Alternate
+    } else {
+        Order::Zipped
+    }
+}
+
 /// The reader, the passes and the last step of a separable kernel.
-fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelStep]) -> Option<Parts> {
+fn separable(
+    vectors: Vectors,
+    kernel: &SeparableKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
     let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
@@ -389,42 +266,33 @@ fn separable(kernel: &SeparableKernel, format: PixelFormat, channels: &[ChannelS
         weight: magnitude(&c.weights),
         correction: 0,
     };
+    let order = (row_order(channels), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
     let ways = [(1, 16), (2, 12), (3, 8)];
     let (pieces, bits, finish) = ways
         .into_iter()
         .filter(|&(pieces, _)| pieces > 1 || fits_words)
-        .find_map(|(pieces, bits)| Some((pieces, bits, sums(pieces, bits).finish(format, channels)?)))?;
+        .find_map(|(pieces, bits)| {
+            Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
+        })?;
     let step = channels.len();
-    let mut row = RowPass {
-        taps: Vec::new(),
-        odd: Vec::new(),
+    let pairing = if step == 1 {
+        // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+        let pairs = vertical(r.weights.len(), 0, 0, |i| r.weights[i]);
+        Pairing::InPlace(pairs.iter().map(|p| (2 * p.line, p.weights)).collect())
+    } else {
+        Pairing::Zipped(zips(&r.weights, step, reader))
+    };
+    let row = RowPass {
+        pairing,
         start: (r.rounding() + reader.correction(total(&r.weights))) as i32,
         shift: r.shift,
         bits,
     };
-    let ones = |q: &[i32]| q.len() >= LEAST_BOX && q.iter().all(|&v| v == 1);
-    // Sums of all the row's pixels have to fit 16 signed bits; several channels have to be alike, since zipping mixes them up.
-    let alike = |pattern: &[i32]| pattern.iter().all(|&v| v == pattern[0]);
-    let box_row = ones(&r.weights)
-        && r.shift == 0
-        && pieces == 1
-        && matches!(reader, Reader::Bytes | Reader::Words)
-        && r.weights.len() as i64 * max <= i64::from(i16::MAX)
-        && finish.start.iter().chain([&finish.high]).all(|p| alike(p));
-    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-    for pair in vertical(r.weights.len(), 0, 0, |i| r.weights[i]) {
-        let [even, odd] = pair.weights;
-        if step == 1 || even != 0 {
-            row.taps.push((2 * pair.line * step, even));
-            row.odd.push(odd);
-        }
-    }
     let work = Work::Separable {
         row,
         columns: r.weights.len(),
         pieces,
-        box_row,
     };
     let q = |j: usize| c.weights[j];
     let taps = Places::column(vertical(c.weights.len(), 0, 0, q));
@@ -455,7 +323,7 @@ impl Pairs {
                     weight,
                     correction: reader.correction(total(&k.weights)),
                 };
-                let finish = sums.finish(format, channels)?;
+                let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
                 let (taps, changes) = direct(k, channels.len(), reader)?;
                 Parts {
                     reader,
@@ -465,7 +333,7 @@ impl Pairs {
                     finish,
                 }
             }
-            Kernel::Separable(k) => separable(k, format, channels)?,
+            Kernel::Separable(k) => separable(vectors, k, format, channels)?,
         };
         let Parts {
             reader,
@@ -480,15 +348,10 @@ impl Pairs {
         };
         // Sums that are kept are read and written once more, which a few taps cost too.
         let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
-        let outside = channels.iter().map(|c| match c {
-            ChannelStep::Convolve(c) => c.border,
-            _ => 0,
-        });
         Some(Pairs {
             vectors,
             format,
-            border: step.border,
-            outside: outside.collect(),
+            edges: Edges::new(step.border, format, channels, step.kernel.size().0),
             channels: channels.clone(),
             reader,
             rows: step.kernel.size().1,
@@ -529,8 +392,8 @@ impl Pairs {
         // As many lines as two rows read; with changes, the one that the pair before began with, too.
         let reach = self.rows / 2 + 1;
         let slots = reach + usize::from(self.changes.is_some());
-        self.find_edges(plane.width, &mut scratch.edges);
-        self.store_outside(plane.width, &mut scratch.outside);
+        self.edges.find(plane.width, &mut scratch.places);
+        self.edges.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let mut next = 0;
@@ -590,27 +453,19 @@ impl Pairs {
                 loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
-            self.keep(input.row(strip.plane, y), upper);
+            keep(&self.channels, self.format, input.row(strip.plane, y), upper);
             if both {
-                self.keep(input.row(strip.plane, y + 1), lower);
+                let source = input.row(strip.plane, y + 1);
+                keep(&self.channels, self.format, source, lower);
             }
-        }
-    }
-
-    /// True if the row pass needs no interleaving.
-    fn reads_in_place(&self) -> bool {
-        match self.work {
-            Work::Direct { .. } => false,
-            Work::Separable { box_row, .. } => box_row || self.channels.len() == 1,
         }
     }
 
     /// How the elements of lines lie.
     fn order(&self) -> Order {
         match self.work {
-            Work::Separable { box_row: true, .. } => Order::Zipped,
-            Work::Separable { .. } if self.reads_in_place() => Order::Alternate,
-            _ => Order::Plain,
+            Work::Separable { .. } => row_order(&self.channels),
+            Work::Direct { .. } => Order::Plain,
         }
     }
 
@@ -630,7 +485,7 @@ impl Pairs {
                     pieces,
                     piece,
                     slot: pieces * piece,
-                    lead: self.lead(),
+                    lead: self.edges.lead(),
                 }
             }
             Work::Separable { pieces, .. } => {
@@ -645,21 +500,6 @@ impl Pairs {
         }
     }
 
-    /// Samples that lie beyond each end of a row.
-    fn reach(&self) -> usize {
-        self.columns() / 2 * self.channels.len()
-    }
-
-    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
-    fn origin(&self) -> usize {
-        self.reach().next_multiple_of(32)
-    }
-
-    /// Where a padded row begins in its memory.
-    fn lead(&self) -> usize {
-        self.origin() - self.reach()
-    }
-
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
         // What row passes begin with is made in whole steps.
@@ -668,33 +508,7 @@ impl Pairs {
             Work::Direct { .. } => 0,
         };
         let columns = self.columns() * self.channels.len();
-        spread(self.lead() + samples.next_multiple_of(TILE) + columns + rest)
-    }
-
-    /// Where the samples beyond the ends of a row come from, as positions in the padded row.
-    fn find_edges(&self, width: usize, edges: &mut Vec<(usize, Option<usize>)>) {
-        let (n, origin) = (self.channels.len(), self.origin());
-        edges.clear();
-        for k in 1..=self.columns() / 2 {
-            for (to, at) in [
-                (origin - k * n, -(k as i64)),
-                (origin + (width + k - 1) * n, (width + k - 1) as i64),
-            ] {
-                let from = self.border.index(at, width);
-                edges.extend((0..n).map(|c| (to + c, from.map(|f| origin + f * n + c))));
-            }
-        }
-    }
-
-    /// A row outside the frame, as rows are stored.
-    fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
-        row.clear();
-        let bytes = self.format.bytes_per_sample();
-        for _ in 0..width {
-            for value in &self.outside {
-                row.extend_from_slice(&(value << self.format.shift()).to_le_bytes()[..bytes]);
-            }
-        }
+        spread(self.edges.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
     /// Fills the line at `at` with what rows `y` and `y + 1`, which may lie outside the frame, are in it.
@@ -709,22 +523,14 @@ impl Pairs {
     ) {
         let Scratch {
             words,
-            parts,
-            stored,
-            horizontal,
             outside,
             lines,
-            edges,
+            places,
             ..
         } = scratch;
-        let height = input.layout.planes()[plane].height;
-        let row = |y| {
-            let inside = self.border.index(y, height);
-            inside.map_or(&outside[..], |y| input.row(plane, y))
-        };
-        let rows = [row(y), row(y + 1)];
+        let rows = [y, y + 1].map(|y| self.edges.row(input, plane, y, outside));
         let reading = self.reader.reading(self.format);
-        let (pieces, origin, lead) = (self.reader.pieces(), self.origin(), self.lead());
+        let (pieces, origin, lead) = (self.reader.pieces(), self.edges.origin(), self.edges.lead());
         let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
@@ -732,85 +538,22 @@ impl Pairs {
             loops::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
-                self.surround(edges, line, |sample| pair(self.reader.word(sample, piece)));
+                self.edges
+                    .fill(places, line, |sample| pair(self.reader.word(sample, piece)));
             }
             return;
         };
         let out = &mut lines[at..at + form.pieces * form.piece];
-        let step = self.channels.len();
-        let is_box = matches!(self.work, Work::Separable { box_row: true, .. });
-        if !is_box && !self.reads_in_place() {
-            // Each sample with its neighbour in the same channel.
-            let bytes = reading.bytes;
-            let paired = (padded - lead - step) / 32 * 32;
-            for ((source, stored), out) in rows.iter().zip(stored).zip(horizontal.iter_mut()) {
-                let stored = aligned(stored, padded * bytes);
-                stored[origin * bytes..][..source.len()].copy_from_slice(source);
-                if bytes == 1 {
-                    self.surround(edges, stored, |sample| sample as u8);
-                } else {
-                    let store = |sample: u16| (sample << reading.shift).to_le_bytes();
-                    self.surround(edges, stored.as_chunks_mut::<2>().0, store);
-                }
-                let both = [lead, lead + step].map(|at| &stored[at * bytes..][..paired * bytes]);
-                loops::pair_rows(lanes, reading, both, room(out, pieces * paired), paired);
-            }
-            let rows = horizontal.each_ref().map(|elements| Lines {
-                elements,
-                pieces,
-                piece_stride: paired,
-                order: Order::Plain,
-            });
-            loops::row_pass(lanes, rows, row, out, form.pieces);
-            return;
-        }
         let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
         for (source, words) in rows.iter().zip(words.each_mut()) {
             loops::load_row(lanes, reading, source, &mut words[origin..], padded);
             for (piece, words) in words.chunks_mut(padded).enumerate() {
-                self.surround(edges, words, |sample| self.reader.word(sample, piece));
+                self.edges
+                    .fill(places, words, |sample| self.reader.word(sample, piece));
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        if is_box {
-            let parts = parts.each_mut().map(|parts| room(parts, padded));
-            loops::box_rows(lanes, rows, parts, (self.columns(), step), out);
-        } else {
-            loops::row_pass_in_place(lanes, rows, (pieces, padded), row, out, form.pieces);
-        }
-    }
-
-    /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
-    fn surround<T: Copy>(&self, edges: &[(usize, Option<usize>)], row: &mut [T], sample: impl Fn(u16) -> T) {
-        let (n, origin) = (self.channels.len(), self.origin());
-        for &(to, from) in edges {
-            // Counted from the origin, before which it may lie.
-            let channel = (to + n * origin - origin) % n;
-            row[to] = from.map_or_else(|| sample(self.outside[channel]), |from| row[from]);
-        }
-    }
-
-    /// Puts back the channels that are not convolved.
-    fn keep(&self, input: &[u8], out: &mut [u8]) {
-        let bytes = self.format.bytes_per_sample();
-        let pixel = self.channels.len() * bytes;
-        for (c, what) in self.channels.iter().enumerate() {
-            let at = c * bytes..(c + 1) * bytes;
-            match what {
-                ChannelStep::Convolve(_) => {}
-                ChannelStep::Copy => {
-                    for (o, i) in out.chunks_exact_mut(pixel).zip(input.chunks_exact(pixel)) {
-                        o[at.clone()].copy_from_slice(&i[at.clone()]);
-                    }
-                }
-                ChannelStep::Fill(value) => {
-                    let word = (value << self.format.shift()).to_le_bytes();
-                    for o in out.chunks_exact_mut(pixel) {
-                        o[at.clone()].copy_from_slice(&word[..bytes]);
-                    }
-                }
-            }
-        }
+        loops::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Avx2, avx512::Avx512};
+use super::{avx2::Avx2, avx512::Avx512, lanes::Lanes};
 use std::fmt;
 use std::str::FromStr;
 
@@ -95,6 +95,18 @@ impl Vectors {
             InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
             InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
             InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vectors {
+    /// Numbers that a vector holds.
+    pub(super) fn lanes(self) -> usize {
+        match self {
+            Vectors::Avx2(_) => Avx2::LANES,
+            Vectors::Avx512(_) => Avx512::<false>::LANES,
+            Vectors::Avx512Vnni(_) => Avx512::<true>::LANES,
         }
     }
 }

@@ -1,19 +1,22 @@
 //! The threads that share out the rows, and the memory that each keeps from frame to frame.
 
 use crate::engine::EngineError;
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
 #[derive(Default)]
 pub(super) struct Scratch {
     #[cfg(target_arch = "x86_64")]
     pub(super) pairs: super::pairs::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) window: super::window::Scratch,
 }
 
-/// A fixed number of threads; a team of one is the caller itself.
+/// A fixed number of threads, of which the caller is one: it works while the others wake up.
 pub(super) struct Team {
-    pool: Option<rayon::ThreadPool>,
+    others: Option<rayon::ThreadPool>,
     scratch: Vec<Mutex<Scratch>>,
 }
 
@@ -26,14 +29,14 @@ impl Team {
         };
         let start = || {
             rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .thread_name(|i| format!("convolve-{i}"))
+                .num_threads(threads - 1)
+                .thread_name(|i| format!("convolve-{}", i + 1))
                 .build()
                 .map_err(|e| EngineError::Unavailable(format!("cannot start the engine's threads: {e}")))
         };
-        let pool = if threads > 1 { Some(start()?) } else { None };
+        let others = if threads > 1 { Some(start()?) } else { None };
         Ok(Team {
-            pool,
+            others,
             scratch: (0..threads).map(|_| Mutex::default()).collect(),
         })
     }
@@ -45,15 +48,52 @@ impl Team {
 
     /// Calls `work` once with each item, on whichever thread is free.
     pub(super) fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(&mut Scratch, T) + Sync) {
-        let one = |item| {
-            let own = rayon::current_thread_index().unwrap_or(0) % self.scratch.len();
-            // A panic in another frame left nothing behind that this one reads.
-            let mut scratch = self.scratch[own].lock().unwrap_or_else(PoisonError::into_inner);
-            work(&mut scratch, item);
+        let most = items.len();
+        let items = Mutex::new(items.into_iter());
+        // A panic in another frame left nothing behind that this one reads.
+        let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let run = |scratch: &Mutex<Scratch>| {
+            let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
+            while let Some(item) = next() {
+                work(&mut scratch, item);
+            }
         };
-        match &self.pool {
-            None => items.into_iter().for_each(one),
-            Some(pool) => pool.install(|| items.into_par_iter().with_max_len(1).for_each(one)),
-        }
+        let [own, others @ ..] = &self.scratch[..] else {
+            return;
+        };
+        let Some(pool) = &self.others else {
+            run(own);
+            return;
+        };
+        let busy = AtomicUsize::new(0);
+        pool.in_place_scope(|scope| {
+            let run = &run;
+            let busy = &busy;
+            for scratch in others.iter().take(most.saturating_sub(1)) {
+                busy.fetch_add(1, Ordering::Relaxed);
+                scope.spawn(move |_| {
+                    let _done = Done(busy);
+                    run(scratch);
+                });
+            }
+            run(own);
+            // The others have at most one item left each, which is less to wait for than to be woken.
+            let begin = Instant::now();
+            while busy.load(Ordering::Acquire) > 0 && begin.elapsed() < PATIENCE {
+                std::thread::yield_now();
+            }
+        });
+    }
+}
+
+/// How long the caller watches the others end before it sleeps.
+const PATIENCE: Duration = Duration::from_micros(100);
+
+/// Counts a thread as done when it goes, panicking or not.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
     }
 }

@@ -1,0 +1,123 @@
+//! Rows with what lies beyond their ends.
+
+use super::Picture;
+use crate::filter::{Border, ChannelStep};
+use crate::frame::PixelFormat;
+
+/// Samples beyond the edges: where they belong in a padded row, and where they come from; `None` for the border's constant.
+pub(super) type Places = Vec<(usize, Option<usize>)>;
+
+/// How the rows of a plane go on beyond their ends, for a mask.
+pub(super) struct Edges {
+    border: Border,
+    format: PixelFormat,
+    /// The value beyond the edges of each channel, where the border holds a constant.
+    outside: Vec<u16>,
+    /// Columns of the mask.
+    columns: usize,
+}
+
+impl Edges {
+    pub(super) fn new(
+        border: Border,
+        format: PixelFormat,
+        channels: &[ChannelStep],
+        columns: usize,
+    ) -> Edges {
+        let outside = channels.iter().map(|c| match c {
+            ChannelStep::Convolve(c) => c.border,
+            _ => 0,
+        });
+        Edges {
+            border,
+            format,
+            outside: outside.collect(),
+            columns,
+        }
+    }
+
+    /// Samples that a pixel interleaves.
+    pub(super) fn channels(&self) -> usize {
+        self.outside.len()
+    }
+
+    /// Samples that lie beyond each end of a row.
+    fn reach(&self) -> usize {
+        self.columns / 2 * self.channels()
+    }
+
+    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
+    pub(super) fn origin(&self) -> usize {
+        self.reach().next_multiple_of(32)
+    }
+
+    /// Where a padded row begins in its memory.
+    pub(super) fn lead(&self) -> usize {
+        self.origin() - self.reach()
+    }
+
+    /// Where the samples beyond the ends of a row come from, as positions in the padded row.
+    pub(super) fn find(&self, width: usize, places: &mut Places) {
+        let (n, origin) = (self.channels(), self.origin());
+        places.clear();
+        for k in 1..=self.columns / 2 {
+            for (to, at) in [
+                (origin - k * n, -(k as i64)),
+                (origin + (width + k - 1) * n, (width + k - 1) as i64),
+            ] {
+                let from = self.border.index(at, width);
+                places.extend((0..n).map(|c| (to + c, from.map(|f| origin + f * n + c))));
+            }
+        }
+    }
+
+    /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
+    pub(super) fn fill<T: Copy>(&self, places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
+        let (n, origin) = (self.channels(), self.origin());
+        for &(to, from) in places {
+            // Counted from the origin, before which it may lie.
+            let channel = (to + n * origin - origin) % n;
+            row[to] = from.map_or_else(|| sample(self.outside[channel]), |from| row[from]);
+        }
+    }
+
+    /// A row outside the frame, as rows are stored.
+    pub(super) fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
+        row.clear();
+        let bytes = self.format.bytes_per_sample();
+        for _ in 0..width {
+            for value in &self.outside {
+                row.extend_from_slice(&(value << self.format.shift()).to_le_bytes()[..bytes]);
+            }
+        }
+    }
+
+    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant.
+    pub(super) fn row<'a>(&self, input: Picture<'a>, plane: usize, y: i64, outside: &'a [u8]) -> &'a [u8] {
+        let inside = self.border.index(y, input.layout.planes()[plane].height);
+        inside.map_or(outside, |y| input.row(plane, y))
+    }
+}
+
+/// Puts the channels that are not convolved into a row of the result.
+pub(super) fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
+    let bytes = format.bytes_per_sample();
+    let pixel = channels.len() * bytes;
+    for (c, what) in channels.iter().enumerate() {
+        let at = c * bytes..(c + 1) * bytes;
+        match what {
+            ChannelStep::Convolve(_) => {}
+            ChannelStep::Copy => {
+                for (o, i) in out.chunks_exact_mut(pixel).zip(input.chunks_exact(pixel)) {
+                    o[at.clone()].copy_from_slice(&i[at.clone()]);
+                }
+            }
+            ChannelStep::Fill(value) => {
+                let word = (value << format.shift()).to_le_bytes();
+                for o in out.chunks_exact_mut(pixel) {
+                    o[at.clone()].copy_from_slice(&word[..bytes]);
+                }
+            }
+        }
+    }
+}

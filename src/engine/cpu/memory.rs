@@ -1,0 +1,23 @@
+//! Memory that is kept from frame to frame, and how rows lie in it.
+
+/// The first `len` of a vector that only grows.
+pub(super) fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    if memory.len() < len {
+        memory.resize(len, T::default());
+    }
+    &mut memory[..len]
+}
+
+/// The same, beginning on a cache line.
+pub(super) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    let most = 64 / size_of::<T>();
+    room(memory, len + most);
+    // Where alignment cannot be found out, speed suffers, no result.
+    let start = memory.as_ptr().align_offset(64).min(most);
+    &mut memory[start..start + len]
+}
+
+/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
+pub(super) fn spread(len: usize) -> usize {
+    (len.div_ceil(32) | 1) * 32
+}

@@ -1,0 +1,91 @@
+//! Sums of products, and how they become samples within 32 bits.
+
+use super::lanes::Order;
+use super::loops::{Finish, TILE};
+use crate::filter::{ChannelStep, Convolve};
+use crate::frame::PixelFormat;
+
+/// Sums as they come to their last step.
+pub(super) struct Sums {
+    pub(super) pieces: usize,
+    pub(super) bits: u32,
+    /// The scale: samples are `sum >> shift`.
+    pub(super) shift: u32,
+    /// The largest magnitude of a value that is weighted.
+    pub(super) largest: i64,
+    /// The sum of the weights' magnitudes.
+    pub(super) weight: i64,
+    /// What is added to make up for an offset of the values.
+    pub(super) correction: i64,
+}
+
+impl Sums {
+    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes` numbers.
+    pub(super) fn finish(
+        &self,
+        format: PixelFormat,
+        channels: &[ChannelStep],
+        (order, lanes): (Order, usize),
+    ) -> Option<Finish> {
+        let convolved = |c: &ChannelStep| match c {
+            ChannelStep::Convolve(c) => Some(*c),
+            _ => None,
+        };
+        let first = channels.iter().find_map(convolved)?;
+        // Channels that are not convolved are computed along with the others and then replaced.
+        let each: Vec<Convolve> = channels.iter().map(|c| convolved(c).unwrap_or(first)).collect();
+        let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
+            let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
+            all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
+                .collect()
+        };
+        let limit = i64::from(i32::MAX);
+        let bound = self.weight * self.largest;
+        let biased = |c: &Convolve| (c.high << self.shift) + c.low;
+        let mut finish = Finish {
+            channels: channels.len(),
+            bits: self.bits,
+            shift: self.shift,
+            whole: true,
+            max: format.max_value() as u16,
+            left: format.shift(),
+            ..Finish::default()
+        };
+        if each.iter().all(|c| bound + biased(c).abs() <= limit) {
+            // 32-bit sums may wrap on the way: they end where they should.
+            finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let high_fits = |c: &Convolve| c.high.abs() + (bound >> self.shift) + 2 <= limit;
+        if !each.iter().all(high_fits) {
+            return None;
+        }
+        finish.high = pattern(&|c| c.high);
+        if each.iter().all(|c| bound + c.low <= limit) {
+            finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let below = self.bits * (self.pieces as u32 - 1);
+        let carry = limit >> self.bits;
+        let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
+        let top_fits =
+            |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
+        if self.pieces == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
+            return None;
+        }
+        finish.whole = false;
+        finish.shift = self.shift - below;
+        for p in 0..self.pieces {
+            let down = self.bits * p as u32;
+            let mask = if p + 1 < self.pieces {
+                (1 << self.bits) - 1
+            } else {
+                -1
+            };
+            finish.start[p] = pattern(&|c| (c.low >> down) & mask);
+        }
+        Some(finish)
+    }
+}

@@ -1,0 +1,442 @@
+//! Strips of rows by way of window sums, for masks whose weights are all alike but for what quantisation mends: boxes.
+//!
+//! A row becomes sums of `columns` neighbours; what enters a window of `rows` such rows less what leaves it changes the window's sum, so that the cost
+//! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
+//! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
+
+use super::edges::{self, Edges, keep};
+use super::lanes::{Lanes, Order};
+use super::loops::{self, Finish, Reading, TILE};
+use super::memory::{aligned, room, spread};
+use super::reader::Reader;
+use super::simd::Vectors;
+use super::sums::Sums;
+use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
+use super::{Picture, Strip};
+use crate::filter::{ChannelStep, Convolve, Kernel, Step};
+use crate::frame::{Layout, PixelFormat};
+
+/// One plane's part of a step with such a mask.
+pub(super) struct Window {
+    vectors: Vectors,
+    format: PixelFormat,
+    edges: Edges,
+    channels: Vec<ChannelStep>,
+    reading: Reading,
+    mask: Flat,
+    ending: Ending,
+}
+
+/// How sums become samples.
+enum Ending {
+    /// The window's sum is all that counts.
+    Scaled(Scale),
+    /// The window's sum and the middle row's count, both within 16 bits.
+    Centred { weights: [i32; 2], finish: Finish },
+    /// Weighted sums of 32 bits.
+    Weighted {
+        /// What the edge of the window weighs, and after it what each step does.
+        weights: [i32; 1 + DIFFERENCES],
+        finish: Finish,
+    },
+}
+
+/// A mask of equal weights, but for a few steps.
+struct Flat {
+    columns: usize,
+    rows: usize,
+    /// The weights of the whole mask, or of the column if the row's are 1.
+    weights: Vec<i64>,
+    /// True if each row's samples are added up before they are weighted.
+    is_column: bool,
+    shift: u32,
+}
+
+/// The memory that a thread works in.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// A row with what lies beyond its ends.
+    words: Vec<u16>,
+    /// Sums of four, of eight and of as many samples of it as the mask has columns.
+    parts: [Vec<u16>; 3],
+    /// The rows' sums, row y in place of row y - rows; after them the last two rows that were in the middle, without their ends.
+    ring: Vec<u16>,
+    /// The windows' sums.
+    sums: Vec<u16>,
+    /// The windows' weighted sums.
+    weighted: Vec<i32>,
+    /// A row outside the frame, as rows are stored.
+    outside: Vec<u8>,
+    places: edges::Places,
+    /// The rows of the result that windows which are not yet full would make.
+    spare: Vec<u8>,
+}
+
+impl Flat {
+    fn of(kernel: &Kernel) -> Option<Flat> {
+        let (columns, rows) = kernel.size();
+        let (weights, shift, is_column) = match kernel {
+            Kernel::Direct(k) => (&k.weights, k.shift, false),
+            // The row pass has to be a sum of pixels.
+            Kernel::Separable(k) if k.row.shift == 0 && k.row.weights.iter().all(|&q| q == 1) => {
+                (&k.column.weights, k.column.shift, true)
+            }
+            Kernel::Separable(_) => return None,
+        };
+        let flat = Flat {
+            columns,
+            rows,
+            weights: weights.iter().map(|&q| i64::from(q)).collect(),
+            is_column,
+            shift,
+        };
+        let q = &flat.weights;
+        let known = match kernel {
+            Kernel::Direct(_) => flat.is_even(),
+            Kernel::Separable(_) => q.iter().eq(q.iter().rev()) && flat.steps().count() <= DIFFERENCES,
+        };
+        // Windows of fewer rows than three have no row between the one that enters and the one that leaves.
+        (known && rows >= 3).then_some(flat)
+    }
+
+    /// True if all weights but the centre's are the same.
+    fn is_even(&self) -> bool {
+        let q = &self.weights;
+        (0..q.len()).all(|i| i == q.len() / 2 || q[i] == q[0])
+    }
+
+    /// Samples that are added up before they are weighted.
+    fn values(&self) -> usize {
+        if self.is_column { self.columns } else { 1 }
+    }
+
+    /// How much more than the others the centre weighs.
+    fn excess(&self) -> i64 {
+        self.weights[self.weights.len() / 2] - self.weights[0]
+    }
+
+    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the middle, after which it mirrors itself.
+    fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
+        let q = &self.weights;
+        let all = (0..q.len() / 2).map(|j| (j, q[j] - q[j + 1]));
+        all.filter(|(_, step)| *step != 0)
+    }
+
+    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to `max`.
+    fn result(&self, sum: i64, c: &Convolve, max: i64) -> Option<i64> {
+        let (all, centre) = ((self.columns * self.rows) as i64, self.values() as i64);
+        let of = |middle: i64| {
+            let weighted = self.weights[0] * sum + self.excess() * middle;
+            (((weighted + c.low) >> self.shift) + c.high).clamp(0, max)
+        };
+        // The sum of the middle samples changes it in one direction, so its least and its largest one tell.
+        let (least, most) = ((sum - (all - centre) * max).max(0), sum.min(centre * max));
+        (of(least) == of(most)).then(|| of(least))
+    }
+
+    /// How the window's sum becomes the sample by a 16-bit multiplication, if one gives it for every sum.
+    fn scale(&self, c: &Convolve, max: i64) -> Option<Scale> {
+        let (limit, weight) = (i64::from(i16::MAX), self.weights[0]);
+        let largest = (self.columns * self.rows) as i64 * max;
+        if !self.is_even() || weight <= 0 {
+            return None;
+        }
+        // The multiplication takes 15 bits off; the shift down takes what lets the factor have as many.
+        let factor = |down: u32| (weight << (15 + down)) >> self.shift;
+        let down = (0..15).rev().find(|&down| factor(down) < limit)?;
+        let half = 1 << 14;
+        let add = ((c.low << (15 + down) >> self.shift) - half) / factor(down).max(1);
+        for add in (add - 1).max(0)..=add + 1 {
+            for factor in factor(down) - 1..=factor(down) + 1 {
+                let scaled = |sum: i64| (((sum + add) * factor + half) >> 15) >> down;
+                if largest + add <= limit
+                    && (0..=largest).all(|sum| self.result(sum, c, max) == Some(scaled(sum)))
+                {
+                    return Some(Scale {
+                        add: add as u16,
+                        factor: factor as u16,
+                        down,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
+    fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
+        let largest = (self.columns * self.rows) as i64 * i64::from(format.max_value());
+        let is_centred = self.is_column && self.is_even() && largest <= i64::from(u16::MAX);
+        let sums = Sums {
+            pieces: 1,
+            bits: 16,
+            shift: self.shift,
+            largest: self.values() as i64 * i64::from(format.max_value()),
+            weight: self.weights.iter().map(|q| q.abs()).sum(),
+            correction: if is_centred { self.weights[0] << 15 } else { 0 },
+        };
+        let mut weights = [0; 1 + DIFFERENCES];
+        weights[0] = i16::try_from(self.weights[0]).ok()?.into();
+        if self.is_column {
+            for (weight, (_, step)) in weights[1..].iter_mut().zip(self.steps()) {
+                *weight = i16::try_from(step).ok()?.into();
+            }
+        } else {
+            weights[1] = i16::try_from(self.excess()).ok()?.into();
+        }
+        let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
+        if is_centred {
+            let weights = [weights[0], i16::try_from(self.excess()).ok()?.into()];
+            return Some(Ending::Centred { weights, finish });
+        }
+        Some(Ending::Weighted { weights, finish })
+    }
+}
+
+impl Window {
+    /// The plane's part of `step`; `None` if nothing is convolved in it, if the mask is another one or if its numbers need more than 16 bits.
+    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Window> {
+        let channels = &step.planes[plane];
+        let mask = Flat::of(&step.kernel)?;
+        let max = i64::from(format.max_value());
+        if format.depth() > 12 || mask.columns as i64 * max > i64::from(i16::MAX) {
+            return None;
+        }
+        let mut convolved = channels.iter().filter_map(|c| match c {
+            ChannelStep::Convolve(c) => Some(c),
+            _ => None,
+        });
+        let first = convolved.next()?;
+        // The loops do not tell channels apart.
+        if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
+            return None;
+        }
+        let ending = match mask.scale(first, max) {
+            Some(scale) => Ending::Scaled(scale),
+            None => mask.weighted(vectors, format, channels)?,
+        };
+        let reader = if format.depth() == 8 {
+            Reader::Bytes
+        } else {
+            Reader::Words
+        };
+        Some(Window {
+            vectors,
+            format,
+            edges: Edges::new(step.border, format, channels, mask.columns),
+            channels: channels.clone(),
+            reading: reader.reading(format),
+            mask,
+            ending,
+        })
+    }
+
+    /// Makes the strip's rows from the picture.
+    pub(super) fn convolve(
+        &self,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        match self.vectors {
+            Vectors::Avx2(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+        }
+    }
+
+    fn convolve_with<L: Lanes>(
+        &self,
+        lanes: L,
+        input: Picture<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let samples = plane.width * plane.channels;
+        let bytes = self.format.bytes_per_sample();
+        let (origin, lead) = (self.edges.origin(), self.edges.lead());
+        let made = samples.next_multiple_of(TILE);
+        let rows = self.mask.rows;
+        let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
+        let padded = spread(lead + horizontal.reach(made));
+        let slot = spread(made);
+        self.edges.find(plane.width, &mut scratch.places);
+        self.edges.store_outside(plane.width, &mut scratch.outside);
+        let words = aligned(&mut scratch.words, padded);
+        let mut parts = scratch.parts.each_mut().map(|parts| aligned(parts, padded));
+        // A window begins empty: nothing leaves it until it is full. After its rows there are two centres and a row of zeros.
+        let ring = aligned(&mut scratch.ring, (rows + 3) * slot);
+        ring.fill(0);
+        let sums = aligned(&mut scratch.sums, made);
+        let weighted = aligned(&mut scratch.weighted, made);
+        match &self.ending {
+            Ending::Scaled(_) | Ending::Centred { .. } => sums.fill(0),
+            Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
+        }
+        let first = strip.first_row as i64 - rows as i64 / 2;
+        for k in 0..rows - 1 + strip.rows {
+            let source = self
+                .edges
+                .row(input, strip.plane, first + k as i64, &scratch.outside);
+            loops::load_row(lanes, self.reading, source, &mut words[origin..], padded);
+            self.edges.fill(&scratch.places, words, |sample| sample);
+            let row = k.checked_sub(rows - 1);
+            let making = match &self.ending {
+                Ending::Scaled(scale) => Making::Scaled {
+                    sums,
+                    scale,
+                    left: self.reading.shift,
+                },
+                Ending::Centred { weights, finish } => Making::Centred {
+                    sums,
+                    weights: *weights,
+                    centre: (k + rows / 2 + 1) % rows * slot,
+                    finish,
+                },
+                Ending::Weighted { weights, finish } => {
+                    let mut differences = [[rows + 2; 2]; DIFFERENCES];
+                    if self.mask.is_column {
+                        for (lines, (j, _)) in differences.iter_mut().zip(self.mask.steps()) {
+                            *lines = [(k + 1 + j) % rows, (k + rows - 1 - j) % rows];
+                        }
+                    } else if let Some(row) = row {
+                        let now = rows + row % 2;
+                        let source = input.row(strip.plane, strip.first_row + row);
+                        loops::load_row(lanes, self.reading, source, &mut ring[now * slot..][..made], made);
+                        differences[0] = [now, if row > 0 { rows + (row - 1) % 2 } else { rows + 2 }];
+                    }
+                    Making::Weighted {
+                        sums: weighted,
+                        weights: *weights,
+                        differences: differences.map(|lines| lines.map(|line| line * slot)),
+                        finish,
+                    }
+                }
+            };
+            let out = match row {
+                Some(row) => &mut strip.bytes[row * plane.stride..][..samples * bytes],
+                None => room(&mut scratch.spare, samples * bytes),
+            };
+            let sums = horizontal.add_up(
+                lanes,
+                &words[lead..],
+                parts.each_mut().map(|row| &mut **row),
+                made,
+            );
+            let line = (&mut *ring, k % rows * slot, made);
+            if bytes == 1 {
+                window_loops::make::<L, 1>(lanes, sums, line, making, out);
+            } else {
+                window_loops::make::<L, 2>(lanes, sums, line, making, out);
+            }
+            if let Some(row) = row {
+                let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];
+                let source = input.row(strip.plane, strip.first_row + row);
+                keep(&self.channels, self.format, source, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::cpu::InstructionSet;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
+    use crate::frame::Colour;
+
+    fn ending(size: usize, weights: Option<Vec<i64>>, direct: bool, max: i64) -> Option<&'static str> {
+        let format: PixelFormat = if max == 255 { "gray" } else { "gray12le" }.parse().unwrap();
+        let weights = weights.unwrap_or_else(|| vec![1; size * size]);
+        let total = weights.iter().sum();
+        let chain = Chain {
+            filters: vec![Filter {
+                mask: Mask::from_integers(size, size, weights, total).unwrap(),
+                bias: 0.0,
+                label: String::new(),
+            }],
+            border: Border::Mirror,
+            planes: Planes::All,
+            algorithm: if direct {
+                Algorithm::Direct
+            } else {
+                Algorithm::Separable
+            },
+        };
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let vectors = Vectors::of(InstructionSet::Avx2)?;
+        let window = Window::new(vectors, &plan.steps[0], 0, format);
+        Some(match window.map(|window| window.ending) {
+            Some(Ending::Scaled(_)) => "scaled",
+            Some(Ending::Centred { .. }) => "centred",
+            Some(Ending::Weighted { .. }) => "weighted",
+            None => "none",
+        })
+    }
+
+    #[test]
+    fn each_mask_takes_the_ending_that_holds_its_numbers() {
+        if Vectors::of(InstructionSet::Avx2).is_none() {
+            eprintln!("SKIPPED: this machine has no AVX2");
+            return;
+        }
+        let is = |expected, size, weights, direct, max| {
+            assert_eq!(
+                ending(size, weights, direct, max),
+                Some(expected),
+                "{size} {direct} {max}"
+            );
+        };
+        is("scaled", 3, None, true, 255);
+        is("scaled", 3, None, false, 255);
+        is("scaled", 7, None, false, 255);
+        // The middle row's excess shows.
+        is("centred", 15, None, false, 255);
+        // Sums that leave 16 bits.
+        is("weighted", 17, None, false, 255);
+        // Steps beside the middle, from 15 bits of weights.
+        is("weighted", 9, None, false, 255);
+        is("weighted", 25, None, false, 255);
+        is("weighted", 63, None, false, 255);
+        // Quantisation mends the corners, where the window's edge is.
+        is("none", 3, None, true, 4095);
+        // A row's sum leaves 16 bits.
+        is("none", 9, None, false, 4095);
+        is("weighted", 3, Some(vec![1, 1, 1, 1, 8, 1, 1, 1, 1]), true, 255);
+        is("none", 3, Some(vec![1, 1, 1, 2, 7, 1, 1, 1, 1]), true, 255);
+    }
+
+    #[test]
+    fn a_scale_gives_every_sum_its_result() {
+        let mask = Flat {
+            columns: 3,
+            rows: 3,
+            weights: vec![29127; 9],
+            is_column: false,
+            shift: 18,
+        };
+        let c = Convolve {
+            low: 1 << 17,
+            high: 0,
+            border: 0,
+            level: 0,
+            is_alpha: false,
+        };
+        let scale = mask.scale(&c, 255).unwrap();
+        for sum in 0..=9 * 255_i64 {
+            let product = (sum + i64::from(scale.add)) * i64::from(scale.factor) + (1 << 14);
+            assert_eq!(product >> (15 + scale.down), (2 * sum + 9) / 18);
+        }
+        // An excess that reaches a level cannot be told from the sum.
+        let mut uneven = Flat {
+            weights: vec![29127; 9],
+            ..mask
+        };
+        uneven.weights[4] += 2000;
+        assert!(uneven.scale(&c, 255).is_none());
+    }
+}

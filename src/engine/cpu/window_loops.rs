@@ -1,0 +1,638 @@
+//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row, and down the rows as rows come and go.
+//!
+//! Sums of words may wrap on the way, since a sum that ends within 16 bits ends right.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Order, Work};
+use super::loops::{Finish, TILE, put};
+
+/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_EIGHTS`] on by eight.
+const LEAST_FOURS: usize = 9;
+const LEAST_EIGHTS: usize = 17;
+
+/// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
+pub(super) const DIFFERENCES: usize = 3;
+
+/// How the samples of a row are added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Horizontal {
+    /// How many there are, an odd number up to 63.
+    count: usize,
+    /// From a sample to the next one of its channel.
+    step: usize,
+    /// Samples of a partial sum, 1, 4 or 8, and how many of those come nearest.
+    part: usize,
+    parts: usize,
+}
+
+/// Sums along a row that are yet to be made: of `count` words that are `step` words apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest<'a> {
+    words: &'a [u16],
+    count: usize,
+    step: usize,
+}
+
+impl Horizontal {
+    /// Sums of `count` samples, `step` apart.
+    pub(super) fn new(count: usize, step: usize) -> Horizontal {
+        let part = match count {
+            ..LEAST_FOURS => 1,
+            LEAST_FOURS..LEAST_EIGHTS => 4,
+            _ => 8,
+        };
+        Horizontal {
+            count,
+            step,
+            part,
+            parts: (count + part / 2) / part,
+        }
+    }
+
+    /// As far as sums of four and of eight samples are needed for `made` sums: to the end of a step.
+    fn reach_of_parts(&self, made: usize) -> [usize; 2] {
+        let last = (made + (self.parts - 1) * self.part * self.step).next_multiple_of(TILE);
+        match self.part {
+            1 => [0, 0],
+            4 => [last, 0],
+            _ => [(last + 4 * self.step).next_multiple_of(TILE), last],
+        }
+    }
+
+    /// How many samples are read for `made` sums, a multiple of [`TILE`].
+    pub(super) fn reach(&self, made: usize) -> usize {
+        let alone = made + self.count.max(self.parts * self.part) * self.step;
+        alone.max(self.reach_of_parts(made)[0] + 3 * self.step)
+    }
+
+    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), by way of sums of four and of eight.
+    pub(super) fn add_up<'a, L: Lanes>(
+        &self,
+        lanes: L,
+        words: &'a [u16],
+        [fours, eights, all]: [&'a mut [u16]; 3],
+        made: usize,
+    ) -> Rest<'a> {
+        let step = self.step;
+        if self.part == 1 {
+            let count = self.count;
+            return Rest { words, count, step };
+        }
+        let [fours_made, eights_made] = self.reach_of_parts(made);
+        let (fours, eights, all) = (
+            &mut fours[..fours_made],
+            &mut eights[..eights_made],
+            &mut all[..made],
+        );
+        lanes.enter(Adding::<4, 0>::new((words, step), (words, 0), fours));
+        let parts = if self.part == 4 {
+            &*fours
+        } else {
+            lanes.enter(Adding::<2, 0>::new((fours, 4 * step), (words, 0), eights));
+            &*eights
+        };
+        let apart = (parts, self.part * step);
+        let whole = self.parts * self.part;
+        let rest = |at: usize| &words[at * step..];
+        match self.count as i64 - whole as i64 {
+            -3 => add_parts::<L, -3>(lanes, apart, self.parts, (rest(self.count), step), all),
+            -1 => add_parts::<L, -1>(lanes, apart, self.parts, (rest(self.count), step), all),
+            1 => add_parts::<L, 1>(lanes, apart, self.parts, (rest(whole), step), all),
+            _ => add_parts::<L, 3>(lanes, apart, self.parts, (rest(whole), step), all),
+        }
+        Rest {
+            words: all,
+            count: 1,
+            step,
+        }
+    }
+}
+
+/// [`Adding`] of `parts` parts, 2 to 8.
+fn add_parts<L: Lanes, const REST: i8>(
+    lanes: L,
+    apart: (&[u16], usize),
+    parts: usize,
+    rest: (&[u16], usize),
+    out: &mut [u16],
+) {
+    match parts {
+        2 => lanes.enter(Adding::<2, REST>::new(apart, rest, out)),
+        3 => lanes.enter(Adding::<3, REST>::new(apart, rest, out)),
+        4 => lanes.enter(Adding::<4, REST>::new(apart, rest, out)),
+        5 => lanes.enter(Adding::<5, REST>::new(apart, rest, out)),
+        6 => lanes.enter(Adding::<6, REST>::new(apart, rest, out)),
+        7 => lanes.enter(Adding::<7, REST>::new(apart, rest, out)),
+        _ => lanes.enter(Adding::<8, REST>::new(apart, rest, out)),
+    }
+}
+
+/// Adds up `PARTS` words each, and adds `REST` more ones or takes as many away if that is negative.
+struct Adding<'a, const PARTS: usize, const REST: i8> {
+    words: *const u16,
+    step: usize,
+    rest: *const u16,
+    rest_step: usize,
+    out: &'a mut [u16],
+}
+
+impl<'a, const PARTS: usize, const REST: i8> Adding<'a, PARTS, REST> {
+    fn new(
+        (words, step): (&[u16], usize),
+        (rest, rest_step): (&[u16], usize),
+        out: &'a mut [u16],
+    ) -> Adding<'a, PARTS, REST> {
+        let more = usize::from(REST.unsigned_abs());
+        // Every read and every write is bounded by this.
+        assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * step);
+        assert!(more == 0 || rest.len() >= out.len() + (more - 1) * rest_step);
+        Adding {
+            words: words.as_ptr(),
+            step,
+            rest: rest.as_ptr(),
+            rest_step,
+            out,
+        }
+    }
+}
+
+impl<const PARTS: usize, const REST: i8> Work for Adding<'_, PARTS, REST> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        for x in (0..self.out.len()).step_by(2 * L::LANES) {
+            // SAFETY: `new` has bounded all of them.
+            unsafe {
+                let mut sum = add_steps::<L, PARTS>(lanes, self.words.add(x), self.step);
+                for k in 0..usize::from(REST.unsigned_abs()) {
+                    let more = lanes.load(self.rest.add(x + k * self.rest_step));
+                    sum = if REST > 0 {
+                        lanes.add_words(sum, more)
+                    } else {
+                        lanes.sub_words(sum, more)
+                    };
+                }
+                lanes.store(self.out.as_mut_ptr().add(x), sum);
+            }
+        }
+    }
+}
+
+/// The sum of `COUNT` vectors of words that are `step` words apart.
+#[inline(always)]
+unsafe fn add_steps<L: Lanes, const COUNT: usize>(lanes: L, from: *const u16, step: usize) -> L::V {
+    // SAFETY: the caller has bounded them.
+    unsafe {
+        let mut sum = lanes.load(from);
+        for k in 1..COUNT {
+            sum = lanes.add_words(sum, lanes.load(from.add(k * step)));
+        }
+        sum
+    }
+}
+
+/// `((sum + add) x factor + 2^14) >> (15 + down)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scale {
+    pub(super) add: u16,
+    pub(super) factor: u16,
+    pub(super) down: u32,
+}
+
+/// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next multiple of [`TILE`].
+pub(super) enum Making<'a> {
+    /// The window's sums are scaled.
+    Scaled {
+        sums: &'a mut [u16],
+        scale: &'a Scale,
+        /// Padding bits below a stored sample.
+        left: u32,
+    },
+    /// The windows' sums and their middle rows' are weighted.
+    Centred {
+        sums: &'a mut [u16],
+        /// What the window weighs, and how much more the middle row.
+        weights: [i32; 2],
+        /// Where in the memory of the ring the middle row lies.
+        centre: usize,
+        /// Made for sums that are 32768 less, which makes words with a sign of them.
+        finish: &'a Finish,
+    },
+    /// Weighted sums change by what the window's sums and the steps between weights change by.
+    Weighted {
+        sums: &'a mut [i32],
+        /// What weighs the row that enters less the one that leaves, and after it each difference.
+        weights: [i32; 1 + DIFFERENCES],
+        /// Where in the memory of the ring the lines lie whose differences count, too.
+        differences: [[usize; 2]; DIFFERENCES],
+        finish: &'a Finish,
+    },
+}
+
+/// Makes a row of the result, of samples of `BYTES` bytes. At `at` in `ring` there are the sums of the row that leaves the windows, which give way
+/// to those of the one that enters, `made` (a multiple of [`TILE`]) of them.
+pub(super) fn make<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    rest: Rest<'_>,
+    (ring, at, made): (&mut [u16], usize, usize),
+    making: Making<'_>,
+    out: &mut [u8],
+) {
+    assert!(made.is_multiple_of(TILE) && at + made <= ring.len() && out.len() <= made * BYTES);
+    assert!(rest.words.len() >= made + (rest.count - 1) * rest.step);
+    let row = Row {
+        words: rest.words.as_ptr(),
+        step: rest.step,
+        ring: ring.as_mut_ptr(),
+        at,
+    };
+    // The assertions bound every read and every write: x goes up to `made` in steps that divide TILE.
+    match making {
+        Making::Scaled { sums, scale, left } => {
+            assert!(sums.len() >= made);
+            let (sums, scale) = (sums.as_mut_ptr(), *scale);
+            let ending = Scaled { sums, scale, left };
+            enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+        }
+        Making::Centred {
+            sums,
+            weights,
+            centre,
+            finish,
+        } => {
+            assert!(sums.len() >= made && centre + made <= ring.len());
+            let ending = Centred {
+                sums: sums.as_mut_ptr(),
+                weights,
+                centre,
+                finish,
+            };
+            enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+        }
+        Making::Weighted {
+            sums,
+            weights,
+            differences,
+            finish,
+        } => {
+            assert!(
+                sums.len() >= made
+                    && differences
+                        .as_flattened()
+                        .iter()
+                        .all(|at| at + made <= ring.len())
+            );
+            let ending = Weighted {
+                sums: sums.as_mut_ptr(),
+                weights,
+                differences,
+                finish,
+            };
+            if weights[2..] == [0; DIFFERENCES - 1] {
+                enter::<L, BYTES, _>(lanes, row, rest.count, OneDifference(ending), out);
+            } else {
+                enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+            }
+        }
+    }
+}
+
+/// Runs the loop for sums of `count` words.
+fn enter<L: Lanes, const BYTES: usize, E: Ending>(
+    lanes: L,
+    row: Row,
+    count: usize,
+    ending: E,
+    out: &mut [u8],
+) {
+    match count {
+        1 => lanes.enter(Rows::<BYTES, 1, E> { row, ending, out }),
+        3 => lanes.enter(Rows::<BYTES, 3, E> { row, ending, out }),
+        5 => lanes.enter(Rows::<BYTES, 5, E> { row, ending, out }),
+        _ => lanes.enter(Rows::<BYTES, 7, E> { row, ending, out }),
+    }
+}
+
+/// A row to add up, and the line of the row that leaves.
+#[derive(Clone, Copy)]
+struct Row {
+    words: *const u16,
+    step: usize,
+    ring: *mut u16,
+    at: usize,
+}
+
+impl Row {
+    /// The sums of the row that enters from sample `x` on, less those of the one that leaves, whose place they take.
+    #[inline(always)]
+    unsafe fn change<L: Lanes, const COUNT: usize>(self, lanes: L, x: usize) -> L::V {
+        // SAFETY: `make` has bounded both.
+        unsafe {
+            let sum = add_steps::<L, COUNT>(lanes, self.words.add(x), self.step);
+            let line = self.ring.add(self.at + x);
+            let change = lanes.sub_words(sum, lanes.load(line));
+            lanes.store(line, sum);
+            change
+        }
+    }
+}
+
+/// How what changes becomes samples.
+trait Ending {
+    /// What stays the same along a row.
+    type Constants<V: Copy>: Copy;
+
+    fn constants<L: Lanes>(&self, lanes: L) -> Self::Constants<L::V>;
+
+    /// Writes 4 LANES samples of `BYTES` bytes, from sample `x` on.
+    ///
+    /// # Safety
+    /// [`make`] has bounded what lies at `x`; the samples are writable at `to`.
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        constants: Self::Constants<L::V>,
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    );
+}
+
+/// Rows of samples of `BYTES` bytes, with sums of `COUNT` words.
+struct Rows<'a, const BYTES: usize, const COUNT: usize, E> {
+    row: Row,
+    ending: E,
+    out: &'a mut [u8],
+}
+
+impl<const BYTES: usize, const COUNT: usize, E: Ending> Work for Rows<'_, BYTES, COUNT, E> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Rows { row, ending, out } = self;
+        let constants = ending.constants(lanes);
+        let (words, step) = (2 * L::LANES, 4 * L::LANES);
+        let samples = out.len() / BYTES;
+        let whole = samples / step * step;
+        for x in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones.
+            unsafe {
+                let changes = [
+                    row.change::<L, COUNT>(lanes, x),
+                    row.change::<L, COUNT>(lanes, x + words),
+                ];
+                let to = out.as_mut_ptr().add(x * BYTES);
+                ending.put::<L, BYTES>(lanes, constants, row, x, changes, to);
+            }
+        }
+        if whole < samples {
+            let mut last = [0; 2 * TILE];
+            // SAFETY: as many as TILE samples of two bytes fit, and lines go on to a multiple of TILE.
+            unsafe {
+                let changes = [
+                    row.change::<L, COUNT>(lanes, whole),
+                    row.change::<L, COUNT>(lanes, whole + words),
+                ];
+                ending.put::<L, BYTES>(lanes, constants, row, whole, changes, last.as_mut_ptr());
+            }
+            let rest = &mut out[whole * BYTES..];
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
+    }
+}
+
+/// See [`Making::Scaled`].
+struct Scaled {
+    sums: *mut u16,
+    scale: Scale,
+    left: u32,
+}
+
+impl Ending for Scaled {
+    type Constants<V: Copy> = [V; 2];
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 2] {
+        [self.scale.add, self.scale.factor].map(|word| lanes.splat(i32::from(word) << 16 | i32::from(word)))
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        [add, factor]: [L::V; 2],
+        _: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        let mut values = changes;
+        // SAFETY: see the trait.
+        unsafe {
+            for v in 0..2 {
+                let kept = self.sums.add(x + v * 2 * L::LANES);
+                let sum = lanes.add_words(lanes.load(kept), changes[v]);
+                lanes.store(kept, sum);
+                let product = lanes.multiply_round_words(lanes.add_words(sum, add), factor);
+                values[v] = lanes.shift_words_down(product, self.scale.down);
+            }
+            if BYTES == 1 {
+                lanes.put_narrow(values, to);
+                return;
+            }
+            for v in 0..2 {
+                lanes.store(
+                    to.add(4 * L::LANES * v),
+                    lanes.shift_words_up(values[v], self.left),
+                );
+            }
+        }
+    }
+}
+
+/// See [`Making::Centred`].
+struct Centred<'a> {
+    sums: *mut u16,
+    weights: [i32; 2],
+    centre: usize,
+    finish: &'a Finish,
+}
+
+impl Ending for Centred<'_> {
+    /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
+    type Constants<V: Copy> = [V; 4];
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 4] {
+        [
+            lanes.splat(self.weights[0] & 0xFFFF | self.weights[1] << 16),
+            lanes.splat(self.finish.start[0][0]),
+            lanes.splat(self.finish.shift as i32),
+            lanes.splat(0x8000_8000_u32 as i32),
+        ]
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        [weights, start, shift, sign]: [L::V; 4],
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        let mut values = [start; 4];
+        // SAFETY: see the trait.
+        unsafe {
+            for v in 0..2 {
+                let at = x + v * 2 * L::LANES;
+                let sum = lanes.add_words(lanes.load(self.sums.add(at)), changes[v]);
+                lanes.store(self.sums.add(at), sum);
+                let centre = lanes.load(row.ring.cast_const().add(self.centre + at));
+                let pairs = lanes.zip(lanes.xor(sum, sign), centre);
+                for half in 0..2 {
+                    let sum = lanes.multiply_add(start, pairs[half], weights);
+                    values[2 * v + half] = lanes.shift_down(sum, shift);
+                }
+            }
+            put_numbers::<L, BYTES>(lanes, values, self.finish, to);
+        }
+    }
+}
+
+/// See [`Making::Weighted`].
+struct Weighted<'a> {
+    sums: *mut i32,
+    weights: [i32; 1 + DIFFERENCES],
+    differences: [[usize; 2]; DIFFERENCES],
+    finish: &'a Finish,
+}
+
+/// The same where the first difference is the only one.
+struct OneDifference<'a>(Weighted<'a>);
+
+/// The weights two by two, and the shift.
+type Factors<V> = ([V; 2], V);
+
+impl Weighted<'_> {
+    #[inline(always)]
+    fn factors<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
+        let pair = |k: usize| self.weights[k] & 0xFFFF | self.weights[k + 1] << 16;
+        let weights = [lanes.splat(pair(0)), lanes.splat(pair(2))];
+        (weights, lanes.splat(self.finish.shift as i32))
+    }
+
+    /// A vector of one line less one of another.
+    #[inline(always)]
+    unsafe fn difference<L: Lanes>(&self, lanes: L, row: Row, index: usize, x: usize) -> L::V {
+        let [more, less] = self.differences[index];
+        let line = |at: usize| row.ring.cast_const().wrapping_add(at + x);
+        // SAFETY: `make` has bounded both.
+        unsafe { lanes.sub_words(lanes.load(line(more)), lanes.load(line(less))) }
+    }
+
+    /// [`Ending::put`] with all differences or the first one.
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize, const ALL: bool>(
+        &self,
+        lanes: L,
+        (weights, shift): Factors<L::V>,
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        let mut values = [lanes.splat(0); 4];
+        for v in 0..2 {
+            let at = x + v * 2 * L::LANES;
+            // SAFETY: see the trait.
+            unsafe {
+                let kept = self.sums.add(at);
+                let mut sums = [lanes.load(kept), lanes.load(kept.add(L::LANES))];
+                let pairs = lanes.zip(changes[v], self.difference(lanes, row, 0, at));
+                for half in 0..2 {
+                    sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[0]);
+                }
+                if ALL {
+                    let second = self.difference(lanes, row, 1, at);
+                    let pairs = lanes.zip(second, self.difference(lanes, row, 2, at));
+                    for half in 0..2 {
+                        sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[1]);
+                    }
+                }
+                for half in 0..2 {
+                    lanes.store(kept.add(half * L::LANES), sums[half]);
+                    values[2 * v + half] = lanes.shift_down(sums[half], shift);
+                }
+            }
+        }
+        // SAFETY: the caller has the room.
+        unsafe { put_numbers::<L, BYTES>(lanes, values, self.finish, to) };
+    }
+}
+
+/// Adds what is added after the shift, clamps and stores 4 LANES samples.
+#[inline(always)]
+unsafe fn put_numbers<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    mut values: [L::V; 4],
+    finish: &Finish,
+    to: *mut u8,
+) {
+    if let Some(&high) = finish.high.first() {
+        let high = lanes.splat(high);
+        for v in 0..4 {
+            values[v] = lanes.add(values[v], high);
+        }
+    }
+    // SAFETY: the caller has the room.
+    unsafe { put::<L, BYTES, 4>(lanes, values, finish, Order::Zipped, to) };
+}
+
+impl Ending for Weighted<'_> {
+    type Constants<V: Copy> = Factors<V>;
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
+        self.factors(lanes)
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        factors: Factors<L::V>,
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        // SAFETY: see the trait.
+        unsafe { self.put::<L, BYTES, true>(lanes, factors, row, x, changes, to) };
+    }
+}
+
+impl Ending for OneDifference<'_> {
+    type Constants<V: Copy> = Factors<V>;
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
+        self.0.factors(lanes)
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        factors: Factors<L::V>,
+        row: Row,
+        x: usize,
+        changes: [L::V; 2],
+        to: *mut u8,
+    ) {
+        // SAFETY: see the trait.
+        unsafe { self.0.put::<L, BYTES, false>(lanes, factors, row, x, changes, to) };
+    }
+}
