@@ -17,6 +17,7 @@ use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Buffer, Channel, Frame, FramePool, Layout, PixelFormat};
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -263,6 +264,32 @@ fn frames_of_more_tiles_than_the_card_holds_blocks() {
     });
 }
 
+/// The case's frame in memory from a pool, its rows aligned to `alignment` bytes.
+fn frame_in(buffer: Buffer, case: &Case, alignment: usize) -> Frame {
+    let noise = case.frame().unwrap();
+    let layout = Layout::new(case.format, case.width, case.height, alignment).unwrap();
+    let mut frame = Frame::new(layout, buffer).unwrap();
+    for (plane, place) in layout.planes().iter().enumerate() {
+        for y in 0..place.height {
+            frame.row_mut(plane, y).copy_from_slice(noise.row(plane, y));
+        }
+    }
+    frame.metadata = noise.metadata.clone();
+    frame
+}
+
+/// Every row of every plane is the same in both frames, whatever lies between the rows.
+fn assert_same_rows(expected: &Frame, got: &Frame, what: impl Display) {
+    for (plane, place) in expected.layout().planes().iter().enumerate() {
+        for y in 0..place.height {
+            assert!(
+                expected.row(plane, y) == got.row(plane, y),
+                "{what}: plane {plane} row {y}"
+            );
+        }
+    }
+}
+
 /// Filters a frame whose rows follow each other without a gap, on both ways.
 fn hold_packed_rows(case: &Case) {
     let unpooled = || Buffer::unpooled(Box::new(Vec::new()));
@@ -271,25 +298,10 @@ fn hold_packed_rows(case: &Case) {
     let expected = reference.collect().unwrap().unwrap();
     let mut engine = Cuda::new(case.chain.clone(), options(MemoryVariant::Tensor)).unwrap();
     let pool = FramePool::new(2, engine.input_allocator());
-    let noise = case.frame().unwrap();
-    let layout = Layout::new(case.format, case.width, case.height, 1).unwrap();
-    let mut frame = Frame::new(layout, pool.try_take().unwrap()).unwrap();
-    for (plane, place) in layout.planes().iter().enumerate() {
-        for y in 0..place.height {
-            frame.row_mut(plane, y).copy_from_slice(noise.row(plane, y));
-        }
-    }
-    frame.metadata = noise.metadata.clone();
+    let frame = frame_in(pool.try_take().unwrap(), case, 1);
     engine.submit(frame, pool.try_take().unwrap(), 1).unwrap();
     let got = engine.collect().unwrap().unwrap();
-    for (plane, place) in expected.layout().planes().iter().enumerate() {
-        for y in 0..place.height {
-            assert!(
-                expected.row(plane, y) == got.row(plane, y),
-                "{case:?}: plane {plane} row {y}"
-            );
-        }
-    }
+    assert_same_rows(&expected, &got, format_args!("{case:?}"));
 }
 
 #[test]
@@ -345,12 +357,7 @@ fn the_largest_frames_are_filtered_to_the_cpu_engines_bits() {
         };
         let on_card = run(&mut Cuda::new(chain.clone(), options(MemoryVariant::Auto)).unwrap());
         let on_cores = run(&mut Cpu::new(chain, 0).unwrap());
-        for y in 0..16384 {
-            assert!(
-                on_card.row(0, y) == on_cores.row(0, y),
-                "{format} {spec}: row {y}"
-            );
-        }
+        assert_same_rows(&on_cores, &on_card, format_args!("{format} {spec}"));
     }
 }
 
@@ -439,16 +446,8 @@ fn stream(engine: &mut dyn Engine, cases: &[Case], mut check: impl FnMut(usize, 
         if waiting.len() == depth {
             collect(engine, &mut waiting);
         }
-        let noise = case.frame().unwrap();
-        let layout = Layout::new(case.format, case.width, case.height, 32).unwrap();
-        let mut frame = Frame::new(layout, inputs.try_take().unwrap()).unwrap();
-        for (plane, place) in layout.planes().iter().enumerate() {
-            for y in 0..place.height {
-                frame.row_mut(plane, y).copy_from_slice(noise.row(plane, y));
-            }
-        }
+        let mut frame = frame_in(inputs.try_take().unwrap(), case, 32);
         frame.sequence = index as u64;
-        frame.metadata = noise.metadata.clone();
         engine.submit(frame, outputs.try_take().unwrap(), 64).unwrap();
         waiting.push_back(index);
     }
@@ -465,14 +464,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
         let buffer = Buffer::unpooled(Box::new(Vec::new()));
         reference.submit(case.frame().unwrap(), buffer, 1).unwrap();
         let expected = reference.collect().unwrap().unwrap();
-        for (plane, place) in expected.layout().planes().iter().enumerate() {
-            for y in 0..place.height {
-                assert!(
-                    expected.row(plane, y) == frame.row(plane, y),
-                    "frame {index} plane {plane} row {y}"
-                );
-            }
-        }
+        assert_same_rows(&expected, frame, format_args!("frame {index}"));
     });
 }
 
@@ -1084,14 +1076,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
                 );
                 assert!(timed.turns >= 3 && timed.block.is_some(), "{what}");
                 let expected = expected(chain, format, size, timed.seed);
-                for (plane, place) in expected.layout().planes().iter().enumerate() {
-                    for y in 0..place.height {
-                        assert!(
-                            expected.row(plane, y) == timed.output.row(plane, y),
-                            "{what}: plane {plane} row {y}"
-                        );
-                    }
-                }
+                assert_same_rows(&expected, &timed.output, &what);
             }
         }
     }
