@@ -81,12 +81,30 @@ pub fn quick_cases() -> Vec<Case> {
             && case.width * case.height <= AREA
             && masks.max().is_some_and(|area| (9..=MASK).contains(&area))
     };
-    cases(500)
+    let mut chosen: Vec<Case> = cases(500)
         .into_iter()
         .filter(small)
         .step_by(3)
         .take(COUNT)
-        .collect()
+        .collect();
+    // Kernels take interleaved components apart from some size of mask on; none of the small masks above is that large.
+    for (format, spec) in [("rgba", "gaussian:size=5"), ("rgb48le", "gaussian:size=5")] {
+        if let (Ok(format), Ok(filter)) = (format.parse(), spec.parse()) {
+            chosen.push(Case {
+                chain: Chain {
+                    filters: vec![filter],
+                    border: Border::Mirror,
+                    planes: Planes::All,
+                    algorithm: Algorithm::Auto,
+                },
+                format,
+                width: 67,
+                height: 45,
+                seed: 1,
+            });
+        }
+    }
+    chosen
 }
 
 /// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives the same cases.
@@ -242,6 +260,22 @@ mod tests {
     fn every_filter_of_the_cases_is_one() {
         for spec in SPECS {
             spec.parse::<Filter>().unwrap();
+        }
+    }
+
+    #[test]
+    fn quick_cases_hold_components_that_are_taken_apart() {
+        let cases = quick_cases();
+        for name in ["rgba", "rgb48le"] {
+            let format = PixelFormat::from_name(name).unwrap();
+            assert!(cases.iter().any(|case| {
+                case.format == format
+                    && case
+                        .chain
+                        .filters
+                        .iter()
+                        .any(|f| f.mask.width() == 5 && f.mask.height() == 5)
+            }));
         }
     }
 
