@@ -105,6 +105,8 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
     return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
 
+inline float __frcp_rn(float x) { return 1.0f / x; }
+
 inline int __dp4a(int a, int b, int c)
 {
     unsigned sum = (unsigned)c;

@@ -57,34 +57,30 @@ pub(super) struct Tiles {
     pub(super) unused: i32,
 }
 
-/// `struct Component` of alpha.cu.
+/// `struct Rows` of alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Component {
+pub(super) struct Rows {
     pub(super) before: u64,
     pub(super) after: u64,
     pub(super) before_pitch: i64,
     pub(super) after_pitch: i64,
-    pub(super) step: i32,
-    pub(super) level: i32,
-    pub(super) convolved: i32,
-    pub(super) unused: i32,
 }
 
 /// `struct Picture` of alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Picture {
-    pub(super) at: [Component; 4],
-    pub(super) count: i32,
-    pub(super) alpha: i32,
+    pub(super) at: [Rows; 4],
+    pub(super) level: [i32; 4],
+    pub(super) convolved: [i32; 4],
     pub(super) width: i32,
     pub(super) height: i32,
     pub(super) gain: i64,
     pub(super) offset: i32,
     pub(super) normalise: i32,
     pub(super) filter_alpha: i32,
-    pub(super) unused: i32,
+    pub(super) aligned: i32,
 }
 
 /// Blocks and threads of a launch.
@@ -157,14 +153,15 @@ pub(super) fn convolve_tiles(
     launch(function, grid, stream, &mut parameters)
 }
 
-/// Launches a kernel of alpha.cu.
+/// Launches a kernel of alpha.cu, whose threads take `pixels` pixels each.
 pub(super) fn weight_by_alpha(
     function: Function,
+    pixels: usize,
     stream: sys::CUstream,
     mut picture: Picture,
 ) -> Result<(), EngineError> {
     let grid = Grid {
-        x: (picture.width as usize).div_ceil(256),
+        x: (picture.width as usize).div_ceil(256 * pixels),
         y: picture.height as usize,
         z: 1,
         block: (256, 1),

@@ -17,6 +17,13 @@ pub(super) struct Place {
     pub(super) texture: u64,
 }
 
+impl Place {
+    /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to such a multiple.
+    pub(super) fn is_aligned(&self) -> bool {
+        self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
+    }
+}
+
 /// Where a picture's planes lie on the card.
 pub(super) type Places = [Place; MAX_PLANES];
 

@@ -6,7 +6,7 @@ use super::program::{Recipe, Source};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::filter::Kernel;
-use crate::frame::PixelFormat;
+use crate::frame::{Channel, PixelFormat};
 
 /// A block's threads, and the rows that each of them computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,12 +214,20 @@ fn default_shape(
 
 /// The recipe of the kernels that weight colour by alpha.
 pub(super) fn alpha_recipe(format: PixelFormat) -> Recipe {
+    let planes = format.planes();
+    let mut components = planes.iter().flat_map(|plane| plane.channels);
     Recipe {
         source: Source::Alpha,
         parameters: vec![
             ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
-            ("SAMPLE_SHIFT", i64::from(format.shift())),
             ("MAX_VALUE", i64::from(format.max_value())),
+            // Components lie interleaved in one plane, or each in its own.
+            ("CHANNELS", planes[0].channels.len() as i64),
+            ("COMPONENTS", components.clone().count() as i64),
+            (
+                "ALPHA",
+                components.position(|&c| c == Channel::Alpha).unwrap_or(0) as i64,
+            ),
         ],
     }
 }

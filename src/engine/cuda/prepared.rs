@@ -4,7 +4,7 @@
 use super::choice::{Choice, Terms, choose};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
-use super::launch::{self, Channel, Component, Grid, Picture, Plane, Planes, Tiles};
+use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, Tiles};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
@@ -12,7 +12,7 @@ use super::program::{Cache, Function, Module, Recipe};
 use super::tensor::{self, TensorKernel};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
-use crate::frame::{Channel as ChannelKind, Layout, PixelFormat};
+use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 use std::sync::Arc;
 
@@ -163,9 +163,9 @@ impl Prepared {
             return work.convolve(prepared, source, result, scratch);
         };
         let weighted = &scratch.premultiplied;
-        launch::weight_by_alpha(kernels.premultiply, stream, work.picture(alpha, source, weighted))?;
+        work.weight_by_alpha(kernels.premultiply, alpha, source, weighted)?;
         work.convolve(prepared, weighted, result, scratch)?;
-        launch::weight_by_alpha(kernels.unpremultiply, stream, work.picture(alpha, source, result))
+        work.weight_by_alpha(kernels.unpremultiply, alpha, source, result)
     }
 }
 
@@ -446,10 +446,10 @@ impl Work<'_> {
                 * geometry.height.div_ceil(pass.kernel.tile.1)
         });
         let count: usize = count.sum();
-        let aligned = group.planes.iter().all(|&plane| {
-            let aligned = |place: &Place| place.pointer.is_multiple_of(16) && place.pitch.is_multiple_of(16);
-            aligned(&source[plane]) && aligned(&result[plane])
-        });
+        let aligned = group
+            .planes
+            .iter()
+            .all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
         let function = if aligned { &pass.aligned } else { &pass.unaligned };
         let tiles = Tiles {
             fragments: pass.fragments.pointer(),
@@ -601,9 +601,17 @@ impl Work<'_> {
         })
     }
 
-    /// The parameters of both alpha kernels: from `before` to `after`.
-    fn picture(&self, alpha: &AlphaUse, before: &Places, after: &Places) -> Picture {
-        let bytes = self.format.bytes_per_sample() as u64;
+    /// Launches one of the alpha kernels, from `before` to `after`.
+    fn weight_by_alpha(
+        &self,
+        function: Function,
+        alpha: &AlphaUse,
+        before: &Places,
+        after: &Places,
+    ) -> Result<(), EngineError> {
+        let planes = self.format.planes();
+        let aligned =
+            (before.iter().zip(after).take(planes.len())).all(|(b, a)| b.is_aligned() && a.is_aligned());
         let mut picture = Picture {
             gain: i64::from(alpha.gain),
             offset: alpha.offset,
@@ -612,33 +620,26 @@ impl Work<'_> {
             // Formats with alpha have no subsampled planes.
             width: self.layout.width() as i32,
             height: self.layout.height() as i32,
+            aligned: i32::from(aligned),
             ..Picture::default()
         };
-        let mut count = 0;
-        for (plane, channels) in self.format.planes().iter().enumerate() {
-            for (index, &kind) in channels.channels.iter().enumerate() {
-                if kind == ChannelKind::Alpha {
-                    picture.alpha = count;
-                }
-                let (convolved, level) = match &self.step.planes[plane][index] {
-                    ChannelStep::Convolve(c) if !c.is_alpha => (1, i32::from(c.level)),
-                    _ => (0, 0),
-                };
-                picture.at[count as usize] = Component {
-                    before: before[plane].pointer + index as u64 * bytes,
-                    after: after[plane].pointer + index as u64 * bytes,
-                    before_pitch: before[plane].pitch as i64,
-                    after_pitch: after[plane].pitch as i64,
-                    step: channels.channels.len() as i32,
-                    level,
-                    convolved,
-                    unused: 0,
-                };
-                count += 1;
+        for (rows, (before, after)) in picture.at.iter_mut().zip(before.iter().zip(after)) {
+            *rows = Rows {
+                before: before.pointer,
+                after: after.pointer,
+                before_pitch: before.pitch as i64,
+                after_pitch: after.pitch as i64,
+            };
+        }
+        let components = self.step.planes.iter().flatten();
+        let entries = picture.level.iter_mut().zip(&mut picture.convolved);
+        for ((level, convolved), what) in entries.zip(components) {
+            if let ChannelStep::Convolve(c) = what {
+                (*level, *convolved) = (i32::from(c.level), i32::from(!c.is_alpha));
             }
         }
-        picture.count = count;
-        picture
+        let pixels = 4 / self.format.bytes_per_sample();
+        launch::weight_by_alpha(function, pixels, self.stream, picture)
     }
 }
 

@@ -31,11 +31,12 @@ pub enum Source {
 }
 
 /// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 4] = [
+const HEADERS: [(&CStr, &str); 5] = [
     (
         c"instructions.cuh",
         include_str!("../../../kernels/instructions.cuh"),
     ),
+    (c"components.cuh", include_str!("../../../kernels/components.cuh")),
     (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
     (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
     (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),
