@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 29;
+const TESTS: usize = 30;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -333,6 +333,90 @@ fn choices_of_planes_copy_and_fill_the_others() {
         })
         .collect();
     hold_all_variants(&list, &[Algorithm::Auto, Algorithm::Direct]);
+}
+
+/// Every colour of 8 bits under every alpha, rows packed and not; deep formats with both at their ends and noise between.
+#[test]
+fn every_colour_under_every_alpha() {
+    let Some(_card) = card() else { return };
+    let specs = [
+        "mask:rows=1",
+        "mask:rows=1:divisor=3:bias=20",
+        "mask:rows=-1 3 -1:bias=-9",
+    ];
+    for format in [
+        "rgba",
+        "argb",
+        "ya8",
+        "yuva444p",
+        "gbrap",
+        "rgba64le",
+        "yuva444p16le",
+        "gbrap10le",
+    ] {
+        for (turn, spec) in specs.into_iter().enumerate() {
+            let planes = [Planes::All, Planes::AllWithAlpha][turn % 2].clone();
+            let chain = chain(&[spec], Border::Replicate, planes, Algorithm::Direct);
+            let case = case(chain, format, (257, 256), 2);
+            let mut engine = Cuda::new(case.chain.clone(), CudaOptions::default()).unwrap();
+            let mut reference = Reference::new(case.chain.clone());
+            for alignment in [1, 64] {
+                let pool = FramePool::new(2, engine.input_allocator());
+                let mut frame = frame_in(pool.try_take().unwrap(), &case, alignment);
+                spread_colours(&mut frame);
+                let unpooled = Buffer::unpooled(Box::new(vec![0; frame.layout().size()]));
+                let mut same = Frame::new(*frame.layout(), unpooled).unwrap();
+                for plane in 0..frame.layout().planes().len() {
+                    for y in 0..case.height {
+                        same.row_mut(plane, y).copy_from_slice(frame.row(plane, y));
+                    }
+                }
+                same.metadata = frame.metadata.clone();
+                let output = Buffer::unpooled(Box::new(Vec::new()));
+                reference.submit(same, output, 1).unwrap();
+                engine.submit(frame, pool.try_take().unwrap(), alignment).unwrap();
+                let expected = reference.collect().unwrap().unwrap();
+                let got = engine.collect().unwrap().unwrap();
+                assert_same_rows(
+                    &expected,
+                    &got,
+                    format_args!("{format}, {spec}, rows at {alignment}"),
+                );
+            }
+        }
+    }
+}
+
+/// Colours that grow along the rows and alpha that grows down; of deep formats that only at the edges.
+fn spread_colours(frame: &mut Frame) {
+    let format = frame.format();
+    let (bytes, max) = (format.bytes_per_sample(), format.max_value() as usize);
+    for (plane, described) in format.planes().iter().enumerate() {
+        let (width, height) = (
+            frame.layout().planes()[plane].width,
+            frame.layout().planes()[plane].height,
+        );
+        for y in 0..height {
+            let row = frame.row_mut(plane, y);
+            for x in 0..width {
+                for (c, &channel) in described.channels.iter().enumerate() {
+                    let at = if channel == Channel::Alpha {
+                        y
+                    } else {
+                        (x + 85 * c) % 256
+                    };
+                    let value = match at {
+                        _ if bytes == 1 => at,
+                        0..4 => at,
+                        252.. => max + at - 255,
+                        _ => continue,
+                    };
+                    let begin = (x * described.channels.len() + c) * bytes;
+                    row[begin..begin + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+                }
+            }
+        }
+    }
 }
 
 /// What both engines make of one frame. The CPU engine is held against the reference elsewhere; the reference itself would take minutes.
@@ -1129,7 +1213,8 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 12] = [
+const ON_A_STAND_IN: [&str; 13] = [
+    "every_colour_under_every_alpha",
     "choices_of_planes_copy_and_fill_the_others",
     "chains_stay_on_the_device",
     "chains_that_begin_with_one_call_keep_the_bits_when_sizes_change",
