@@ -55,6 +55,70 @@ __device__ __forceinline__ void wait_for_copies()
     asm volatile("cp.async.wait_group 1;" ::: "memory");
 }
 
+// How rows of a plane lie in memory, as the driver describes it to the instruction below.
+struct __align__(64) TileMap {
+    unsigned long long words[16];
+};
+
+// Counts the bytes that whole tiles bring to shared memory. It goes from round to round: one for each time that bytes are expected.
+struct Arrivals {
+    unsigned long long state;
+};
+
+#if __CUDA_ARCH__ >= 900
+// One thread calls this before any other touches the arrivals.
+__device__ __forceinline__ void begin_arrivals(Arrivals &arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n fence.mbarrier_init.release.cluster;" ::"r"(shared_address(&arrivals)) : "memory");
+}
+
+// Begins a round: as many bytes are to arrive.
+__device__ __forceinline__ void expect_bytes(Arrivals &arrivals, u32 bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&arrivals)), "r"(bytes) : "memory");
+}
+
+// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. What lies beyond the plane becomes zero.
+__device__ __forceinline__ void copy_tile(u32 to, const TileMap &map, i32 x, i32 y, Arrivals &arrivals)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(x),
+                 "r"(y), "r"(shared_address(&arrivals))
+                 : "memory");
+}
+
+// Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on in turn.
+__device__ __forceinline__ void wait_for_bytes(Arrivals &arrivals, i32 odd)
+{
+    asm volatile("{.reg .pred done;\n"
+                 "again%=: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra again%=;}" ::"r"(shared_address(&arrivals)),
+                 "r"(odd)
+                 : "memory");
+}
+
+// What this thread wrote to shared memory comes before tiles that are copied there later.
+__device__ __forceinline__ void end_of_writes()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+#endif
+
+// The next launch may begin as soon as blocks of this one leave room; it must not touch memory before the call below returns.
+__device__ __forceinline__ void let_next_launch_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// The launches before this one have ended, and what they wrote is there.
+__device__ __forceinline__ void wait_for_earlier_launches()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Four numbers cut to bytes, the first one lowest.
 __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {

@@ -7,14 +7,18 @@
 //   SAME_BIAS       1: all components of a plane add the same bias
 //   BANDS           sums of byte products that make up one sum: sum = (band 0 * 256 + band 1) * 256 + ...
 //   TILE_W, TILE_H  bytes across and rows that a block computes at a time
-//   PITCH, ROWS     bytes from row to row of a tile with its halo, and rows that are loaded; STAGE: bytes of the whole
-//   LEFT            bytes of a tile's row before its first result; CHUNKS: 16-byte pieces that are loaded of it
+//   ROWS            rows that are loaded of a tile with its halo; ALL_ROWS: those that there is room for
+//   PITCH           bytes from row to row; CHUNKS: 16-byte pieces that are loaded of a row
+//   ALIGNED_PITCH, ALIGNED_CHUNKS  the same in an ALIGNED launch
+//   LEFT            bytes of a tile's row before its first result
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
+//   STREAMED        1: the card copies a whole tile by one instruction, and there is a kernel for that
 //   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
 //   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
-// at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins.
+// at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins. What a lane reads beyond the
+// end of an aligned row is the next row's, and meets weights of zero.
 #pragma once
 
 #include "components.cuh"
@@ -34,6 +38,10 @@ constexpr i32 PIXEL_BYTES = CHANNELS * SAMPLE_BYTES;
 constexpr i32 REACH = MASK_W / 2 * PIXEL_BYTES;
 // A chunk that every tile has bytes of.
 constexpr i32 FIRST_CHUNK = LEFT / 16;
+
+template <bool ALIGNED> constexpr i32 pitch = ALIGNED ? ALIGNED_PITCH : PITCH;
+// Bytes of a tile, to where another one may begin: tiles that are copied by one instruction begin at multiples of 128.
+template <bool ALIGNED> constexpr i32 stage_bytes = (pitch<ALIGNED> * ALL_ROWS + 127) / 128 * 128;
 
 // One of two numbers of four parts; which of them is known to the compiler.
 __device__ __forceinline__ const i32 (&either(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
@@ -128,25 +136,25 @@ template <bool ALIGNED> __device__ __forceinline__ i32 early(const u8 *start)
 // Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows that the border says.
 template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
 {
-    constexpr i32 AT_ONCE = THREADS / CHUNKS;
+    constexpr i32 COUNT = ALIGNED ? ALIGNED_CHUNKS : CHUNKS, AT_ONCE = THREADS / COUNT, ROW = pitch<ALIGNED>;
     static_assert(AT_ONCE > 0, "a row has more chunks than the block has threads");
-    const i32 chunk = threadIdx.x % CHUNKS, first = threadIdx.x / CHUNKS;
+    const i32 chunk = threadIdx.x % COUNT, first = threadIdx.x / COUNT;
     const i32 left = plane.width * PIXEL_BYTES - (tile.x - LEFT + 16 * chunk);
     // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the row.
-    if ((AT_ONCE * CHUNKS < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) || tile.x - LEFT + 16 * chunk <= -16) {
+    if ((AT_ONCE * COUNT < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) || tile.x - LEFT + 16 * chunk <= -16) {
         return;
     }
     const i32 top = tile.y - MASK_H / 2;
-    u8 *row = stage + first * PITCH;
+    u8 *row = stage + first * ROW;
     const u32 to = shared_address(row) + 16 * chunk;
     auto copy_row = [&](i32 r, const u8 *start) {
         const i32 before = early<ALIGNED>(start);
         const i32 bytes = min(left + before, 16);
         if (ALIGNED || (bytes > 0 && tile.x - LEFT + 16 * chunk - before > -16)) {
-            copy(to + r * PITCH, start - before + 16 * chunk, bytes);
+            copy(to + r * ROW, start - before + 16 * chunk, bytes);
         }
         if (!ALIGNED && chunk == FIRST_CHUNK) {
-            *(i32 *)(row + r * PITCH + PITCH - 4) = before;
+            *(i32 *)(row + r * ROW + ROW - 4) = before;
         }
     };
     if (top >= 0 && top + ROWS <= plane.height) {
@@ -157,7 +165,7 @@ template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, con
         for (i32 r = 0; r < ROWS; r += AT_ONCE) {
             if (r + AT_ONCE <= ROWS || first + r < ROWS) {
                 if (whole) {
-                    copy(to + r * PITCH, start + 16 * chunk);
+                    copy(to + r * ROW, start + 16 * chunk);
                 } else {
                     copy_row(r, start);
                 }
@@ -176,9 +184,11 @@ template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, con
     }
 }
 
-// Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads must meet before they read.
-template <bool ALIGNED> __device__ __forceinline__ bool fill_beyond(u8 *stage, const Plane &plane, const Tile &tile)
+// Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads must meet before they read. Tiles that were
+// copied by one instruction have nothing in rows beyond the edges yet.
+template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(u8 *stage, const Plane &plane, const Tile &tile)
 {
+    constexpr i32 ROW = pitch<ALIGNED>;
     const i32 row_bytes = plane.width * PIXEL_BYTES;
     const i32 top = tile.y - MASK_H / 2;
     const i32 rows = min(ROWS, plane.height + MASK_H / 2 - top);
@@ -186,9 +196,25 @@ template <bool ALIGNED> __device__ __forceinline__ bool fill_beyond(u8 *stage, c
     // Samples beyond the left edge, and beyond the right.
     const i32 left = max(REACH - tile.x, 0) / SAMPLE_BYTES;
     const i32 right = max(end - row_bytes, 0) / SAMPLE_BYTES;
-    const bool rows_beyond = BORDER == 1 && (top < 0 || top + rows > plane.height);
+    const bool rows_beyond = (BORDER == 1 || WHOLE) && (top < 0 || top + rows > plane.height);
     if (left + right == 0 && !rows_beyond) {
         return false;
+    }
+    if (BORDER != 1 && rows_beyond) {
+        // Chunks of the rows that the border says, up to the end of the last one that has bytes of the plane.
+        const i32 begin = max(tile.x - LEFT, 0);
+        const i32 chunks = (min(tile.x - LEFT + 16 * ALIGNED_CHUNKS, row_bytes) - begin + 15) / 16;
+        for (i32 k = threadIdx.x; k < chunks * rows; k += THREADS) {
+            const i32 r = k / chunks, at = begin + 16 * (k - r * chunks);
+            if ((u32)(top + r) < (u32)plane.height) {
+                continue;
+            }
+            const i32 y = border_index(top + r, plane.height);
+            const uint4 *from = (const uint4 *)(plane.source + (i64)y * plane.source_pitch + at);
+            *(uint4 *)(stage + r * ROW + at - (tile.x - LEFT)) = __ldg(from);
+        }
+        // What follows writes over the end of the last chunk.
+        __syncthreads();
     }
     for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
         const i32 r = k / (left + right);
@@ -207,9 +233,9 @@ template <bool ALIGNED> __device__ __forceinline__ bool fill_beyond(u8 *stage, c
         } else {
             value = __ldg((const Sample *)(plane.source + (i64)y * plane.source_pitch) + x * CHANNELS + c);
         }
-        *(Sample *)(stage + r * PITCH + early<ALIGNED>(start) + sample * SAMPLE_BYTES - (tile.x - LEFT)) = value;
+        *(Sample *)(stage + r * ROW + early<ALIGNED>(start) + sample * SAMPLE_BYTES - (tile.x - LEFT)) = value;
     }
-    if (rows_beyond) {
+    if (BORDER == 1 && rows_beyond) {
         const i32 samples = (end - (tile.x - REACH)) / SAMPLE_BYTES;
         const i32 first = (tile.x - REACH) / SAMPLE_BYTES + CHANNELS * MASK_W;
         for (i32 k = threadIdx.x; k < samples * rows; k += THREADS) {
@@ -218,10 +244,10 @@ template <bool ALIGNED> __device__ __forceinline__ bool fill_beyond(u8 *stage, c
                 continue;
             }
             const i32 c = (first + sample) % CHANNELS;
-            u8 *row = stage + r * PITCH;
+            u8 *row = stage + r * ROW;
             *(Sample *)(row + LEFT - REACH + sample * SAMPLE_BYTES) = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
             if (!ALIGNED && sample == 0) {
-                *(i32 *)(row + PITCH - 4) = 0;
+                *(i32 *)(row + ROW - 4) = 0;
             }
         }
     }
@@ -257,7 +283,7 @@ __device__ __forceinline__ i32 early_by(const u8 *row)
 
 // Components that are in one place of shared memory, and what a row of them begins with.
 constexpr i32 PARTS = APART ? CHANNELS : 1;
-constexpr i32 ROW_PITCH = APART ? PART_PITCH : PITCH;
+template <bool ALIGNED> constexpr i32 row_pitch = APART ? PART_PITCH : pitch<ALIGNED>;
 constexpr i32 FIRST_BYTE = APART ? 0 : START;
 
 // Brings the components of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
@@ -266,7 +292,7 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
     constexpr i32 WORDS = PART_PITCH / 4;
     for (i32 k = threadIdx.x; k < ROWS * WORDS; k += THREADS) {
         const i32 r = k / WORDS, at = k - r * WORDS;
-        const u8 *row = stage + r * PITCH;
+        const u8 *row = stage + r * pitch<ALIGNED>;
         const i32 offset = START + 4 * CHANNELS * at + (ALIGNED ? 0 : early_by(row));
         u32 pixels[CHANNELS], separated[CHANNELS];
         if constexpr (ALIGNED && CHANNELS == 4 && START % 16 == 0) {
@@ -300,19 +326,103 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
     }
 }
 
+// Tiles on their way to shared memory, each piece of 16 bytes by the thread that asks for it.
+template <bool ALIGNED> struct PieceByPiece {
+    const Planes &planes;
+
+    static constexpr bool WHOLE = false;
+
+    __device__ __forceinline__ void begin()
+    {
+    }
+
+    __device__ __forceinline__ void load(u8 *stage, i32, const Tile &tile)
+    {
+        load_tile<ALIGNED>(stage, planes.at[tile.plane], tile);
+    }
+
+    __device__ __forceinline__ void end_of_loads()
+    {
+        end_of_copies();
+    }
+
+    // Waits for the tile before the one that was asked for last.
+    __device__ __forceinline__ void wait(i32, i32)
+    {
+        wait_for_copies();
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void end_of_fill()
+    {
+    }
+};
+
+#if STREAMED
+// The planes' rows as the instruction takes them. The same struct is in launch.rs.
+struct TileMaps {
+    TileMap at[4];
+};
+
+// Tiles on their way to shared memory, each as a whole.
+struct Whole {
+    const TileMaps &maps;
+    Arrivals (&arrivals)[2];
+
+    static constexpr bool WHOLE = true;
+
+    __device__ __forceinline__ void begin()
+    {
+        if (threadIdx.x == 0) {
+            begin_arrivals(arrivals[0]);
+            begin_arrivals(arrivals[1]);
+        }
+    }
+
+    __device__ __forceinline__ void load(u8 *stage, i32 slot, const Tile &tile)
+    {
+        if (threadIdx.x == 0) {
+            expect_bytes(arrivals[slot], ALIGNED_PITCH * ROWS);
+            // Negative numbers stay whole ones: all terms are multiples of 8.
+            copy_tile(shared_address(stage), maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2, arrivals[slot]);
+        }
+    }
+
+    __device__ __forceinline__ void end_of_loads()
+    {
+    }
+
+    __device__ __forceinline__ void wait(i32 slot, i32 odd)
+    {
+        wait_for_bytes(arrivals[slot], odd);
+    }
+
+    __device__ __forceinline__ void end_of_fill()
+    {
+        end_of_writes();
+    }
+};
+#endif
+
 // Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before it is worked on. Sums begin
 // with `start`.
-template <bool ALIGNED, class Work>
-__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, const Work &work)
+template <bool ALIGNED, class Loader, class Work>
+__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, Loader loader, const Work &work)
 {
-    extern __shared__ __align__(16) u8 stages[];
-    __shared__ volatile i32 biases[2][4];
-    i32 stage = 0;
+    extern __shared__ __align__(128) u8 stages[];
+    __shared__ volatile i32 biases[4][4];
+    if (threadIdx.x < 16) {
+        biases[threadIdx.x / 4][threadIdx.x % 4] = shared_bias(planes.at[threadIdx.x / 4]);
+    }
+    loader.begin();
     Walk walk;
     walk.begin(planes, tiles.planes);
     Tile tile = walk.tile();
-    load_tile<ALIGNED>(stages, planes.at[tile.plane], tile);
-    end_of_copies();
+    __syncthreads();
+    wait_for_earlier_launches();
+    loader.load(stages, 0, tile);
+    loader.end_of_loads();
+    i32 slot = 0, odd = 0;
     bool more = true;
     while (more) {
         const Plane &plane = planes.at[tile.plane];
@@ -320,34 +430,39 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         const Tile next = walk.tile();
         more = walk.more();
         if (!APART && more) {
-            load_tile<ALIGNED>(stages + (stage ^ 1) * STAGE, planes.at[next.plane], next);
+            loader.load(stages + (slot ^ 1) * stage_bytes<ALIGNED>, slot ^ 1, next);
         }
-        if (threadIdx.x < 4) {
-            biases[stage][threadIdx.x] = shared_bias(plane);
+        if (!more) {
+            let_next_launch_begin();
         }
-        end_of_copies();
-        wait_for_copies();
-        __syncthreads();
-        u8 *loaded = stages + (APART ? 0 : stage * STAGE);
-        if (fill_beyond<ALIGNED>(loaded, plane, tile)) {
+        loader.end_of_loads();
+        loader.wait(slot, odd);
+        u8 *loaded = stages + slot * stage_bytes<ALIGNED>;
+        if (fill_beyond<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
+            loader.end_of_fill();
             __syncthreads();
         }
         if constexpr (APART) {
-            take_apart<ALIGNED>(stages + STAGE, loaded);
+            take_apart<ALIGNED>(stages + stage_bytes<ALIGNED>, loaded);
             __syncthreads();
             if (more) {
-                load_tile<ALIGNED>(loaded, planes.at[next.plane], next);
+                loader.load(loaded, 0, next);
             }
-            end_of_copies();
-            loaded = stages + STAGE;
+            loader.end_of_loads();
+            loaded = stages + stage_bytes<ALIGNED>;
         }
         i32 start[4];
-        read_four(start, biases[stage]);
+        read_four(start, biases[tile.plane]);
         work(loaded, plane, tile, start);
         // Nobody overwrites the tile before all have read it.
         __syncthreads();
         tile = next;
-        stage ^= 1;
+        if (APART) {
+            odd ^= 1;
+        } else {
+            odd ^= slot;
+            slot ^= 1;
+        }
     }
 }
 

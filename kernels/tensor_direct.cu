@@ -58,7 +58,7 @@ __device__ __forceinline__ void convolve_windows(const Planes &planes, const Pla
     auto read_pair = [&](i32 k) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 2, 8, FIRST_BYTE % 4>(windows[k][r], row + (2 * k + r) * ROW_PITCH, offset);
+            read_words<ALIGNED, 2, 8, FIRST_BYTE % 4>(windows[k][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset);
         }
     };
 #pragma unroll
@@ -199,7 +199,7 @@ __device__ __forceinline__ void convolve_windows(const Planes &planes, const Pla
     auto read_pair = [&](i32 slot, i32 k, i32 window) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * ROW_PITCH, offset + 16 * window);
+            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
         }
     };
     auto end = [&](i32 s, const Sums &sums) {
@@ -297,7 +297,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
     const i32 x = tile.x + PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across);
     const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
     Output<ALIGNED, PARTS * WORDS> output(plane, run, x, tile.y + down + (TWO_ROWS ? t / 2 : t));
-    const u8 *row = stage + down * ROW_PITCH;
+    const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
     if constexpr (APART) {
         u32 kept[STEPS][WORDS][CHANNELS];
@@ -336,21 +336,13 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
     }
 }
 
-template <bool ALIGNED> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles)
+template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     Bands bands;
     read_bands(bands, tiles.fragments);
-    for_each_tile<ALIGNED>(planes, tiles, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+    for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
         convolve_tile<ALIGNED>(planes, plane, tile, stage, start, bands);
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) aligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
-{
-    convolve<true>(planes, tiles);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) unaligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
-{
-    convolve<false>(planes, tiles);
-}
+#include "tensor_entries.cuh"

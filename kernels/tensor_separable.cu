@@ -116,7 +116,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         for (i32 block = 0; block < 2; ++block) {
             constexpr i32 READ = ROW_PIECES + SAMPLE_BYTES;
             u32 pixels[READ];
-            const u8 *row = stage + (wy + 16 * s + 8 * block + g) * PITCH;
+            const u8 *row = stage + (wy + 16 * s + 8 * block + g) * pitch<ALIGNED>;
             read_words<ALIGNED, READ, 16, START % 4>(pixels, row, START + wx + 4 * t);
 #pragma unroll
             for (i32 side = 0; side < 2; ++side) {
@@ -222,7 +222,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     }
 }
 
-template <bool ALIGNED> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles)
+template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     Bands bands;
     read_bands(bands, tiles.fragments);
@@ -233,17 +233,9 @@ template <bool ALIGNED> __device__ __forceinline__ void convolve(const Planes &p
     __syncthreads();
     i32 rounding[4];
     read_four(rounding, half);
-    for_each_tile<ALIGNED>(planes, tiles, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+    for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
         convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, start, rounding, bands);
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) aligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
-{
-    convolve<true>(planes, tiles);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) unaligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)
-{
-    convolve<false>(planes, tiles);
-}
+#include "tensor_entries.cuh"

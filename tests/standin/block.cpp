@@ -106,7 +106,14 @@ struct PendingCopy {
     int group;
 };
 
-enum class Standing { READY, AT_WARP, AT_BLOCK, DONE };
+struct PendingTile {
+    unsigned to;
+    const TileMapWords *map;
+    int x, y;
+    unsigned long long *arrivals;
+};
+
+enum class Standing { READY, AT_WARP, AT_BLOCK, AT_BYTES, DONE };
 
 struct Thread {
     Lane lane;  // first, since kernels hand it over
@@ -115,6 +122,7 @@ struct Thread {
     unsigned number;
     Standing standing;
     int group;  // of copies, the one that is open
+    bool waited;  // for earlier launches
     std::vector<PendingCopy> copies;
 };
 
@@ -125,6 +133,8 @@ struct Team {
     std::vector<Fiber *> idle;
     size_t begun = 0;  // fibers that have a stack in use or idle
     std::vector<Thread> threads{MOST_THREADS};
+    std::vector<PendingTile> tiles;
+    bool is_early = false;
     Fiber host{nullptr, nullptr, nullptr};  // where the host's thread goes on
     unsigned char *shared = nullptr;
     size_t shared_room = 0;
@@ -163,6 +173,7 @@ void enter_fiber(Fiber *me)
     for (;;) {
         team.kernel->call(team.parameters);
         Thread &thread = *me->thread;
+        if (team.is_early && !thread.waited) team.break_down(LAUNCH_FAILED, "a thread of a launch that may begin early never waited for earlier ones");
         thread.standing = Standing::DONE;
         ++team.done;
         Thread *next = team.pick(thread.number / WARP);
@@ -266,6 +277,7 @@ void Team::begin_block(unsigned number)
 {
     count = number;
     done = waiting = 0;
+    tiles.clear();
     for (unsigned k = 0; k < count; ++k) {
         Thread &thread = threads[k];
         thread.team = this;
@@ -273,6 +285,7 @@ void Team::begin_block(unsigned number)
         thread.number = k;
         thread.standing = Standing::READY;
         thread.group = 0;
+        thread.waited = false;
         thread.copies.clear();
         const Index &size = state->block_size;
         thread.lane.index = Index{k % size.x, k / size.x % size.y, k / size.x / size.y};
@@ -446,12 +459,105 @@ void wait_for_copies(Lane *lane, int but)
     me.copies.resize(kept);
 }
 
+// Arrivals as a word: what says that they are begun, bytes that are expected (none: no round is under way), and how many rounds have ended.
+constexpr uint64_t BEGUN = 0xA881ull << 48, BEGUN_MASK = 0xFFFFull << 48, ROUNDS = 0xFFFF;
+constexpr int BYTES = 16;
+
+uint64_t begun(Team &team, unsigned long long *arrivals)
+{
+    if ((*arrivals & BEGUN_MASK) != BEGUN) team.break_down(LAUNCH_FAILED, "arrivals of bytes were used that were never begun");
+    return *arrivals;
+}
+
+void begin_arrivals(Lane *, unsigned long long *arrivals)
+{
+    *arrivals = BEGUN;
+}
+
+void expect_bytes(Lane *lane, unsigned long long *arrivals, unsigned bytes)
+{
+    Team &team = *thread_of(lane).team;
+    const uint64_t word = begun(team, arrivals);
+    if ((word & ~BEGUN_MASK) >> BYTES) team.break_down(LAUNCH_FAILED, "bytes were expected before the last ones had arrived");
+    *arrivals = word | (uint64_t)bytes << BYTES;
+}
+
+size_t tile_bytes(const TileMapWords &map)
+{
+    return 8 * map.tile_width * map.tile_height;
+}
+
+// As with copies of 16 bytes, nobody may look before the tile was waited for.
+void copy_tile(Lane *lane, unsigned to, const unsigned long long *words, int x, int y, unsigned long long *arrivals)
+{
+    Team &team = *thread_of(lane).team;
+    const auto *map = (const TileMapWords *)words;
+    if (map->is_one != TileMapWords::IS_ONE) team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied by a map that is none");
+    begun(team, arrivals);
+    if (to % 128) team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied to an address that is no multiple of 128");
+    if (to + tile_bytes(*map) > team.state->shared_bytes) team.break_down(ILLEGAL_ADDRESS, "a tile was copied beyond shared memory");
+    memset(team.state->shared + to, SPOILT, tile_bytes(*map));
+    team.tiles.push_back(PendingTile{to, map, x, y, arrivals});
+    for (unsigned k = 0; k < team.count; ++k) {
+        if (team.threads[k].standing == Standing::AT_BYTES) team.resume(team.threads[k]);
+    }
+}
+
+void bring(Team &team, const PendingTile &tile)
+{
+    const TileMapWords &map = *tile.map;
+    auto *to = team.state->shared + tile.to;
+    for (size_t r = 0; r < map.tile_height; ++r) {
+        for (size_t k = 0; k < map.tile_width; ++k, to += 8) {
+            const uint64_t column = (uint64_t)(tile.x + (int64_t)k), row = (uint64_t)(tile.y + (int64_t)r);
+            if (column < map.width && row < map.height) {
+                memcpy(to, (const unsigned char *)map.rows_begin + row * map.pitch + 8 * column, 8);
+            } else {
+                memset(to, 0, 8);
+            }
+        }
+    }
+}
+
+void wait_for_bytes(Lane *lane, unsigned long long *arrivals, int odd)
+{
+    Thread &me = thread_of(lane);
+    Team &team = *me.team;
+    for (;;) {
+        const uint64_t word = begun(team, arrivals);
+        if ((int)(word & 1) != odd) return;
+        const uint64_t expected = (word & ~BEGUN_MASK) >> BYTES;
+        size_t asked = 0, kept = 0;
+        for (const PendingTile &tile : team.tiles) asked += tile.arrivals == arrivals ? tile_bytes(*tile.map) : 0;
+        if (expected && asked > expected) team.break_down(LAUNCH_FAILED, "more bytes were copied than are expected");
+        if (expected && asked == expected) {
+            for (const PendingTile &tile : team.tiles) {
+                if (tile.arrivals == arrivals) {
+                    bring(team, tile);
+                } else {
+                    team.tiles[kept++] = tile;
+                }
+            }
+            team.tiles.resize(kept);
+            *arrivals = BEGUN | ((word & ROUNDS) + 1);
+            return;
+        }
+        wait(me, Standing::AT_BYTES);
+    }
+}
+
+void wait_for_earlier_launches(Lane *lane)
+{
+    thread_of(lane).waited = true;
+}
+
 void fail(const char *why)
 {
     current->break_down(LAUNCH_FAILED, why);
 }
 
-constexpr Services SERVICES = {meet_block, meet_warp, copy, end_of_copies, wait_for_copies, fail};
+constexpr Services SERVICES = {meet_block,   meet_warp, copy,           end_of_copies,             wait_for_copies, begin_arrivals,
+                               expect_bytes, copy_tile, wait_for_bytes, wait_for_earlier_launches, fail};
 
 // --- faults ---------------------------------------------------------------------------------------------------------
 
@@ -554,15 +660,17 @@ unsigned char *fit_shared(Team &team, size_t bytes)
 // Where threads stand that will never go on.
 std::string stuck(const Team &team)
 {
-    unsigned at_warp = 0, at_block = 0;
+    unsigned at_warp = 0, at_block = 0, at_bytes = 0;
     for (unsigned k = 0; k < team.count; ++k) {
         at_warp += team.threads[k].standing == Standing::AT_WARP;
         at_block += team.threads[k].standing == Standing::AT_BLOCK;
+        at_bytes += team.threads[k].standing == Standing::AT_BYTES;
     }
     const Index at = team.state->block;
-    char text[200];
-    snprintf(text, sizeof text, "of %u threads of block (%u, %u, %u), %u wait at a barrier, %u at an instruction of a whole warp, and %u have ended",
-             team.count, at.x, at.y, at.z, at_block, at_warp, team.done);
+    char text[250];
+    snprintf(text, sizeof text,
+             "of %u threads of block (%u, %u, %u), %u wait at a barrier, %u at an instruction of a whole warp, %u for bytes that nobody copies, and %u have ended",
+             team.count, at.x, at.y, at.z, at_block, at_warp, at_bytes, team.done);
     return text;
 }
 
@@ -599,6 +707,7 @@ std::string run_grid(const Description &module, const Kernel &kernel, const Grid
     team.kernel = &kernel;
     team.parameters = parameters;
     team.random = Random{seed};
+    team.is_early = grid.is_early;
     State &state = *module.state;
     state.services = &SERVICES;
     state.block_size = grid.threads;

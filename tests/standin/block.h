@@ -12,6 +12,7 @@ namespace standin {
 struct Grid {
     Index blocks, threads;
     unsigned shared_bytes;
+    bool is_early;  // may begin before the launch before it has ended
 };
 
 // Runs all blocks of a launch, in an order that `seed` chooses. Returns why it broke down; empty if it did not. `code` is then the driver's error.

@@ -855,14 +855,16 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
     return SUCCESS;
 }
 
-int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                   unsigned shared, void *stream, void **parameters, void **)
+static int launch(Call &call, Function *function, const Grid &grid, void *stream, void **parameters)
 {
-    BEGIN("cuLaunchKernel");
+    Driver &d = driver();
     if (!d.functions.has(function)) return INVALID_HANDLE;
-    const uint64_t threads = (uint64_t)block_x * block_y * block_z;
-    if (!grid_x || !grid_y || !grid_z || grid_x > 0x7fffffff || grid_y > 65535 || grid_z > 65535 || !threads || threads > 1024) return INVALID_VALUE;
-    if (shared > function->most_shared) return INVALID_VALUE;
+    const Index &blocks = grid.blocks;
+    const uint64_t threads = (uint64_t)grid.threads.x * grid.threads.y * grid.threads.z;
+    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535 || !threads || threads > 1024) {
+        return INVALID_VALUE;
+    }
+    if (grid.shared_bytes > function->most_shared) return INVALID_VALUE;
     if (threads > (unsigned)function->kernel->most_threads) return LAUNCH_OUT_OF_RESOURCES;
     const Kernel &kernel = *function->kernel;
     // The driver copies the parameters before it returns.
@@ -871,7 +873,6 @@ int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigne
         const char *from = (const char *)parameters[k];
         values->emplace_back(from, from + kernel.parameter_bytes[k]);
     }
-    const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
     const shared_ptr<Module> module = function->module;
     const uint64_t seed = d.queues.random.next();
     const int result = enqueue(call, stream, [=, &kernel]() -> Outcome {
@@ -887,6 +888,61 @@ int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigne
         return code == SUCCESS ? Outcome{} : broke_down(code, string(kernel.name) + ": " + why);
     });
     return call.give(result);
+}
+
+int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                   unsigned shared, void *stream, void **parameters, void **)
+{
+    BEGIN("cuLaunchKernel");
+    return launch(call, function, Grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false}, stream, parameters);
+}
+
+// CUlaunchAttribute.
+struct Attribute {
+    int id;
+    char pad[4];
+    union {
+        int flag;
+        char bytes[64];
+    };
+};
+
+// CUlaunchConfig.
+struct Configuration {
+    Index grid, block;
+    unsigned shared;
+    void *stream;
+    const Attribute *attributes;
+    unsigned count;
+};
+
+int cuLaunchKernelEx(const Configuration *configuration, Function *function, void **parameters, void **)
+{
+    BEGIN("cuLaunchKernelEx");
+    constexpr int MAY_BEGIN_EARLY = 6;
+    const Configuration &c = *configuration;
+    if (c.count != 1 || c.attributes->id != MAY_BEGIN_EARLY) {
+        d.complain("a kernel was launched with attributes that the stand-in does not know");
+        return INVALID_VALUE;
+    }
+    return launch(call, function, Grid{c.grid, c.block, c.shared, c.attributes->flag != 0}, c.stream, parameters);
+}
+
+// --- maps of tiles -------------------------------------------------------------------------------------------------------
+
+int cuTensorMapEncodeTiled(TileMapWords *map, int type, unsigned rank, void *begin, const uint64_t *size, const uint64_t *pitch, const unsigned *tile,
+                           const unsigned *steps, int interleave, int swizzle, int, int fill)
+{
+    BEGIN("cuTensorMapEncodeTiled");
+    constexpr int EIGHT_BYTES = 8;
+    if (type != EIGHT_BYTES || rank != 2 || interleave || swizzle || fill || steps[0] != 1 || steps[1] != 1) {
+        d.complain("a map of tiles was made of a kind that the stand-in does not know");
+        return INVALID_VALUE;
+    }
+    const bool is_aligned = (uintptr_t)begin % 16 == 0 && pitch[0] % 16 == 0 && tile[0] * 8 % 16 == 0;
+    if (!is_aligned || !size[0] || !size[1] || !tile[0] || !tile[1] || tile[0] > 256 || tile[1] > 256 || (uintptr_t)map % 64) return INVALID_VALUE;
+    *map = TileMapWords{TileMapWords::IS_ONE, (uintptr_t)begin, size[0], size[1], pitch[0], tile[0], tile[1]};
+    return call.give();
 }
 
 // --- textures ----------------------------------------------------------------------------------------------------------

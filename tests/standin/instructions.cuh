@@ -60,6 +60,44 @@ inline void wait_for_copies()
     standin::state.services->wait_for_copies(standin::state.now, 1);
 }
 
+struct TileMap {
+    unsigned long long words[16];
+};
+
+struct Arrivals {
+    unsigned long long state;
+};
+
+inline void begin_arrivals(Arrivals &arrivals)
+{
+    standin::state.services->begin_arrivals(standin::state.now, &arrivals.state);
+}
+
+inline void expect_bytes(Arrivals &arrivals, u32 bytes)
+{
+    standin::state.services->expect_bytes(standin::state.now, &arrivals.state, bytes);
+}
+
+inline void copy_tile(u32 to, const TileMap &map, i32 x, i32 y, Arrivals &arrivals)
+{
+    standin::state.services->copy_tile(standin::state.now, to, map.words, x, y, &arrivals.state);
+}
+
+inline void wait_for_bytes(Arrivals &arrivals, i32 odd)
+{
+    standin::state.services->wait_for_bytes(standin::state.now, &arrivals.state, odd);
+}
+
+// Copies are made where they are waited for, so that all writes before that are there.
+inline void end_of_writes() {}
+
+inline void let_next_launch_begin() {}
+
+inline void wait_for_earlier_launches()
+{
+    standin::state.services->wait_for_earlier_launches(standin::state.now);
+}
+
 inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {
     const i32 values[4] = {a, b, c, d};

@@ -34,6 +34,12 @@ struct Texture {
     int live;
 };
 
+// What the stand-in writes into a map of tiles. It is counted in elements of 8 bytes.
+struct TileMapWords {
+    static constexpr unsigned long long IS_ONE = 0x70616d656c6974;
+    unsigned long long is_one, rows_begin, width, height, pitch, tile_width, tile_height;
+};
+
 // What kernels ask of the driver.
 struct Services {
     void (*meet_block)(Lane *);
@@ -41,6 +47,11 @@ struct Services {
     void (*copy)(Lane *, unsigned to, const unsigned char *from, int bytes);
     void (*end_of_copies)(Lane *);
     void (*wait_for_copies)(Lane *, int but);
+    void (*begin_arrivals)(Lane *, unsigned long long *arrivals);
+    void (*expect_bytes)(Lane *, unsigned long long *arrivals, unsigned bytes);
+    void (*copy_tile)(Lane *, unsigned to, const unsigned long long *map, int x, int y, unsigned long long *arrivals);
+    void (*wait_for_bytes)(Lane *, unsigned long long *arrivals, int odd);
+    void (*wait_for_earlier_launches)(Lane *);
     void (*fail)(const char *why);
 };
 

@@ -6,6 +6,7 @@
 #include "image.h"
 #include "settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -96,13 +97,24 @@ string table(const string &text)
     return entries;
 }
 
-string whole_text(const Program &program)
+// The kernels of a text and of those that it includes.
+string entries(const Program &program, const string &text, bool streamed)
+{
+    string all = text;
+    for (const Text &header : program.headers) {
+        if (text.find("#include \"" + header.name + '"') != string::npos) all += header.text;
+    }
+    static const std::regex only_streamed(R"(#if STREAMED\n[^#]*#endif)");
+    return table(streamed ? all : std::regex_replace(all, only_streamed, ""));
+}
+
+string whole_text(const Program &program, bool streamed)
 {
     const string text = rewrite(program.main.text);
     return text + "\nnamespace standin {\nState state;\n"
                   "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) unsigned char __start_standin_shared[], __stop_standin_shared[];\n"
                   "static const Kernel kernels[] = {\n" +
-           table(text) +
+           entries(program, text, streamed) +
            "};\n"
            "static struct Begin { Begin() { state.static_begin = __start_standin_shared; state.static_end = __stop_standin_shared; } } begin;\n"
            "}\n"
@@ -158,7 +170,8 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     words.push_back(wraps ? "-fwrapv" : "-fsanitize=signed-integer-overflow");
     words.insert(words.end(), {"-fsanitize=alignment,bounds", "-fsanitize-trap=all"});
     words.insert(words.end(), defines.begin(), defines.end());
-    std::vector<Text> files = {{"main.cpp", whole_text(program)}};
+    const bool streamed = std::find(defines.begin(), defines.end(), "-DSTREAMED=1") != defines.end();
+    std::vector<Text> files = {{"main.cpp", whole_text(program, streamed)}};
     for (const Text &header : program.headers) {
         if (header.name != "instructions.cuh") files.push_back({header.name, rewrite(header.text)});
     }

@@ -179,7 +179,18 @@ unsafe impl Send for Device {}
 // SAFETY: as above; the driver's calls are safe to make from several threads.
 unsafe impl Sync for Device {}
 
+/// The first compute capability whose cards can begin a launch before the one before it has ended.
+const EARLY_LAUNCHES: (u32, u32) = (9, 0);
+
+/// The first driver that keeps such launches in CUDA graphs.
+const EARLY_LAUNCHES_IN_GRAPHS: (u32, u32) = (12, 3);
+
 impl Device {
+    /// True if a launch may begin before the one before it has ended, in a CUDA graph too.
+    pub(super) fn begins_launches_early(&self) -> Result<bool, EngineError> {
+        Ok(self.info.compute_capability >= EARLY_LAUNCHES && driver_version()? >= EARLY_LAUNCHES_IN_GRAPHS)
+    }
+
     /// Opens card number `ordinal`.
     pub(super) fn open(ordinal: usize) -> Result<Arc<Device>, EngineError> {
         let count = initialise()?;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, check};
+use super::launch::Sequence;
 use super::picture::Places;
 use super::prepared::{Prepared, Scratch};
 use super::stream::Stream;
@@ -123,6 +124,7 @@ pub(super) struct ChainWork {
 impl ChainWork {
     /// Enqueues every step.
     fn enqueue(&self, stream: &Stream) -> Result<(), EngineError> {
+        let sequence = Sequence::new(stream.handle());
         for index in 0..self.prepared.step_count() {
             let source = if index == 0 {
                 &self.input
@@ -136,7 +138,7 @@ impl ChainWork {
                 source,
                 result,
                 &self.scratch,
-                stream.handle(),
+                &sequence,
             )?;
         }
         Ok(())

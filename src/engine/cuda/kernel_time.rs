@@ -7,7 +7,7 @@
 use super::choice::{Terms, recipes};
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::graph::Graph;
-use super::launch;
+use super::launch::{self, Sequence};
 use super::memory::DeviceMemory;
 use super::picture::{Arrangement, Picture, Places};
 use super::prepared::{Prepared, Request, Scratch};
@@ -194,24 +194,25 @@ impl KernelTimer {
         self.hang(&layout, prepared.step_count() > 1)?;
         let (turns, scratch) = self.places(&prepared, textures)?;
         self.poison()?;
-        let stream = self.stream.handle();
         let steps = prepared.step_count();
-        let frame = |turn: &Turn| -> Result<(), EngineError> {
+        // Launches follow each other as in a chain, from frame to frame too.
+        let frame = |turn: &Turn, sequence: &Sequence| -> Result<(), EngineError> {
             for index in 0..steps {
                 let source = match index {
                     0 => &turn.input,
                     _ => &turn.results[(index - 1) % 2],
                 };
-                prepared.run(index, &layout, source, &turn.results[index % 2], &scratch, stream)?;
+                prepared.run(index, &layout, source, &turn.results[index % 2], &scratch, sequence)?;
             }
             Ok(())
         };
         // Once without a graph: a kernel that cannot be launched says so by itself, and code is loaded.
+        let sequence = Sequence::new(self.stream.handle());
         let timed = turns
             .iter()
-            .try_for_each(&frame)
+            .try_for_each(|turn| frame(turn, &sequence))
             .and_then(|()| self.stream.synchronise())
-            .and_then(|()| self.replays(turns.len(), effort, &|turn| frame(&turns[turn])));
+            .and_then(|()| self.replays(turns.len(), effort, &|turn, sequence| frame(&turns[turn], sequence)));
         if timed.is_err() {
             // What was launched must not outlive its code and weights.
             let _ = self.stream.synchronise();
@@ -242,18 +243,17 @@ impl KernelTimer {
             return Ok([Vec::new(), Vec::new()]);
         };
         let bytes = layout.size();
-        let stream = self.stream.handle();
         let ends = |turn: usize| (gallery.inputs[turn].pointer(), gallery.results[0][turn].pointer());
-        let by_driver = self.replays(gallery.inputs.len(), effort, &|turn| {
+        let by_driver = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
             let (from, to) = ends(turn);
             // SAFETY: both pictures hold `bytes`.
             check("copying within the CUDA device's memory", unsafe {
-                sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream)
+                sys::cuMemcpyDtoDAsync_v2(to, from, bytes, sequence.after_all())
             })
         })?;
-        let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn| {
+        let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
             let (from, to) = ends(turn);
-            launch::copy_words(copy_words, stream, from, to, bytes / 16)
+            launch::copy_words(copy_words, sequence.after_all(), from, to, bytes / 16)
         })?;
         Ok([by_driver, by_kernel])
     }
@@ -267,7 +267,6 @@ impl KernelTimer {
         self.device.bind()?;
         let blocks = self.device.info.multiprocessors.max(1) * 32;
         let out = self.memory(4 * (blocks * THREADS) as usize)?;
-        let stream = self.stream.handle();
         let architecture = self.device.architecture();
         let names = [
             (c"multiply_adds", 0, 1.0),
@@ -281,8 +280,8 @@ impl KernelTimer {
                 continue;
             }
             let function = self.ceiling()?.function(name)?;
-            let times = self.replays(1, effort, &|_| {
-                launch::bare_arithmetic(function, stream, (blocks, THREADS), out.pointer(), ROUNDS)
+            let times = self.replays(1, effort, &|_, sequence| {
+                launch::bare_arithmetic(function, sequence.after_all(), (blocks, THREADS), out.pointer(), ROUNDS)
             })?;
             let mut sorted = times;
             sorted.sort_by(f64::total_cmp);
@@ -475,10 +474,11 @@ impl KernelTimer {
         &self,
         turns: usize,
         effort: KernelEffort,
-        work: &dyn Fn(usize) -> Result<(), EngineError>,
+        work: &dyn Fn(usize, &Sequence) -> Result<(), EngineError>,
     ) -> Result<Vec<f64>, EngineError> {
         let pass = |passes: usize| -> Result<(), EngineError> {
-            (0..passes * turns).try_for_each(|index| work(index % turns))
+            let sequence = Sequence::new(self.stream.handle());
+            (0..passes * turns).try_for_each(|index| work(index % turns, &sequence))
         };
         let mut passes = 1;
         let mut graph = Graph::capture(&self.stream, || pass(passes))?;

@@ -5,6 +5,7 @@ use super::device::check;
 use super::program::Function;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
+use std::cell::Cell;
 use std::ffi::c_void;
 
 /// The largest number of blocks that a grid has in y. Kernels loop over what is left.
@@ -95,6 +96,44 @@ pub(super) struct Grid {
     pub(super) shared: usize,
 }
 
+/// `struct TileMaps` of tensor.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TileMaps {
+    pub(super) at: [sys::CUtensorMap; 4],
+}
+
+impl Default for TileMaps {
+    fn default() -> TileMaps {
+        TileMaps {
+            at: [sys::CUtensorMap { opaque: [0; 16] }; 4],
+        }
+    }
+}
+
+/// A stream, and what was enqueued on it last.
+pub(super) struct Sequence {
+    pub(super) stream: sys::CUstream,
+    /// True after a launch that lets the next one begin.
+    lets_next_begin: Cell<bool>,
+}
+
+impl Sequence {
+    /// Nothing is known of what was enqueued before.
+    pub(super) fn new(stream: sys::CUstream) -> Sequence {
+        Sequence {
+            stream,
+            lets_next_begin: Cell::new(false),
+        }
+    }
+
+    /// For whatever else is to be enqueued: the stream.
+    pub(super) fn after_all(&self) -> sys::CUstream {
+        self.lets_next_begin.set(false);
+        self.stream
+    }
+}
+
 fn launch(
     function: Function,
     grid: Grid,
@@ -120,6 +159,43 @@ fn launch(
     })
 }
 
+/// Launches a kernel that may begin while the one before it ends, and waits by itself before it touches memory.
+fn launch_early(
+    function: Function,
+    grid: Grid,
+    stream: sys::CUstream,
+    parameters: &mut [*mut c_void],
+) -> Result<(), EngineError> {
+    let mut attribute = sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue {
+            programmaticStreamSerializationAllowed: 1,
+        },
+    };
+    let config = sys::CUlaunchConfig {
+        gridDimX: grid.x as u32,
+        gridDimY: grid.y.clamp(1, MAX_GRID_Y) as u32,
+        gridDimZ: grid.z as u32,
+        blockDimX: grid.block.0,
+        blockDimY: grid.block.1,
+        blockDimZ: 1,
+        sharedMemBytes: grid.shared as u32,
+        hStream: stream,
+        attrs: &raw mut attribute,
+        numAttrs: 1,
+    };
+    // SAFETY: as for `launch`; the attribute lives through the call too.
+    check("launching a kernel", unsafe {
+        sys::cuLaunchKernelEx(
+            &raw const config,
+            function.0,
+            parameters.as_mut_ptr(),
+            std::ptr::null_mut(),
+        )
+    })
+}
+
 /// Launches a kernel of direct.cu or separable.cu.
 pub(super) fn convolve(
     function: Function,
@@ -132,25 +208,42 @@ pub(super) fn convolve(
     launch(function, grid, stream, &mut parameters)
 }
 
-/// Launches a kernel of tensor_direct.cu or tensor_separable.cu: `blocks` blocks of `threads` threads that share the tiles out.
-pub(super) fn convolve_tiles(
-    function: Function,
-    blocks: usize,
-    threads: u32,
-    shared: usize,
-    stream: sys::CUstream,
-    mut planes: Planes,
-    mut tiles: Tiles,
-) -> Result<(), EngineError> {
-    let grid = Grid {
-        x: blocks,
-        y: 1,
-        z: 1,
-        block: (threads, 1),
-        shared,
-    };
-    let mut parameters = [(&raw mut planes).cast(), (&raw mut tiles).cast()];
-    launch(function, grid, stream, &mut parameters)
+/// How a kernel of tensor_direct.cu or tensor_separable.cu is launched.
+pub(super) struct TilesLaunch {
+    pub(super) function: Function,
+    /// Blocks, which share the tiles out.
+    pub(super) blocks: usize,
+    pub(super) threads: u32,
+    /// Bytes of shared memory.
+    pub(super) shared: usize,
+    /// What the kernel that copies whole tiles takes besides.
+    pub(super) maps: Option<TileMaps>,
+    /// True if the card can begin a launch before the one before it has ended.
+    pub(super) can_begin_early: bool,
+}
+
+impl TilesLaunch {
+    pub(super) fn launch(
+        mut self,
+        sequence: &Sequence,
+        mut planes: Planes,
+        mut tiles: Tiles,
+    ) -> Result<(), EngineError> {
+        let grid = Grid {
+            x: self.blocks,
+            y: 1,
+            z: 1,
+            block: (self.threads, 1),
+            shared: self.shared,
+        };
+        let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
+        if let Some(maps) = &mut self.maps {
+            parameters.push((&raw mut *maps).cast());
+        }
+        let is_early = sequence.lets_next_begin.replace(self.can_begin_early) && self.can_begin_early;
+        let launch = if is_early { launch_early } else { launch };
+        launch(self.function, grid, sequence.stream, &mut parameters)
+    }
 }
 
 /// Launches a kernel of alpha.cu, whose threads take `pixels` pixels each.

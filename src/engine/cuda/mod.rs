@@ -27,6 +27,7 @@ mod table;
 mod table_file;
 mod tensor;
 mod texture;
+mod tile_map;
 mod times;
 mod variant;
 mod work;

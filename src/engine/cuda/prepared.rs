@@ -4,12 +4,13 @@
 use super::choice::{Choice, Terms, choose};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
-use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, Tiles};
+use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, Sequence, TileMaps, Tiles, TilesLaunch};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module, Recipe};
 use super::tensor::{self, TensorKernel};
+use super::tile_map::{TileSize, tile_map};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -55,8 +56,11 @@ struct TensorPass {
     /// For planes whose rows begin at multiples of 16 bytes.
     aligned: TensorFunction,
     unaligned: TensorFunction,
+    /// For such planes too, where the card copies whole tiles by itself: faster where a block has many of them.
+    streamed: Option<TensorFunction>,
     kernel: TensorKernel,
     fragments: DeviceMemory,
+    can_begin_early: bool,
 }
 
 struct TensorFunction {
@@ -150,13 +154,13 @@ impl Prepared {
         source: &Places,
         result: &Places,
         scratch: &Scratch,
-        stream: sys::CUstream,
+        sequence: &Sequence,
     ) -> Result<(), EngineError> {
         let work = Work {
             format: self.plan.format,
             step: &self.plan.steps[index],
             layout,
-            stream,
+            sequence,
         };
         let prepared = &self.steps[index];
         let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
@@ -309,8 +313,10 @@ impl TensorPass {
         Ok(TensorPass {
             aligned: function(c"aligned")?,
             unaligned: function(c"unaligned")?,
+            streamed: kernel.streamed.map(|_| function(c"streamed")).transpose()?,
             fragments: DeviceMemory::holding(device, &kernel.fragments)?,
             kernel,
+            can_begin_early: device.begins_launches_early()?,
         })
     }
 
@@ -367,7 +373,7 @@ struct Work<'a> {
     format: PixelFormat,
     step: &'a Step,
     layout: &'a Layout,
-    stream: sys::CUstream,
+    sequence: &'a Sequence,
 }
 
 impl Work<'_> {
@@ -446,11 +452,16 @@ impl Work<'_> {
                 * geometry.height.div_ceil(pass.kernel.tile.1)
         });
         let count: usize = count.sum();
-        let aligned = group
-            .planes
-            .iter()
-            .all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
-        let function = if aligned { &pass.aligned } else { &pass.unaligned };
+        let aligned =
+            (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
+        // Few tiles are there sooner if all threads ask for them.
+        let streamed = pass.streamed.as_ref().zip(pass.kernel.streamed);
+        let streamed = streamed.filter(|(function, _)| aligned && 2 * count > function.resident);
+        let (function, maps) = match streamed {
+            Some((function, tile)) => (function, Some(self.maps(group, source, tile)?)),
+            None if aligned => (&pass.aligned, None),
+            None => (&pass.unaligned, None),
+        };
         let tiles = Tiles {
             fragments: pass.fragments.pointer(),
             planes: group.planes.len() as i32,
@@ -458,15 +469,25 @@ impl Work<'_> {
             row_shift: pass.kernel.row_shift as i32,
             unused: 0,
         };
-        launch::convolve_tiles(
-            function.function,
-            count.min(function.resident),
-            pass.kernel.threads,
-            pass.kernel.shared,
-            self.stream,
-            planes,
-            tiles,
-        )
+        let launch = TilesLaunch {
+            function: function.function,
+            blocks: count.min(function.resident),
+            threads: pass.kernel.threads,
+            shared: pass.kernel.shared,
+            maps,
+            can_begin_early: pass.can_begin_early,
+        };
+        launch.launch(self.sequence, planes, tiles)
+    }
+
+    /// The group's planes as the card's copies of whole tiles take them.
+    fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TileMaps, EngineError> {
+        let mut maps = TileMaps::default();
+        for (map, &plane) in maps.at.iter_mut().zip(&group.planes) {
+            let rows = self.layout.planes()[plane].height;
+            *map = tile_map(source[plane], self.layout.row_bytes(plane), rows, tile)?;
+        }
+        Ok(maps)
     }
 
     /// The parameters of a launch for the planes of `group`.
@@ -525,7 +546,7 @@ impl Work<'_> {
             shared: pass.shared,
         };
         let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
-        launch::convolve(pass.function, grid, self.stream, planes, weights)
+        launch::convolve(pass.function, grid, self.sequence.after_all(), planes, weights)
     }
 
     fn channel(&self, what: &ChannelStep, border: &dyn Fn(&Convolve) -> i64) -> Channel {
@@ -571,7 +592,7 @@ impl Work<'_> {
         };
         // SAFETY: both planes hold `rows` rows of that many bytes at their pitches.
         check("copying a plane on the CUDA device", unsafe {
-            sys::cuMemcpy2DAsync_v2(&raw const copy, self.stream)
+            sys::cuMemcpy2DAsync_v2(&raw const copy, self.sequence.after_all())
         })
     }
 
@@ -587,7 +608,7 @@ impl Work<'_> {
                     value as u8,
                     samples,
                     geometry.height,
-                    self.stream,
+                    self.sequence.after_all(),
                 ),
                 _ => sys::cuMemsetD2D16Async(
                     result.pointer,
@@ -595,7 +616,7 @@ impl Work<'_> {
                     value << self.format.shift(),
                     samples,
                     geometry.height,
-                    self.stream,
+                    self.sequence.after_all(),
                 ),
             }
         })
@@ -639,7 +660,7 @@ impl Work<'_> {
             }
         }
         let pixels = 4 / self.format.bytes_per_sample();
-        launch::weight_by_alpha(function, pixels, self.stream, picture)
+        launch::weight_by_alpha(function, pixels, self.sequence.after_all(), picture)
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Source {
 }
 
 /// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 5] = [
+const HEADERS: [(&CStr, &str); 6] = [
     (
         c"instructions.cuh",
         include_str!("../../../kernels/instructions.cuh"),
@@ -40,6 +40,10 @@ const HEADERS: [(&CStr, &str); 5] = [
     (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
     (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
     (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),
+    (
+        c"tensor_entries.cuh",
+        include_str!("../../../kernels/tensor_entries.cuh"),
+    ),
 ];
 
 impl Source {

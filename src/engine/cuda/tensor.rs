@@ -4,6 +4,7 @@ use super::device::DeviceInfo;
 use super::fragments::{self, Mask, Patch};
 use super::job::{Interleaving, border_number, is_wide};
 use super::program::{Recipe, Source};
+use super::tile_map::TileSize;
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
 
@@ -40,6 +41,8 @@ pub(super) struct TensorKernel {
     /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart.
     pub(super) shared: usize,
     pub(super) fragments: Vec<u32>,
+    /// What is copied as a whole where the card can do that; then the module has a kernel `streamed`.
+    pub(super) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, else 0.
     pub(super) row_shift: u32,
     /// What a block does at a time.
@@ -52,6 +55,9 @@ pub(super) struct TensorKernel {
 
 /// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
 const CAPABILITY: (u32, u32) = (8, 0);
+
+/// The smallest one whose cards copy a whole tile by one instruction.
+const WHOLE_TILES: (u32, u32) = (9, 0);
 
 /// Registers of weights that a lane of the separable kernel can hold, of each pass.
 const MOST_WEIGHTS: usize = 40;
@@ -89,8 +95,8 @@ const TILE_COST: usize = 4;
 /// A tile's height is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
-/// Makes `kernel`'s tiles higher or lower where the card, which holds `resident` of its blocks at a time, would then have less idle time in the last
-/// round of tiles, or any tiles for all of its blocks; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
+/// Makes `kernel`'s tiles lower where the card, which holds `resident` of its blocks at a time, would then have tiles for more of its blocks; `None`
+/// where they are best as they are. `sizes` are the planes' bytes across and rows.
 pub(super) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -112,8 +118,8 @@ pub(super) fn fitted(
         )
     };
     let (tiles, as_it_is) = cost(kernel.block.steps);
-    // Launching a tiny frame takes longer than working on it, whatever its tiles.
-    if 2 * tiles < limits.multiprocessors as usize {
+    // Launching a tiny frame takes longer than working on it, whatever its tiles. How many rounds of tiles a large one takes was seen not to matter.
+    if 2 * tiles < limits.multiprocessors as usize || tiles > resident {
         return None;
     }
     let cost = |steps: usize| cost(steps).1;
@@ -145,13 +151,14 @@ fn shaped(
     }
     let shape = match &step.kernel {
         Kernel::Direct(kernel) => {
+            let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
             if pays_apart(kernel, format, planes) {
-                let shape = direct(kernel, format, planes, block, true);
+                let shape = direct(kernel, format, planes, block, true, copies_whole_tiles);
                 if let Ok(fits) = shape.finish(step, format, planes, limits) {
                     return Ok(fits);
                 }
             }
-            direct(kernel, format, planes, block, false)
+            direct(kernel, format, planes, block, false, copies_whole_tiles)
         }
         Kernel::Separable(kernel) if kernel.wide => return Err(Unfit::WideIntermediate),
         Kernel::Separable(kernel) => separable(kernel, format, planes, block)?,
@@ -292,6 +299,7 @@ fn direct(
     planes: Interleaving,
     block: Option<Block>,
     is_apart: bool,
+    copies_whole_tiles: bool,
 ) -> Shape {
     let parts = if is_apart { planes.channels } else { 1 };
     let mask = mask(kernel, format, planes.channels / parts);
@@ -322,7 +330,8 @@ fn direct(
             };
             Block::new((1, down), steps, blocks)
         }
-        (Patch::Shared, _) if pairs <= 2 => Block::new((4, 1), 8, 3),
+        // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
+        (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
         (Patch::Shared, _) => Block::new((2, 1), 8, 6),
         _ if resident => Block::new((2, 1), 8, 5),
         (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
@@ -419,22 +428,32 @@ impl Shape {
         let reach = width / 2 * planes.channels * sample_bytes;
         let tile = (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1);
         let left = self.start.next_multiple_of(16);
+        let odd_if_rows = |pieces: usize| if self.eight_rows { pieces | 1 } else { pieces };
         // Rows of memory may begin up to 15 bytes after a multiple of 16.
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
         let read_to = left - self.start + tile.0 + self.read + 24;
-        let pieces = read_to.max(16 * chunks + 4).div_ceil(16);
-        let pitch = 16 * if self.eight_rows { pieces | 1 } else { pieces };
+        let pitch = 16 * odd_if_rows(read_to.max(16 * chunks + 4).div_ceil(16));
+        // Aligned rows need neither: what is read beyond one is the next.
+        let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
+        let aligned_pitch = 16 * odd_if_rows(aligned_chunks);
         let rows = tile.1 + height - 1;
-        let stage = pitch * (rows + self.rows_below);
+        let all_rows = rows + self.rows_below;
+        let stage = |pitch: usize| (pitch * all_rows).next_multiple_of(128);
         // A component's rows, of what the tile's windows cover.
         let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
         let part = if is_apart { rows * part_pitch } else { 0 };
         let shared = if is_apart {
-            stage + self.parts * part
+            stage(pitch) + self.parts * part
         } else {
-            2 * stage
+            let beyond = read_to.saturating_sub(aligned_pitch);
+            (2 * stage(pitch)).max(2 * stage(aligned_pitch) + beyond)
         };
+        let whole = TileSize {
+            bytes: aligned_pitch,
+            rows,
+        };
+        let streamed = (limits.compute_capability >= WHOLE_TILES && whole.fits()).then_some(whole);
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
@@ -453,10 +472,13 @@ impl Shape {
             ("TILE_W", tile.0 as i64),
             ("TILE_H", tile.1 as i64),
             ("PITCH", pitch as i64),
+            ("ALIGNED_PITCH", aligned_pitch as i64),
             ("ROWS", rows as i64),
-            ("STAGE", stage as i64),
+            ("ALL_ROWS", all_rows as i64),
             ("LEFT", left as i64),
             ("CHUNKS", chunks as i64),
+            ("ALIGNED_CHUNKS", aligned_chunks as i64),
+            ("STREAMED", i64::from(streamed.is_some())),
             ("START", (left - self.start) as i64),
             ("WARPS_X", self.block.warps.0 as i64),
             ("WARPS", warps as i64),
@@ -476,6 +498,7 @@ impl Shape {
             threads: 32 * warps as u32,
             shared,
             fragments: self.fragments,
+            streamed,
             row_shift: self.row_shift,
             block: self.block,
             halo: height - 1 + self.rows_below,
