@@ -407,11 +407,11 @@ fn separable(
     let steps = if groups > 2 { 8 } else { 4 };
     let best = if kernel.wide {
         // Three bytes of four values in each of four products, and the pixels of a window.
-        match row_weights + column_weights + 12 * groups + pieces {
-            ..=MOST_HELD_BY_THREE => Block::new((4, 1), steps, 3),
-            ..=MOST_HELD_BY_TWO => Block::new((4, 1), steps, 2),
-            _ => return Err(Unfit::Registers),
+        let held = row_weights + column_weights + 12 * groups + pieces;
+        if held > MOST_HELD_BY_TWO {
+            return Err(Unfit::Registers);
         }
+        Block::new((4, 1), steps, if held > MOST_HELD_BY_THREE { 2 } else { 3 })
     } else if row_weights > MOST_WEIGHTS || column_weights > MOST_WEIGHTS {
         return Err(Unfit::Registers);
     } else if bands * pieces <= 4 && groups <= 2 {
@@ -535,6 +535,63 @@ mod tests {
             shared_per_multiprocessor: 228 << 10,
             ..DeviceInfo::default()
         }
+    }
+
+    /// The kernel of a separable mask, of the first plane's interleaving.
+    fn separable_kernel(spec: &str, format: &str, card: &DeviceInfo) -> Result<TensorKernel, Unfit> {
+        let chain = Chain {
+            filters: vec![spec.parse().unwrap()],
+            algorithm: Algorithm::Separable,
+            border: Border::Replicate,
+            planes: Planes::All,
+        };
+        let format = PixelFormat::from_name(format).unwrap();
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let (planes, _) = super::super::job::groups(&plan.steps[0]).remove(0);
+        tune(&plan.steps[0], format, planes, card)
+    }
+
+    fn value(kernel: &TensorKernel, name: &str) -> i64 {
+        let mut parameters = kernel.recipe.parameters.iter();
+        parameters.find(|(n, _)| *n == name).unwrap().1
+    }
+
+    #[test]
+    fn wide_sums_are_joined_in_32_bits_where_the_shifts_allow_it() {
+        let by_halves = |spec, format| {
+            let kernel = separable_kernel(spec, format, &h200()).unwrap();
+            (value(&kernel, "WIDE"), value(&kernel, "BY_HALVES"))
+        };
+        assert_eq!(by_halves("gaussian:size=15", "gray16le"), (1, 1));
+        assert_eq!(by_halves("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
+        // Small integers: the column's shift is 4.
+        assert_eq!(by_halves("mask:rows=1;4;6;4;1:divisor=16", "gray16le"), (1, 0));
+        // A bias of 2^16 levels of 8 bits is 2^24 of 16, and takes 2^49 beside a shift of 25.
+        assert_eq!(by_halves("gaussian:size=15:bias=65535", "gray16le"), (1, 0));
+        assert_eq!(by_halves("gaussian:size=15", "gray10le"), (0, 0));
+    }
+
+    #[test]
+    fn wide_kernels_have_as_many_blocks_as_registers_allow() {
+        let blocks = |spec, format| separable_kernel(spec, format, &h200()).map(|k| value(&k, "BLOCKS"));
+        assert_eq!(blocks("gaussian:size=15", "gray16le"), Ok(3));
+        assert_eq!(blocks("gaussian:size=31", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=63:sigma=12", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=25", "rgba64le"), Ok(2));
+        assert_eq!(
+            blocks("gaussian:size=63:sigma=12", "rgba64le"),
+            Err(Unfit::Registers)
+        );
+    }
+
+    #[test]
+    fn a_long_mask_has_lower_tiles_where_shared_memory_is_short() {
+        let small = DeviceInfo {
+            shared_per_block_optin: 99 << 10,
+            ..h200()
+        };
+        let rows = |card| separable_kernel("gaussian:size=31", "gray16le", card).map(|k| k.tile.1);
+        assert_eq!((rows(&h200()), rows(&small)), (Ok(128), Ok(64)));
     }
 
     /// A tile's rows as they are, and as they are made for a frame of one plane of a gray picture.
