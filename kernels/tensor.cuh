@@ -254,11 +254,11 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
     return true;
 }
 
-// The bias that all components of the plane share, where sums are 32 bits wide.
-__device__ __forceinline__ i32 shared_bias(const Plane &plane)
+// The bias that all components of the plane share.
+__device__ __forceinline__ i64 shared_bias(const Plane &plane)
 {
     constexpr i32 FIRST = CONVOLVED & 1 ? 0 : CONVOLVED & 2 ? 1 : CONVOLVED & 4 ? 2 : 3;
-    return !WIDE && SAME_BIAS ? (i32)plane.channel[FIRST].low : 0;
+    return plane.channel[FIRST].low;
 }
 
 // Four times the same number, read from memory because the compiler would make equal registers anew for each use.
@@ -412,7 +412,7 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
     extern __shared__ __align__(128) u8 stages[];
     __shared__ volatile i32 biases[4][4];
     if (threadIdx.x < 16) {
-        biases[threadIdx.x / 4][threadIdx.x % 4] = shared_bias(planes.at[threadIdx.x / 4]);
+        biases[threadIdx.x / 4][threadIdx.x % 4] = !WIDE && SAME_BIAS ? (i32)shared_bias(planes.at[threadIdx.x / 4]) : 0;
     }
     loader.begin();
     Walk walk;
@@ -539,7 +539,7 @@ typedef i64 Total;
 typedef i32 Total;
 #endif
 
-// A sum's byte products joined, shifted down, and cut to the range of samples. Sums of 8-bit samples are cut when they are packed.
+// A sum's byte products joined, shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when they are packed.
 template <i32 N> __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, const i32 (&bands)[N], i32 sample)
 {
     Total total = bands[0];
@@ -548,10 +548,10 @@ template <i32 N> __device__ __forceinline__ i32 finish(const Planes &planes, con
         total = total * 256 + bands[i];
     }
     if (WIDE || !SAME_BIAS) {
-        total += (Total)plane.channel[CHANNELS == 1 ? 0 : sample % CHANNELS].low;
+        total += (Total)(SAME_BIAS ? shared_bias(plane) : plane.channel[sample % CHANNELS].low);
     }
     total >>= planes.shift;
-    if (SAMPLE_BYTES == 1) {
+    if (SAMPLE_BYTES == 1 && !WIDE) {
         return (i32)total;
     }
     total = total < 0 ? 0 : total;

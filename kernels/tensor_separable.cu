@@ -6,12 +6,20 @@
 //   COLUMN_BYTES    signed bytes of a column's weight
 //   START           the byte of a tile's row at which its first window begins
 //   STEPS           groups of 16 result rows that a warp goes down
+//   BY_HALVES       1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least 16, all components of a plane add the
+//                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 or 16 are shifted away before
 #include "tensor.cuh"
+
+// Bytes of a value between the passes: 16 signed bits, or 24 where sums take 64.
+constexpr i32 BETWEEN_BYTES = WIDE ? 3 : 2;
+// Sums of byte products that make up one sum of the column pass.
+constexpr i32 SUMS = COLUMN_BYTES + BETWEEN_BYTES - 1;
 
 constexpr i32 ROW_WHOLE = ROW_PIECES / 2, COLUMN_WHOLE = COLUMN_GROUPS / 2;
 constexpr bool ROW_HALF = ROW_PIECES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
-// With two groups the older one lies in the first half of a product's bytes or in the second by turns, so that nothing needs to move.
-constexpr bool TURNS = COLUMN_GROUPS == 2;
+// With two groups the older one lies in the first half of a product's bytes or in the second by turns, so that nothing needs to move. Wide ones have no
+// registers for both layouts of the weights.
+constexpr bool TURNS = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
 
 struct Bands {
     u32 row[BANDS][ROW_WHOLE + 1][4];
@@ -56,30 +64,53 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-// The intermediate of 16 rows and 8 columns, in this lane four values of one column: their high bytes and their low ones.
-struct Intermediate {
-    u32 high[COLUMN_GROUPS];
-    u32 low[COLUMN_GROUPS];
-};
-
-// Intermediate values of two blocks of 8 rows: rows 2t and 2t + 1 of both, joined to high and low bytes.
-__device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[2], u32 &high, u32 &low)
+// A sum of the row pass, its last band begun with the rounding, as a value of the intermediate.
+//
+// A band of at most 63 products of bytes, or of twice as many in the middle one of three, lies within 2^22, and the rounding within 2^29. So two bands
+// joined fit 32 bits; three do up to 12-bit samples.
+__device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row_shift)
 {
-    const u32 a = __byte_perm(upper[0], upper[1], 0x5140), b = __byte_perm(lower[0], lower[1], 0x5140);
-    low = __byte_perm(a, b, 0x5410);
-    high = __byte_perm(a, b, 0x7632);
+    if constexpr (WIDE && BANDS == 3) {
+        const i32 upper = bands[0] * 256 + bands[1];
+        if constexpr (BY_HALVES) {
+            return (upper + (bands[2] >> 8)) >> (row_shift - 8);
+        }
+        return (i32)(((i64)upper * 256 + bands[2]) >> row_shift);
+    }
+    i32 sum = bands[0];
+#pragma unroll
+    for (i32 i = 1; i < BANDS; ++i) {
+        sum = sum * 256 + bands[i];
+    }
+    return sum >> row_shift;
 }
 
-// Adds the products of a column's weight bytes `weights` with bytes of the intermediate.
-template <bool SIGNED>
-__device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], const u32 (&weights)[COLUMN_WHOLE + 1][4], const u32 (&half)[2],
-                                           const u32 (&values)[COLUMN_GROUPS])
+// The intermediate of 16 rows and 8 columns, in this lane four values of one column: their signed high bytes, then the lower ones.
+struct Intermediate {
+    u32 bytes[BETWEEN_BYTES][COLUMN_GROUPS];
+};
+
+// Intermediate values of two blocks of 8 rows: rows 2t and 2t + 1 of both, joined byte by byte to the group at `group`.
+__device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[2], Intermediate &to, i32 group)
+{
+    const u32 a = __byte_perm(upper[0], upper[1], 0x5140), b = __byte_perm(lower[0], lower[1], 0x5140);
+    to.bytes[BETWEEN_BYTES - 1][group] = __byte_perm(a, b, 0x5410);
+    to.bytes[BETWEEN_BYTES - 2][group] = __byte_perm(a, b, 0x7632);
+    if constexpr (BETWEEN_BYTES == 3) {
+        const u32 c = __byte_perm(upper[0], upper[1], 0x62), d = __byte_perm(lower[0], lower[1], 0x62);
+        to.bytes[0][group] = __byte_perm(c, d, 0x5410);
+    }
+}
+
+// Adds the products of a column's weight bytes `weights` with bytes of the intermediate, which are signed or not.
+__device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], bool is_signed, const u32 (&weights)[COLUMN_WHOLE + 1][4],
+                                           const u32 (&half)[2], const u32 (&values)[COLUMN_GROUPS])
 {
 #pragma unroll
     for (i32 k = 0; k < COLUMN_WHOLE; ++k) {
         const u32(&w)[4] = weights[k];
         const i32(&c)[4] = either(k == 0, begin, d);
-        if (SIGNED) {
+        if (is_signed) {
             multiply_weights_signed(d, w[0], w[1], w[2], w[3], values[2 * k], values[2 * k + 1], c);
         } else {
             multiply_weights_pixels(d, w[0], w[1], w[2], w[3], values[2 * k], values[2 * k + 1], c);
@@ -87,7 +118,7 @@ __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], c
     }
     if (COLUMN_HALF) {
         const i32(&c)[4] = either(COLUMN_WHOLE == 0, begin, d);
-        if (SIGNED) {
+        if (is_signed) {
             multiply_weights_signed_16(d, half[0], half[1], values[COLUMN_GROUPS - 1], c);
         } else {
             multiply_weights_pixels_16(d, half[0], half[1], values[COLUMN_GROUPS - 1], c);
@@ -95,21 +126,72 @@ __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], c
     }
 }
 
+// What sums of the column pass begin with: the last one, and the one whose unit is 65536 of the last one's.
+struct Starts {
+    const i32 (&last)[4];
+    const i32 (&upper)[4];
+};
+
+// The column pass for 16 rows and 8 columns: byte i of the weights times byte j of the intermediate goes to sum i + j. Each sum is of at most 63 pairs of
+// products of bytes, and so lies within 2^22 of what it begins with.
+template <i32 N>
+__device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts &starts, const Bands &bands, i32 turn, const Intermediate &between)
+{
+    const i32 zero[4] = {};
+#pragma unroll
+    for (i32 j = 0; j < BETWEEN_BYTES; ++j) {
+#pragma unroll
+        for (i32 i = 0; i < COLUMN_BYTES; ++i) {
+            i32(&sum)[4] = sums[i + j];
+            const i32(&start)[4] = either(i + j == SUMS - 1, starts.last, either(BY_HALVES && i + j == SUMS - 3, starts.upper, zero));
+            const i32(&begin)[4] = either(j == 0 || i == COLUMN_BYTES - 1, start, sum);
+            add_column(sum, begin, j == 0, bands.column[turn][i], bands.column_half[i], between.bytes[j]);
+        }
+    }
+}
+
+// Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits that the shift takes away before it meets the
+// others: they are at most 2^30 together, and the bias's 16 bits. The others are at most 2^29 together, and 2^29 of the bias.
+__device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 (&sums)[SUMS])
+{
+    i32 upper = sums[0];
+#pragma unroll
+    for (i32 i = 1; i < SUMS - 2; ++i) {
+        upper = upper * 256 + sums[i];
+    }
+    const i32 lower = sums[SUMS - 2] * 256 + sums[SUMS - 1];
+    const i32 value = (upper + (lower >> 16)) >> (planes.shift - 16);
+    return min(max(value, 0), planes.max_value) << SAMPLE_SHIFT;
+}
+
+// What a lane has in place `i` of several products.
+template <i32 N> __device__ __forceinline__ void take(i32 (&one)[N], const i32 (&products)[N][4], i32 i)
+{
+#pragma unroll
+    for (i32 k = 0; k < N; ++k) {
+        one[k] = products[k][i];
+    }
+}
+
 template <bool ALIGNED>
 __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
-                                              const i32 (&start)[4], const i32 (&rounding)[4], const Bands &bands)
+                                              const Starts &starts, const i32 (&rounding)[4], const Bands &bands)
 {
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const i32 wx = warp % WARPS_X * (32 * SAMPLE_BYTES), wy = warp / WARPS_X * (16 * STEPS);
     const i32 zero[4] = {};
     const i32 row_shift = tiles.row_shift;
+    const i32 first = (tile.x + wx) / SAMPLE_BYTES + 4 * t;
     const i32 x = tile.x + wx + (t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
     const Run run{t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
     Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, x, tile.y + wy + g);
+    constexpr i32 PASSES = STEPS + COLUMN_GROUPS - 1;
+    // Of wide ones written out pass after pass, too many registers would hold what later passes need.
+    constexpr i32 UNROLLED = BETWEEN_BYTES == 2 ? PASSES : 1;
     // Of each block of 16 columns: the columns that products hold in rows g, and those in rows g + 8.
     Intermediate between[2][2];
-#pragma unroll
-    for (i32 s = 0; s < STEPS + COLUMN_GROUPS - 1; ++s) {
+#pragma unroll UNROLLED
+    for (i32 s = 0; s < PASSES; ++s) {
         // The row pass for 16 rows.
         i32 values[2][2][4];
 #pragma unroll
@@ -137,12 +219,9 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 }
 #pragma unroll
                 for (i32 k = 0; k < 4; ++k) {
-                    i32 sum = sums[0][k];
-#pragma unroll
-                    for (i32 i = 1; i < BANDS; ++i) {
-                        sum = sum * 256 + sums[i][k];
-                    }
-                    values[block][side][k] = sum >> row_shift;
+                    i32 one[BANDS];
+                    take(one, sums, k);
+                    values[block][side][k] = between_passes(one, row_shift);
                 }
             }
         }
@@ -153,16 +232,16 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 Intermediate &b = between[side][n];
                 const i32 upper[2] = {values[0][side][2 * n], values[0][side][2 * n + 1]};
                 const i32 lower[2] = {values[1][side][2 * n], values[1][side][2 * n + 1]};
-                if constexpr (TURNS) {
-                    split(upper, lower, b.high[s % 2], b.low[s % 2]);
-                } else {
+                if constexpr (!TURNS) {
 #pragma unroll
                     for (i32 k = 0; k + 1 < COLUMN_GROUPS; ++k) {
-                        b.high[k] = b.high[k + 1];
-                        b.low[k] = b.low[k + 1];
+#pragma unroll
+                        for (i32 j = 0; j < BETWEEN_BYTES; ++j) {
+                            b.bytes[j][k] = b.bytes[j][k + 1];
+                        }
                     }
-                    split(upper, lower, b.high[COLUMN_GROUPS - 1], b.low[COLUMN_GROUPS - 1]);
                 }
+                split(upper, lower, b, TURNS ? s % 2 : COLUMN_GROUPS - 1);
             }
         }
         if (s < COLUMN_GROUPS - 1) {
@@ -170,24 +249,30 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
         // The column pass for the 16 rows whose window is complete.
         const i32 done = s - (COLUMN_GROUPS - 1);
-        const auto &column = bands.column[TURNS ? done % 2 : 0];
-        constexpr i32 BYTES = COLUMN_BYTES + 1;
-        i32 results[2][2][BYTES][4];
+        // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one product at a time.
+        constexpr i32 KEPT = BETWEEN_BYTES == 2 ? SUMS : 1;
+        i32 results[2][2][KEPT][4];
 #pragma unroll
         for (i32 side = 0; side < 2; ++side) {
 #pragma unroll
             for (i32 n = 0; n < 2; ++n) {
-                const Intermediate &b = between[side][n];
-                auto &d = results[side][n];
-                const auto &half = bands.column_half;
-                if constexpr (COLUMN_BYTES == 2) {
-                    add_column<true>(d[0], zero, column[0], half[0], b.high);
-                    add_column<true>(d[1], zero, column[1], half[1], b.high);
-                    add_column<false>(d[1], d[1], column[0], half[0], b.low);
-                    add_column<false>(d[2], start, column[1], half[1], b.low);
+                const i32 turn = TURNS ? done % 2 : 0;
+                auto &kept = results[side][n];
+                if constexpr (KEPT == SUMS) {
+                    multiply_column(kept, starts, bands, turn, between[side][n]);
                 } else {
-                    add_column<true>(d[0], zero, column[0], half[0], b.high);
-                    add_column<false>(d[1], start, column[0], half[0], b.low);
+                    i32 sums[SUMS][4];
+                    multiply_column(sums, starts, bands, turn, between[side][n]);
+#pragma unroll
+                    for (i32 i = 0; i < 4; ++i) {
+                        i32 one[SUMS];
+                        take(one, sums, i);
+                        if constexpr (BY_HALVES) {
+                            kept[0][i] = finish_by_halves(planes, one);
+                        } else {
+                            kept[0][i] = finish(planes, plane, one, first + 16 * side + 2 * n + i % 2);
+                        }
+                    }
                 }
             }
         }
@@ -197,18 +282,18 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
             u32 parts[2][SAMPLE_BYTES];
 #pragma unroll
             for (i32 side = 0; side < 2; ++side) {
-                i32 finished[4];
+                i32 four[4];
 #pragma unroll
                 for (i32 k = 0; k < 4; ++k) {
-                    i32 bytes[BYTES];
-#pragma unroll
-                    for (i32 i = 0; i < BYTES; ++i) {
-                        bytes[i] = results[side][k / 2][i][2 * h + k % 2];
+                    i32 one[KEPT];
+                    take(one, results[side][k / 2], 2 * h + k % 2);
+                    if constexpr (KEPT == SUMS) {
+                        four[k] = finish(planes, plane, one, first + 16 * side + k);
+                    } else {
+                        four[k] = one[0];
                     }
-                    const i32 sample = (tile.x + wx) / SAMPLE_BYTES + 16 * side + 4 * t + k;
-                    finished[k] = finish(planes, plane, bytes, sample);
                 }
-                pack(parts[side], finished);
+                pack(parts[side], four);
             }
             u32 words[2 * SAMPLE_BYTES];
 #pragma unroll
@@ -230,11 +315,24 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     if (threadIdx.x < 4) {
         half[threadIdx.x] = (1 << tiles.row_shift) >> 1;
     }
+    // Of each plane, the lowest 16 bits of the bias, and what is above them.
+    __shared__ volatile i32 bias[4][2][4];
+    if (BY_HALVES && threadIdx.x < 32) {
+        const i64 whole = shared_bias(planes.at[threadIdx.x / 8]);
+        bias[threadIdx.x / 8][threadIdx.x / 4 % 2][threadIdx.x % 4] = threadIdx.x / 4 % 2 ? (i32)(whole >> 16) : (i32)(whole & 0xffff);
+    }
     __syncthreads();
     i32 rounding[4];
     read_four(rounding, half);
     for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
-        convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, start, rounding, bands);
+        if constexpr (BY_HALVES) {
+            i32 last[4], upper[4];
+            read_four(last, bias[tile.plane][0]);
+            read_four(upper, bias[tile.plane][1]);
+            convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, Starts{last, upper}, rounding, bands);
+        } else {
+            convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, Starts{start, start}, rounding, bands);
+        }
     });
 }
 

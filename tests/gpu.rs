@@ -8,24 +8,25 @@ mod tracks;
 use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{
-    Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, devices,
-    probe,
+    Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, Source,
+    Table, Terms, devices, probe, recipes,
 };
 use framepipe::engine::reference::Reference;
 use framepipe::engine::verify::{Case, cases, compare, fill_with_noise};
 use framepipe::engine::{Engine, EngineError};
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
-use framepipe::frame::{Buffer, Channel, Frame, FramePool, Layout, PixelFormat};
-use std::collections::VecDeque;
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
+use framepipe::frame::{Buffer, Channel, Colour, Frame, FramePool, Layout, PixelFormat};
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 30;
+const TESTS: usize = 31;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -235,6 +236,121 @@ fn frames_around_the_tiles_of_tensor_cores() {
                     }
                 });
             }
+        }
+    });
+}
+
+/// Separable masks whose intermediate takes three bytes: all masks on deep samples, and large gains on others. At sizes below the mask, at primes and around
+/// tiles.
+#[test]
+fn wide_separable_masks_on_tensor_cores() {
+    let Some(_card) = card() else { return };
+    let gains = [
+        "mask:rows=300 -750 510;-100 250 -170;200 -500 340:divisor=7:bias=9",
+        "mask:rows=2500 10000 -7500:divisor=3",
+        "mask:rows=100;-200;300;-200;100:divisor=0.7:bias=-40",
+    ];
+    let others = [
+        "gaussian:size=5:sigma=1.1",
+        "mask:rows=1 4 6 4 1",
+        "gaussian:size=15:sigma=2.5:bias=30",
+        "sobel-x:bias=128",
+        "box:size=9",
+        "gaussian:size=17:sigma=3",
+        "mask:rows=1;4;6;4;1",
+    ];
+    let deep = [
+        "gray16le",
+        "ya16le",
+        "yuv420p16le",
+        "p016le",
+        "gbrp16le",
+        "rgb48le",
+        "rgba64le",
+        "gray14le",
+    ];
+    let shallow = ["gray", "ya8", "nv12", "rgb24", "gray12le", "p012le"];
+    let sizes = [
+        (67, 131),
+        (1, 1),
+        (13, 7),
+        (257, 37),
+        (2, 5),
+        (129, 65),
+        (3, 90),
+        (31, 257),
+    ];
+    let borders = [
+        Border::Mirror,
+        Border::Constant(77.0),
+        Border::Replicate,
+        Border::Zero,
+        Border::Reflect,
+        Border::Wrap,
+    ];
+    let every_other = |turn: usize, specs: Vec<&'static str>| specs.into_iter().skip(turn % 2).step_by(2);
+    let deep = deep.into_iter().enumerate().flat_map(|(turn, format)| {
+        every_other(turn, [&gains[..], &others[..]].concat()).map(move |spec| (format, spec))
+    });
+    let shallow = shallow
+        .into_iter()
+        .enumerate()
+        .flat_map(|(turn, format)| every_other(turn, gains.to_vec()).map(move |spec| (format, spec)));
+    let works = deep
+        .chain(shallow)
+        // The longest columns and rows that have room in the registers.
+        .chain([
+            ("gray16le", "gaussian:size=63:sigma=12"),
+            ("rgb48le", "gaussian:size=31:sigma=6"),
+        ]);
+    let list: Vec<Case> = works
+        .enumerate()
+        .map(|(index, (format, spec))| {
+            let border = borders[index % borders.len()];
+            let planes = if index % 5 == 4 {
+                Planes::AllWithAlpha
+            } else {
+                Planes::All
+            };
+            let chain = chain(&[spec], border, planes, Algorithm::Separable);
+            let turn = index + index / sizes.len();
+            case(chain, format, sizes[turn % sizes.len()], index as u64)
+        })
+        .collect();
+    let mut met = HashSet::new();
+    for case in &list {
+        let plan = Plan::new(&case.chain, case.format, &Colour::default()).unwrap();
+        let terms = Terms {
+            memory: MemoryVariant::Auto,
+            block: None,
+            size: (case.width, case.height),
+            card: &probe().unwrap(),
+            table: &Table::rule(),
+        };
+        let first = recipes(&plan, &terms).unwrap().remove(0);
+        assert!(
+            first.source == Source::TensorSeparable && first.parameters.contains(&("WIDE", 1)),
+            "{case:?}: {first:?}"
+        );
+        met.extend(first.parameters);
+    }
+    for kind in ["SAMPLE_BYTES", "COLUMN_BYTES"].map(|name| [(name, 1), (name, 2)]) {
+        assert!(kind.iter().all(|kind| met.contains(kind)), "{kind:?}");
+    }
+    assert!(met.contains(&("BY_HALVES", 0)) && met.contains(&("BY_HALVES", 1)));
+    let (next, list) = (&AtomicUsize::new(0), &list);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(move || {
+                while let Some(case) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    hold_against_reference(
+                        std::slice::from_ref(case),
+                        Algorithm::Separable,
+                        options(MemoryVariant::Tensor),
+                    );
+                    hold_packed_rows(case);
+                }
+            });
         }
     });
 }
@@ -1213,8 +1329,9 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 13] = [
+const ON_A_STAND_IN: [&str; 14] = [
     "every_colour_under_every_alpha",
+    "wide_separable_masks_on_tensor_cores",
     "choices_of_planes_copy_and_fill_the_others",
     "chains_stay_on_the_device",
     "chains_that_begin_with_one_call_keep_the_bits_when_sizes_change",

@@ -232,8 +232,11 @@ fn tensor_cores_are_used_where_they_can_be() {
         let separable = |format, size| source(90, Algorithm::Separable, format, size, memory, None);
         assert_eq!(separable("yuv420p", (63, 63)), Source::TensorSeparable);
         assert_eq!(separable("rgb24", (15, 15)), Source::TensorSeparable);
-        // The intermediate of deep samples takes 32 bits.
-        assert_eq!(separable("gray16le", (5, 5)), Source::Separable);
+        // The intermediate of deep samples takes three bytes.
+        assert_eq!(separable("gray16le", (63, 63)), Source::TensorSeparable);
+        assert_eq!(separable("rgba64le", (15, 15)), Source::TensorSeparable);
+        // No registers for all weights.
+        assert_eq!(separable("rgba64le", (63, 63)), Source::Separable);
     }
     let shared = source(90, Algorithm::Direct, "gray", (5, 5), MemoryVariant::Shared, None);
     assert_eq!(shared, Source::Direct);

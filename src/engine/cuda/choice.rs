@@ -322,6 +322,11 @@ mod tests {
                 && why.contains("nearest cell direct 9x9"),
             "{why}"
         );
+        // Three bytes between the passes are tensor cores' work too.
+        let deep = plan_with("gray16le", 15, Planes::All, Algorithm::Separable);
+        let (choice, why) = chosen(&deep, &auto);
+        assert!(matches!(choice, Choice::Tensor(_)), "{why}");
+        assert!(why.contains("nearest cell separable 15x15"), "{why}");
         let blocks = terms(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
         let (choice, why) = chosen(&plan("gray", 7, Planes::All), &blocks);
         let Choice::Plain(tuned) = choice else {

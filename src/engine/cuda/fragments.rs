@@ -181,15 +181,35 @@ fn column_row(k: usize) -> usize {
     k % 4 % 2 + k / 4 * 2 + k % 4 / 2 * 8
 }
 
-/// The weights of tensor_separable.cu: row pass and column pass. `start` is how many bytes before 16 results their window begins, `pieces` its
-/// 16-byte pieces, `groups` the groups of 16 rows under 16 results.
-pub(super) fn separable(
-    row: Mask<'_>,
-    column: &[i32],
-    start: usize,
-    pieces: usize,
-    groups: usize,
-) -> Vec<u32> {
+/// How tensor_separable.cu reads what is under 16 x 16 results.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passes {
+    /// How many bytes before 16 results their window begins.
+    pub(super) start: usize,
+    /// A window's 16-byte pieces.
+    pub(super) pieces: usize,
+    /// Groups of 16 rows under 16 results.
+    pub(super) groups: usize,
+    /// True if the intermediate has three bytes.
+    pub(super) wide: bool,
+}
+
+impl Passes {
+    /// How many layouts the column's weights have. With two groups, which half of a product is the older one changes from group to group; wide ones are
+    /// moved instead.
+    fn turns(self) -> usize {
+        if self.groups == 2 && !self.wide { 2 } else { 1 }
+    }
+}
+
+/// The weights of tensor_separable.cu: row pass and column pass.
+pub(super) fn separable(row: Mask<'_>, column: &[i32], passes: Passes) -> Vec<u32> {
+    let Passes {
+        start,
+        pieces,
+        groups,
+        ..
+    } = passes;
     let mut list = Vec::new();
     for band in 0..row.bands() {
         for piece in (0..pieces).step_by(2) {
@@ -201,9 +221,7 @@ pub(super) fn separable(
         }
     }
     let bytes = weight_bytes(column);
-    // With two groups, which half of a product is the older one changes from group to group.
-    let turns = if groups == 2 { 2 } else { 1 };
-    for turn in 0..turns {
+    for turn in 0..passes.turns() {
         for band in 0..bytes {
             for group in (0..groups).step_by(2) {
                 push_a(&mut list, if group + 1 < groups { 4 } else { 2 }, |m, k| {
@@ -387,15 +405,21 @@ mod tests {
     #[test]
     fn both_passes_of_a_separable_mask_give_its_sums() {
         let mut next = noise(9);
-        for (size, channels, sample_bytes, small) in [
-            ((5, 5), 1, 1, false),
-            ((17, 17), 1, 1, false),
-            ((25, 31), 1, 1, false),
-            ((7, 33), 3, 1, true),
-            ((9, 3), 4, 1, false),
-            ((5, 17), 1, 2, false),
-            ((15, 63), 2, 2, false),
-            ((1, 1), 1, 1, true),
+        for (size, channels, sample_bytes, small, wide) in [
+            ((5, 5), 1, 1, false, false),
+            ((17, 17), 1, 1, false, false),
+            ((25, 31), 1, 1, false, false),
+            ((7, 33), 3, 1, true, false),
+            ((9, 3), 4, 1, false, false),
+            ((5, 17), 1, 2, false, false),
+            ((15, 63), 2, 2, false, false),
+            ((1, 1), 1, 1, true, false),
+            ((1, 1), 1, 1, true, true),
+            ((9, 9), 3, 1, false, true),
+            ((5, 5), 1, 2, false, true),
+            ((17, 17), 4, 2, true, true),
+            ((31, 31), 1, 2, false, true),
+            ((5, 63), 3, 2, false, true),
         ] {
             let row_weights = weights(size.0, small, &mut next);
             let column = weights(size.1, small, &mut next);
@@ -409,24 +433,32 @@ mod tests {
             let start = row.reach().next_multiple_of(4);
             let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
             let groups = (15 + size.1).div_ceil(16);
-            let fragments = separable(row, &column, start, pieces, groups);
+            let passes = Passes {
+                start,
+                pieces,
+                groups,
+                wide,
+            };
+            let fragments = separable(row, &column, passes);
             let origin = 512;
-            let shift = 16;
-            let between = |sum: i64| ((sum + (1 << (shift - 1))) >> shift) as i16;
+            let (between_bytes, shift) = if wide { (3, 14) } else { (2, 16) };
+            // Cut to the intermediate's bytes, of which the highest has the sign.
+            let unused = 32 - 8 * between_bytes;
+            let between = |sum: i64| (((sum + (1 << (shift - 1))) >> shift) as i32) << unused >> unused;
             let registers = |count: usize| count / 2 * 4 + count % 2 * 2;
             let row_words = registers(pieces) * 32;
             let bytes = weight_bytes(&column);
             let column_words = registers(groups) * 32;
-            let turns = if groups == 2 { 2 } else { 1 };
+            let turns = passes.turns();
             assert_eq!(
                 fragments.len(),
                 row.bands() * row_words + turns * bytes * column_words
             );
             for turn in 0..turns {
-                // The intermediate's high and low bytes of each group, for columns of both halves of a product.
-                let mut handed = vec![[[[0_u32; 2]; 2]; 32]; groups];
+                // The intermediate's bytes of each group, the low ones first, for columns of both halves of a product.
+                let mut handed = vec![[[[0_u32; 3]; 2]; 32]; groups];
                 for (group, handed) in handed.iter_mut().enumerate() {
-                    let mut values = [[[0_i16; 4]; 32]; 2];
+                    let mut values = [[[0_i32; 4]; 32]; 2];
                     for (block, values) in values.iter_mut().enumerate() {
                         let mut sums = vec![[[0; 4]; 32]; row.bands()];
                         for (band, sums) in sums.iter_mut().enumerate() {
@@ -468,17 +500,17 @@ mod tests {
                                     four[1][1][byte],
                                 ]
                             };
-                            handed[lane][n] = [u32::from_le_bytes(of(0)), u32::from_le_bytes(of(1))];
+                            handed[lane][n] = [0, 1, 2].map(|byte| u32::from_le_bytes(of(byte)));
                         }
                     }
                 }
                 for n in 0..2 {
-                    let mut sums = vec![[[0; 4]; 32]; bytes + 1];
+                    let mut sums = vec![[[0; 4]; 32]; bytes + between_bytes - 1];
                     for band in 0..bytes {
-                        // The weight's byte times the high byte of the intermediate, and times the low one.
-                        for byte in 0..2 {
+                        // The weight's byte times each byte of the intermediate.
+                        for byte in 0..between_bytes {
                             let digit = bytes - 1 - band;
-                            let sums = &mut sums[bytes - digit - byte];
+                            let sums = &mut sums[bytes + between_bytes - 2 - digit - byte];
                             for group in (0..groups).step_by(2) {
                                 let at = row.bands() * row_words
                                     + (turn * bytes + band) * column_words
@@ -492,7 +524,7 @@ mod tests {
                                     a,
                                     b,
                                     if group + 1 < groups { 32 } else { 16 },
-                                    (true, byte == 1),
+                                    (true, byte + 1 == between_bytes),
                                 );
                             }
                         }
@@ -509,10 +541,50 @@ mod tests {
                                 got, expected,
                                 "{size:?} {channels} {sample_bytes} lane {lane} {i}"
                             );
+                            if wide {
+                                assert_eq!(
+                                    i64::from(by_halves(sums.iter().map(|band| band[lane][i]))),
+                                    expected >> 16
+                                );
+                            }
                         }
                     }
                 }
             }
         }
+    }
+
+    /// A sum without its last 16 bits, joined in 32 bits as tensor_separable.cu does it.
+    fn by_halves(sums: impl ExactSizeIterator<Item = i32>) -> i32 {
+        let above = sums.len() - 2;
+        let (mut upper, mut lower) = (0, 0);
+        for (i, sum) in sums.enumerate() {
+            let half = if i < above { &mut upper } else { &mut lower };
+            *half = *half * 256 + sum;
+        }
+        upper + (lower >> 16)
+    }
+
+    /// The largest sums that 63 taps can have fit the 32 bits in which they are joined, with the bias and the rounding that they begin with.
+    #[test]
+    fn sums_of_the_longest_masks_fit_32_bits() {
+        const TAPS: i32 = 63;
+        let product = [-128 * 255, 127 * 255, 128 * 128].map(i32::abs).into_iter().max();
+        // Two products of bytes a tap: the middle band of a row pass, all but the first and last sum of a column pass.
+        let (single, double) = (TAPS * product.unwrap(), 2 * TAPS * product.unwrap());
+        assert!(double < 1 << 22);
+        // The row pass: the first two of three bands, or two bands with the largest rounding.
+        let largest_rounding = 1 << 29;
+        let upper = single.checked_mul(256).and_then(|s| s.checked_add(double));
+        assert!(upper.unwrap() < 1 << 30);
+        assert!(upper.unwrap().checked_add(largest_rounding).is_some());
+        // The column pass, whose bias lies below 2^45.
+        let lower = double.checked_mul(256).and_then(|s| s.checked_add(single));
+        assert!(lower.unwrap().checked_add(0xffff).is_some());
+        let upper = (TAPS * 128 * 128)
+            .checked_mul(256)
+            .and_then(|s| s.checked_add(double));
+        let with_bias = upper.unwrap().checked_add(1 << 29).unwrap();
+        assert!(with_bias.checked_add(lower.unwrap() >> 16).is_some());
     }
 }

@@ -132,14 +132,8 @@ impl ChainWork {
                 &self.pictures[index % 2]
             };
             let result = &self.pictures[(index + 1) % 2];
-            self.prepared.run(
-                index,
-                &self.layout,
-                source,
-                result,
-                &self.scratch,
-                &sequence,
-            )?;
+            self.prepared
+                .run(index, &self.layout, source, result, &self.scratch, &sequence)?;
         }
         Ok(())
     }

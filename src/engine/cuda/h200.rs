@@ -100,9 +100,17 @@ mod tests {
         for size in [3, 5, 7, 9, 11, 13, 15, 25, 63] {
             for separable in [false, true] {
                 for samples in [320 * 240, SMALL, LARGE] {
-                    for channels in [1, 3, 4] {
+                    for (channels, sample_bytes, wide) in [
+                        (1, 1, false),
+                        (3, 1, false),
+                        (4, 1, false),
+                        (1, 2, true),
+                        (4, 2, true),
+                    ] {
                         let work = Work {
                             channels,
+                            sample_bytes,
+                            wide,
                             ..gray(separable, size, samples * channels as u64)
                         };
                         assert_eq!(table.pick(&work, &all).unwrap().variant, Tensor, "{work}");

@@ -202,7 +202,14 @@ impl KernelTimer {
                     0 => &turn.input,
                     _ => &turn.results[(index - 1) % 2],
                 };
-                prepared.run(index, &layout, source, &turn.results[index % 2], &scratch, sequence)?;
+                prepared.run(
+                    index,
+                    &layout,
+                    source,
+                    &turn.results[index % 2],
+                    &scratch,
+                    sequence,
+                )?;
             }
             Ok(())
         };
@@ -212,7 +219,11 @@ impl KernelTimer {
             .iter()
             .try_for_each(|turn| frame(turn, &sequence))
             .and_then(|()| self.stream.synchronise())
-            .and_then(|()| self.replays(turns.len(), effort, &|turn, sequence| frame(&turns[turn], sequence)));
+            .and_then(|()| {
+                self.replays(turns.len(), effort, &|turn, sequence| {
+                    frame(&turns[turn], sequence)
+                })
+            });
         if timed.is_err() {
             // What was launched must not outlive its code and weights.
             let _ = self.stream.synchronise();
@@ -281,7 +292,13 @@ impl KernelTimer {
             }
             let function = self.ceiling()?.function(name)?;
             let times = self.replays(1, effort, &|_, sequence| {
-                launch::bare_arithmetic(function, sequence.after_all(), (blocks, THREADS), out.pointer(), ROUNDS)
+                launch::bare_arithmetic(
+                    function,
+                    sequence.after_all(),
+                    (blocks, THREADS),
+                    out.pointer(),
+                    ROUNDS,
+                )
             })?;
             let mut sorted = times;
             sorted.sort_by(f64::total_cmp);

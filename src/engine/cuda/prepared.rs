@@ -4,7 +4,9 @@
 use super::choice::{Choice, Terms, choose};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
-use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, Sequence, TileMaps, Tiles, TilesLaunch};
+use super::launch::{
+    self, Channel, Grid, Picture, Plane, Planes, Rows, Sequence, TileMaps, Tiles, TilesLaunch,
+};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};

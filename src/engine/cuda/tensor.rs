@@ -1,7 +1,7 @@
 //! The shape of the tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
 
 use super::device::DeviceInfo;
-use super::fragments::{self, Mask, Patch};
+use super::fragments::{self, Mask, Passes, Patch};
 use super::job::{Interleaving, border_number, is_wide};
 use super::program::{Recipe, Source};
 use super::tile_map::TileSize;
@@ -14,9 +14,6 @@ pub(super) enum Unfit {
     /// The card is too old.
     #[error("the card's compute capability is below 8.0")]
     Card,
-    /// The intermediate has more than two bytes.
-    #[error("the intermediate between the passes takes 32 bits")]
-    WideIntermediate,
     /// The weights of a separable mask do not fit the registers.
     #[error("the mask's weights need too many registers")]
     Registers,
@@ -59,8 +56,13 @@ const CAPABILITY: (u32, u32) = (8, 0);
 /// The smallest one whose cards copy a whole tile by one instruction.
 const WHOLE_TILES: (u32, u32) = (9, 0);
 
-/// Registers of weights that a lane of the separable kernel can hold, of each pass.
+/// Registers of weights that a lane of the separable kernel can hold, of each pass, where the intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
+
+/// Registers of weights, intermediate and pixels that a lane can hold where the intermediate has three bytes, and nothing spills: with three blocks on a
+/// multiprocessor, and with two.
+const MOST_HELD_BY_THREE: usize = 64;
+const MOST_HELD_BY_TWO: usize = 150;
 
 /// How much a block does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,8 +162,18 @@ fn shaped(
             }
             direct(kernel, format, planes, block, false, copies_whole_tiles)
         }
-        Kernel::Separable(kernel) if kernel.wide => return Err(Unfit::WideIntermediate),
-        Kernel::Separable(kernel) => separable(kernel, format, planes, block)?,
+        Kernel::Separable(kernel) => {
+            let shape = separable(kernel, step, format, planes, block)?;
+            let lower = (shape.block.steps > 1).then_some(Block {
+                steps: shape.block.steps / 2,
+                ..shape.block
+            });
+            return match (shape.finish(step, format, planes, limits), lower) {
+                // The halo of a long mask may leave room for a lower tile.
+                (Err(Unfit::SharedMemory), Some(_)) => shaped(step, format, planes, limits, lower),
+                (finished, _) => finished,
+            };
+        }
     };
     shape.finish(step, format, planes, limits)
 }
@@ -367,8 +379,17 @@ fn direct(
     }
 }
 
+/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 in the row pass and the last 16 in the column pass. The column's sums
+/// lie within 2^45.
+fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bool {
+    let row = row_bands < 3 || kernel.row.shift >= 8;
+    let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
+    kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
+}
+
 fn separable(
     kernel: &SeparableKernel,
+    step: &Step,
     format: PixelFormat,
     planes: Interleaving,
     block: Option<Block>,
@@ -384,22 +405,37 @@ fn separable(
     let start = row.reach().next_multiple_of(4);
     let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
     let groups = (15 + column.len()).div_ceil(16);
+    let passes = Passes {
+        start,
+        pieces,
+        groups,
+        wide: kernel.wide,
+    };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
-    if 2 * bands * pieces > MOST_WEIGHTS || 2 * column_bytes * groups > MOST_WEIGHTS {
+    let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let steps = if groups > 2 { 8 } else { 4 };
+    let best = if kernel.wide {
+        // Three bytes of four values in each of four products, and the pixels of a window.
+        let held = row_weights + column_weights + 12 * groups + pieces;
+        if held > MOST_HELD_BY_TWO {
+            return Err(Unfit::Registers);
+        }
+        Block::new((4, 1), steps, if held > MOST_HELD_BY_THREE { 2 } else { 3 })
+    } else if row_weights > MOST_WEIGHTS || column_weights > MOST_WEIGHTS {
         return Err(Unfit::Registers);
-    }
-    let small = bands * pieces <= 4 && groups <= 2;
-    let block = block.unwrap_or(if small {
+    } else if bands * pieces <= 4 && groups <= 2 {
         Block::new((4, 1), 4, 4)
     } else {
-        Block::new((4, 1), if groups > 2 { 8 } else { 4 }, 3)
-    });
+        Block::new((4, 1), steps, 3)
+    };
+    let block = block.unwrap_or(best);
     Ok(Shape {
         source: Source::TensorSeparable,
         own: vec![
             ("ROW_PIECES", pieces as i64),
             ("COLUMN_GROUPS", groups as i64),
             ("COLUMN_BYTES", column_bytes as i64),
+            ("BY_HALVES", i64::from(goes_by_halves(kernel, step, bands))),
         ],
         bands,
         parts: 1,
@@ -410,7 +446,7 @@ fn separable(
         rows_below: 16 * groups - 15 - column.len(),
         eight_rows: true,
         most_steps: 8,
-        fragments: fragments::separable(row, column, start, pieces, groups),
+        fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,
     })
 }
@@ -522,6 +558,63 @@ mod tests {
             shared_per_multiprocessor: 228 << 10,
             ..DeviceInfo::default()
         }
+    }
+
+    /// The kernel of a separable mask, of the first plane's interleaving.
+    fn separable_kernel(spec: &str, format: &str, card: &DeviceInfo) -> Result<TensorKernel, Unfit> {
+        let chain = Chain {
+            filters: vec![spec.parse().unwrap()],
+            algorithm: Algorithm::Separable,
+            border: Border::Replicate,
+            planes: Planes::All,
+        };
+        let format = PixelFormat::from_name(format).unwrap();
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let (planes, _) = super::super::job::groups(&plan.steps[0]).remove(0);
+        tune(&plan.steps[0], format, planes, card)
+    }
+
+    fn value(kernel: &TensorKernel, name: &str) -> i64 {
+        let mut parameters = kernel.recipe.parameters.iter();
+        parameters.find(|(n, _)| *n == name).unwrap().1
+    }
+
+    #[test]
+    fn wide_sums_are_joined_in_32_bits_where_the_shifts_allow_it() {
+        let by_halves = |spec, format| {
+            let kernel = separable_kernel(spec, format, &h200()).unwrap();
+            (value(&kernel, "WIDE"), value(&kernel, "BY_HALVES"))
+        };
+        assert_eq!(by_halves("gaussian:size=15", "gray16le"), (1, 1));
+        assert_eq!(by_halves("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
+        // Small integers: the column's shift is 4.
+        assert_eq!(by_halves("mask:rows=1;4;6;4;1:divisor=16", "gray16le"), (1, 0));
+        // A bias of 2^16 levels of 8 bits is 2^24 of 16, and takes 2^49 beside a shift of 25.
+        assert_eq!(by_halves("gaussian:size=15:bias=65535", "gray16le"), (1, 0));
+        assert_eq!(by_halves("gaussian:size=15", "gray10le"), (0, 0));
+    }
+
+    #[test]
+    fn wide_kernels_have_as_many_blocks_as_registers_allow() {
+        let blocks = |spec, format| separable_kernel(spec, format, &h200()).map(|k| value(&k, "BLOCKS"));
+        assert_eq!(blocks("gaussian:size=15", "gray16le"), Ok(3));
+        assert_eq!(blocks("gaussian:size=31", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=63:sigma=12", "gray16le"), Ok(2));
+        assert_eq!(blocks("gaussian:size=25", "rgba64le"), Ok(2));
+        assert_eq!(
+            blocks("gaussian:size=63:sigma=12", "rgba64le"),
+            Err(Unfit::Registers)
+        );
+    }
+
+    #[test]
+    fn a_long_mask_has_lower_tiles_where_shared_memory_is_short() {
+        let small = DeviceInfo {
+            shared_per_block_optin: 99 << 10,
+            ..h200()
+        };
+        let rows = |card| separable_kernel("gaussian:size=31", "gray16le", card).map(|k| k.tile.1);
+        assert_eq!((rows(&h200()), rows(&small)), (Ok(128), Ok(64)));
     }
 
     /// A tile's rows as they are, and as they are made for a frame of one plane of a gray picture.
