@@ -12,7 +12,7 @@
 //   ALIGNED_PITCH, ALIGNED_CHUNKS  the same in an ALIGNED launch
 //   LEFT            bytes of a tile's row before its first result
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
-//   STREAMED        1: the card copies a whole tile by one instruction, and there is a kernel for that
+//   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
 //   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
 //   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
 //
@@ -358,7 +358,7 @@ template <bool ALIGNED> struct PieceByPiece {
     }
 };
 
-#if STREAMED
+#if LOADER == 2
 // The planes' rows as the instruction takes them. The same struct is in launch.rs.
 struct TileMaps {
     TileMap at[4];

@@ -6,7 +6,6 @@
 #include "image.h"
 #include "settings.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -97,24 +96,28 @@ string table(const string &text)
     return entries;
 }
 
-// The kernels of a text and of those that it includes.
-string entries(const Program &program, const string &text, bool streamed)
+// The kernels of a text, and the one of those that it includes: of several, the one whose number LOADER is.
+string entries(const Program &program, const string &text, int loader)
 {
     string all = text;
     for (const Text &header : program.headers) {
-        if (text.find("#include \"" + header.name + '"') != string::npos) all += header.text;
+        if (text.find("#include \"" + header.name + '"') == string::npos) continue;
+        static const std::regex part(R"(#(?:if|elif|else)[^\n]*\n(extern "C" __global__[^#]*))");
+        std::sregex_iterator found(header.text.begin(), header.text.end(), part);
+        for (int k = 0; found != std::sregex_iterator(); ++found, ++k) {
+            if (k == loader) all += (*found)[1];
+        }
     }
-    static const std::regex only_streamed(R"(#if STREAMED\n[^#]*#endif)");
-    return table(streamed ? all : std::regex_replace(all, only_streamed, ""));
+    return table(all);
 }
 
-string whole_text(const Program &program, bool streamed)
+string whole_text(const Program &program, int loader)
 {
     const string text = rewrite(program.main.text);
     return text + "\nnamespace standin {\nState state;\n"
                   "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) unsigned char __start_standin_shared[], __stop_standin_shared[];\n"
                   "static const Kernel kernels[] = {\n" +
-           entries(program, text, streamed) +
+           entries(program, text, loader) +
            "};\n"
            "static struct Begin { Begin() { state.static_begin = __start_standin_shared; state.static_end = __stop_standin_shared; } } begin;\n"
            "}\n"
@@ -170,8 +173,9 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     words.push_back(wraps ? "-fwrapv" : "-fsanitize=signed-integer-overflow");
     words.insert(words.end(), {"-fsanitize=alignment,bounds", "-fsanitize-trap=all"});
     words.insert(words.end(), defines.begin(), defines.end());
-    const bool streamed = std::find(defines.begin(), defines.end(), "-DSTREAMED=1") != defines.end();
-    std::vector<Text> files = {{"main.cpp", whole_text(program, streamed)}};
+    int loader = -1;
+    for (const string &define : defines) sscanf(define.c_str(), "-DLOADER=%d", &loader);
+    std::vector<Text> files = {{"main.cpp", whole_text(program, loader)}};
     for (const Text &header : program.headers) {
         if (header.name != "instructions.cuh") files.push_back({header.name, rewrite(header.text)});
     }

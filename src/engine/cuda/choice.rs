@@ -35,27 +35,14 @@ pub(super) enum Choice {
 }
 
 impl Choice {
-    pub(super) fn recipe(&self) -> &Recipe {
-        match self {
-            Choice::Tensor(kernel) => &kernel.recipe,
-            Choice::Plain(tuned) => &tuned.recipe,
-        }
-    }
-
-    fn into_recipe(self) -> Recipe {
-        match self {
-            Choice::Tensor(kernel) => kernel.recipe,
-            Choice::Plain(tuned) => tuned.recipe,
-        }
-    }
-
     fn shape(&self) -> String {
-        let name = self.recipe().source.name();
         match self {
             Choice::Tensor(kernel) => {
+                let name = kernel.source().name();
                 format!("{name} in tiles of {}x{} bytes", kernel.tile.0, kernel.tile.1)
             }
             Choice::Plain(tuned) => {
+                let name = tuned.recipe.source.name();
                 let Shape { block, outputs } = tuned.shape;
                 let rows = if outputs == 1 { "row" } else { "rows" };
                 format!(
@@ -159,7 +146,10 @@ pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineErro
                 interleaving,
                 planes: &planes,
             };
-            recipes.push(choose(&job, terms)?.0.into_recipe());
+            match choose(&job, terms)?.0 {
+                Choice::Tensor(kernel) => recipes.extend(kernel.recipes()),
+                Choice::Plain(tuned) => recipes.push(tuned.recipe),
+            }
         }
         if step.alpha.is_some() {
             recipes.push(alpha_recipe(plan.format));

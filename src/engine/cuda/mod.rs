@@ -26,6 +26,7 @@ mod stream;
 mod table;
 mod table_file;
 mod tensor;
+mod tensor_pass;
 mod texture;
 mod tile_map;
 mod times;

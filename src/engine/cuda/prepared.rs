@@ -10,8 +10,9 @@ use super::launch::{
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
-use super::program::{Cache, Function, Module, Recipe};
-use super::tensor::{self, TensorKernel};
+use super::program::{Cache, Function, Module};
+use super::tensor::{self, Loader, TensorKernel};
+use super::tensor_pass::TensorPass;
 use super::tile_map::{TileSize, tile_map};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
@@ -43,32 +44,17 @@ struct Group {
     interleaving: Interleaving,
     planes: Vec<usize>,
     kernels: Kernels,
-    /// Held for the functions and the constant memory.
-    _module: Module,
 }
 
 enum Kernels {
     /// A launch a pass.
-    Passes(Shape, Vec<PassKernel>),
-    Tensor(TensorPass),
-}
-
-/// One launch on tensor cores.
-struct TensorPass {
-    /// For planes whose rows begin at multiples of 16 bytes.
-    aligned: TensorFunction,
-    unaligned: TensorFunction,
-    /// For such planes too, where the card copies whole tiles by itself: faster where a block has many of them.
-    streamed: Option<TensorFunction>,
-    kernel: TensorKernel,
-    fragments: DeviceMemory,
-    can_begin_early: bool,
-}
-
-struct TensorFunction {
-    function: Function,
-    /// Blocks that the card holds at a time.
-    resident: usize,
+    Passes {
+        shape: Shape,
+        passes: Vec<PassKernel>,
+        /// Held for the functions and the constant memory.
+        _module: Module,
+    },
+    Tensor(Box<TensorPass>),
 }
 
 struct PassKernel {
@@ -116,7 +102,7 @@ impl Prepared {
         steps.any(|(step, prepared)| {
             let mut groups = prepared.groups.iter();
             matches!(&step.kernel, Kernel::Separable(k) if k.wide == wide)
-                && groups.any(|group| matches!(group.kernels, Kernels::Passes(..)))
+                && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
         })
     }
 
@@ -127,7 +113,7 @@ impl Prepared {
     /// Launches, copies and fills of a frame.
     pub(super) fn launch_count(&self) -> usize {
         let of_group = |group: &Group| match &group.kernels {
-            Kernels::Passes(_, passes) => passes.len(),
+            Kernels::Passes { passes, .. } => passes.len(),
             Kernels::Tensor(_) => 1,
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
@@ -143,7 +129,7 @@ impl Prepared {
     pub(super) fn block(&self) -> Option<(u32, u32)> {
         let mut groups = self.steps.iter().flat_map(|step| &step.groups);
         groups.next().map(|group| match &group.kernels {
-            Kernels::Passes(shape, _) => shape.block,
+            Kernels::Passes { shape, .. } => shape.block,
             Kernels::Tensor(pass) => (pass.kernel.threads, 1),
         })
     }
@@ -222,37 +208,57 @@ impl Group {
             step.kernel.size().1,
             plane_list(&planes)
         );
-        // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
-        let load = |recipe: &Recipe| -> Result<Module, EngineError> {
-            Module::load(request.device, &recipe.image(request.device, request.cache)?)
-        };
-        let mut module = load(choice.recipe())?;
         let kernels = match choice {
-            Choice::Tensor(kernel) => {
-                let mut pass = TensorPass::new(*kernel, &module, request.device)?;
-                if let Some(kernel) = pass.fitted(&job, request)? {
-                    tracing::info!(
-                        target: EXPLANATION,
-                        "tiles of {}x{} bytes, for frames of {}x{} pixels to keep all of the card busy",
-                        kernel.tile.0,
-                        kernel.tile.1,
-                        request.terms.size.0,
-                        request.terms.size.1
-                    );
-                    module = load(&kernel.recipe)?;
-                    pass = TensorPass::new(kernel, &module, request.device)?;
+            Choice::Tensor(kernel) => Kernels::Tensor(Box::new(tensor_pass(*kernel, &job, request)?)),
+            Choice::Plain(tuned) => {
+                // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
+                let image = tuned.recipe.image(request.device, request.cache)?;
+                let module = Module::load(request.device, &image)?;
+                Kernels::Passes {
+                    shape: tuned.shape,
+                    passes: passes(step, &tuned, &module, limits)?,
+                    _module: module,
                 }
-                Kernels::Tensor(pass)
             }
-            Choice::Plain(tuned) => Kernels::Passes(tuned.shape, passes(step, &tuned, &module, limits)?),
         };
         Ok(Group {
             interleaving,
             planes,
             kernels,
-            _module: module,
         })
     }
+}
+
+/// The pass with tiles for frames of the size that `request` names, and with the code that such frames need.
+fn tensor_pass(
+    kernel: TensorKernel,
+    job: &Job<'_>,
+    request: &Request<'_>,
+) -> Result<TensorPass, EngineError> {
+    let (width, height) = request.terms.size;
+    let layout = Layout::new(job.format, width, height, 1)?;
+    let sizes = job
+        .planes
+        .iter()
+        .map(|&plane| (layout.row_bytes(plane), layout.planes()[plane].height));
+    let sizes: Vec<_> = sizes.collect();
+    let work = (job.step, job.format, job.interleaving);
+    let kernel = match tensor::fitted(&kernel, work, &sizes, &request.device.info) {
+        Some(fitted) => {
+            tracing::info!(
+                target: EXPLANATION,
+                "tiles of {}x{} bytes, for frames of {width}x{height} pixels to keep more of the card busy",
+                fitted.tile.0,
+                fitted.tile.1,
+            );
+            fitted
+        }
+        None => kernel,
+    };
+    let tiles = kernel.tiles(sizes);
+    let pass = TensorPass::new(kernel, request.device, request.cache)?;
+    pass.function(pass.loader(true, tiles))?;
+    Ok(pass)
 }
 
 fn plane_list(planes: &[usize]) -> String {
@@ -270,7 +276,7 @@ fn passes(
 ) -> Result<Vec<PassKernel>, EngineError> {
     let pass = |name, array, weights: &[i32], shared| {
         let function = module.function(name)?;
-        allow_shared(function, shared, limits)?;
+        function.allow_shared(shared, limits)?;
         check_threads(function, tuned.shape)?;
         Ok::<_, EngineError>(PassKernel {
             function,
@@ -289,66 +295,6 @@ fn passes(
                 tuned.shared[1],
             )?,
         ],
-    })
-}
-
-impl TensorPass {
-    fn new(kernel: TensorKernel, module: &Module, device: &Arc<Device>) -> Result<TensorPass, EngineError> {
-        let function = |name| {
-            let function = module.function(name)?;
-            allow_shared(function, kernel.shared, &device.info)?;
-            let mut blocks = 0;
-            // SAFETY: the function belongs to a live module and the pointer is to a live integer.
-            check("asking how many blocks of a kernel fit the card", unsafe {
-                sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &raw mut blocks,
-                    function.0,
-                    kernel.threads as i32,
-                    kernel.shared,
-                )
-            })?;
-            Ok::<_, EngineError>(TensorFunction {
-                function,
-                resident: blocks.max(1) as usize * device.info.multiprocessors as usize,
-            })
-        };
-        Ok(TensorPass {
-            aligned: function(c"aligned")?,
-            unaligned: function(c"unaligned")?,
-            streamed: kernel.streamed.map(|_| function(c"streamed")).transpose()?,
-            fragments: DeviceMemory::holding(device, &kernel.fragments)?,
-            kernel,
-            can_begin_early: device.begins_launches_early()?,
-        })
-    }
-
-    /// The kernel with tiles for frames of the size that `request` names, if others are better than these.
-    fn fitted(&self, job: &Job<'_>, request: &Request<'_>) -> Result<Option<TensorKernel>, EngineError> {
-        let (width, height) = request.terms.size;
-        let layout = Layout::new(job.format, width, height, 1)?;
-        let sizes = job
-            .planes
-            .iter()
-            .map(|&plane| (layout.row_bytes(plane), layout.planes()[plane].height));
-        Ok(tensor::fitted(
-            &self.kernel,
-            (job.step, job.format, job.interleaving),
-            &sizes.collect::<Vec<_>>(),
-            self.aligned.resident,
-            &request.device.info,
-        ))
-    }
-}
-
-/// Asks for more shared memory than a block gets by itself, where a tile needs it.
-fn allow_shared(function: Function, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
-    if bytes <= limits.shared_per_block as usize {
-        return Ok(());
-    }
-    let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    // SAFETY: the function belongs to a live module; `tune` has held the size against the card's limit.
-    check("asking for shared memory for a kernel's tile", unsafe {
-        sys::cuFuncSetAttribute(function.0, attribute, bytes as i32)
     })
 }
 
@@ -399,7 +345,7 @@ impl Work<'_> {
                     self.tiles(group, pass, source, result)?;
                     continue;
                 }
-                Kernels::Passes(shape, passes) => (*shape, passes),
+                Kernels::Passes { shape, passes, .. } => (*shape, passes),
             };
             let pass = |index: usize, shift, source, result, original, border: &dyn Fn(&Convolve) -> i64| {
                 let planes = self.planes(group, shift, source, result, original, &|c| {
@@ -448,22 +394,19 @@ impl Work<'_> {
             other => self.channel(other, &|_| 0),
         };
         let planes = self.planes(group, shift, source, result, source, &channel);
-        let count = group.planes.iter().map(|&plane| {
-            let geometry = &self.layout.planes()[plane];
-            self.layout.row_bytes(plane).div_ceil(pass.kernel.tile.0)
-                * geometry.height.div_ceil(pass.kernel.tile.1)
-        });
-        let count: usize = count.sum();
+        let sizes = group
+            .planes
+            .iter()
+            .map(|&plane| (self.layout.row_bytes(plane), self.layout.planes()[plane].height));
+        let count = pass.kernel.tiles(sizes);
         let aligned =
             (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
-        // Few tiles are there sooner if all threads ask for them.
-        let streamed = pass.streamed.as_ref().zip(pass.kernel.streamed);
-        let streamed = streamed.filter(|(function, _)| aligned && 2 * count > function.resident);
-        let (function, maps) = match streamed {
-            Some((function, tile)) => (function, Some(self.maps(group, source, tile)?)),
-            None if aligned => (&pass.aligned, None),
-            None => (&pass.unaligned, None),
+        let loader = pass.loader(aligned, count);
+        let maps = match (loader, pass.kernel.streamed) {
+            (Loader::Streamed, Some(tile)) => Some(self.maps(group, source, tile)?),
+            _ => None,
         };
+        let function = pass.function(loader)?;
         let tiles = Tiles {
             fragments: pass.fragments.pointer(),
             planes: group.planes.len() as i32,

@@ -1,7 +1,7 @@
 //! Kernel texts become machine code: NVRTC for the card's own architecture, and a cache on disk.
 #![allow(unsafe_code)]
 
-use super::device::{Device, check, nvrtc_version};
+use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::memory::DeviceMemory;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
@@ -327,6 +327,7 @@ pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
 }
 
 /// Compiled programs, and tables of what was measured, on disk. Whatever is wrong with it costs a compilation and nothing else.
+#[derive(Clone)]
 pub(super) struct Cache {
     folder: Option<PathBuf>,
 }
@@ -429,6 +430,20 @@ pub(super) struct Function(pub(super) sys::CUfunction);
 unsafe impl Send for Function {}
 // SAFETY: as for the module.
 unsafe impl Sync for Function {}
+
+impl Function {
+    /// Asks for more shared memory than a block gets by itself, where a tile needs it; that the card has so much was seen before.
+    pub(super) fn allow_shared(self, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
+        if bytes <= limits.shared_per_block as usize {
+            return Ok(());
+        }
+        let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to a live module.
+        check("asking for shared memory for a kernel's tile", unsafe {
+            sys::cuFuncSetAttribute(self.0, attribute, bytes as i32)
+        })
+    }
+}
 
 impl Module {
     pub(super) fn load(device: &Arc<Device>, image: &[u8]) -> Result<Module, EngineError> {

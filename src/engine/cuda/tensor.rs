@@ -7,6 +7,7 @@ use super::program::{Recipe, Source};
 use super::tile_map::TileSize;
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
+use std::ffi::CStr;
 
 /// Why a step is not worked on by tensor cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,17 +29,42 @@ pub(super) enum Unfit {
     Block,
 }
 
+/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor_entries.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loader {
+    /// In pieces of 16 bytes, of rows that begin at multiples of them.
+    Aligned,
+    /// In such pieces, of rows that begin anywhere.
+    Unaligned,
+    /// As a whole, by one instruction, of rows that begin at multiples of 16 bytes.
+    Streamed,
+}
+
+impl Loader {
+    pub(super) const ALL: [Loader; 3] = [Loader::Aligned, Loader::Unaligned, Loader::Streamed];
+
+    /// The kernel's name.
+    pub(super) fn entry(self) -> &'static CStr {
+        match self {
+            Loader::Aligned => c"aligned",
+            Loader::Unaligned => c"unaligned",
+            Loader::Streamed => c"streamed",
+        }
+    }
+}
+
 /// A kernel for the tensor cores, and how it is launched.
 #[derive(Debug, Clone)]
 pub(super) struct TensorKernel {
-    pub(super) recipe: Recipe,
+    /// Of all loaders, but for which one it is.
+    recipe: Recipe,
     /// Bytes across and rows of a tile.
     pub(super) tile: (usize, usize),
     pub(super) threads: u32,
     /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart.
     pub(super) shared: usize,
     pub(super) fragments: Vec<u32>,
-    /// What is copied as a whole where the card can do that; then the module has a kernel `streamed`.
+    /// What [`Loader::Streamed`] copies as a whole; `None` if the card cannot do that.
     pub(super) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, else 0.
     pub(super) row_shift: u32,
@@ -46,8 +72,41 @@ pub(super) struct TensorKernel {
     block: Block,
     /// Rows that are loaded of a tile besides its own.
     halo: usize,
-    /// The most steps that registers have room for.
-    most_steps: usize,
+}
+
+impl TensorKernel {
+    /// The text.
+    pub(super) fn source(&self) -> Source {
+        self.recipe.source
+    }
+
+    /// The program that loads tiles in this way.
+    pub(super) fn recipe_for(&self, loader: Loader) -> Recipe {
+        let mut recipe = self.recipe.clone();
+        recipe.parameters.push(("LOADER", loader as i64));
+        recipe
+    }
+
+    /// The programs of all ways that the card knows.
+    pub(super) fn recipes(&self) -> impl Iterator<Item = Recipe> {
+        let can = |loader: &Loader| *loader != Loader::Streamed || self.streamed.is_some();
+        Loader::ALL
+            .into_iter()
+            .filter(can)
+            .map(|loader| self.recipe_for(loader))
+    }
+
+    /// Blocks that such a card holds at a time, as the compiler was told.
+    pub(super) fn resident(&self, limits: &DeviceInfo) -> usize {
+        self.block.blocks * limits.multiprocessors as usize
+    }
+
+    /// Tiles of planes of so many bytes across and so many rows.
+    pub(super) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
+        let of_plane =
+            |(across, down): (usize, usize)| across.div_ceil(self.tile.0) * down.div_ceil(self.tile.1);
+        sizes.into_iter().map(of_plane).sum()
+    }
 }
 
 /// The smallest compute capability whose tensor cores multiply bytes in the shape that the kernels use.
@@ -97,15 +156,15 @@ const TILE_COST: usize = 4;
 /// A tile's height is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
-/// Makes `kernel`'s tiles lower where the card, which holds `resident` of its blocks at a time, would then have tiles for more of its blocks; `None`
-/// where they are best as they are. `sizes` are the planes' bytes across and rows.
+/// Makes `kernel`'s tiles lower where the card would then have tiles for more of the blocks that it holds at a time; `None` where they are best as they
+/// are. `sizes` are the planes' bytes across and rows.
 pub(super) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
     sizes: &[(usize, usize)],
-    resident: usize,
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
+    let resident = kernel.resident(limits);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
     let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
     let cost = |steps: usize| {
@@ -126,7 +185,7 @@ pub(super) fn fitted(
     }
     let cost = |steps: usize| cost(steps).1;
     let steps =
-        (1..=kernel.most_steps).min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
+        (1..=kernel.block.steps).min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
     if 100 * cost(steps) > (100 - LEAST_GAIN) * as_it_is {
         return None;
     }
@@ -230,8 +289,6 @@ struct Shape {
     rows_below: usize,
     /// True if lanes read eight rows at once, whose words must lie in different banks.
     eight_rows: bool,
-    /// The most steps that registers have room for.
-    most_steps: usize,
     fragments: Vec<u32>,
     row_shift: u32,
 }
@@ -372,8 +429,6 @@ fn direct(
         read: parts * 16 * windows,
         rows_below: 0,
         eight_rows: false,
-        // Results of components that were taken apart are kept from step to step, sums too where weights are not.
-        most_steps: if resident && !is_apart { 12 } else { block.steps },
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
     }
@@ -445,7 +500,6 @@ fn separable(
         read: 16 * pieces,
         rows_below: 16 * groups - 15 - column.len(),
         eight_rows: true,
-        most_steps: 8,
         fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,
     })
@@ -514,7 +568,6 @@ impl Shape {
             ("LEFT", left as i64),
             ("CHUNKS", chunks as i64),
             ("ALIGNED_CHUNKS", aligned_chunks as i64),
-            ("STREAMED", i64::from(streamed.is_some())),
             ("START", (left - self.start) as i64),
             ("WARPS_X", self.block.warps.0 as i64),
             ("WARPS", warps as i64),
@@ -538,7 +591,6 @@ impl Shape {
             row_shift: self.row_shift,
             block: self.block,
             halo: height - 1 + self.rows_below,
-            most_steps: self.most_steps,
         })
     }
 }
@@ -618,7 +670,7 @@ mod tests {
     }
 
     /// A tile's rows as they are, and as they are made for a frame of one plane of a gray picture.
-    fn rows(spec: &str, algorithm: Algorithm, size: (usize, usize), resident: usize) -> (usize, usize) {
+    fn rows(spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
         let chain = Chain {
             filters: vec![spec.parse().unwrap()],
             algorithm,
@@ -633,7 +685,7 @@ mod tests {
         };
         let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
         let work = (&plan.steps[0], format, planes);
-        let fitted = fitted(&kernel, work, &[size], resident, &h200());
+        let fitted = fitted(&kernel, work, &[size], &h200());
         if let Some(fitted) = &fitted {
             assert_eq!((fitted.tile.0, fitted.threads), (kernel.tile.0, kernel.threads));
         }
@@ -641,17 +693,51 @@ mod tests {
     }
 
     #[test]
-    fn low_frames_get_low_tiles_and_the_last_round_of_high_ones_is_filled() {
+    fn low_frames_get_low_tiles() {
         use Algorithm::{Direct, Separable};
-        // 3 x 45 tiles leave four of five blocks without work; 3 x 180 have one each for nearly all.
-        assert_eq!(rows("sharpen", Direct, (1280, 720), 660), (16, 4));
-        // 15 x 270 tiles are 6.1 rounds, 15 x 216 are 4.9.
-        assert_eq!(rows("sharpen", Direct, (7680, 4320), 660), (16, 20));
-        // 15 x 256 tiles of 16 rows are exactly 5 rounds.
-        assert_eq!(rows("sharpen", Direct, (7680, 4096), 768), (16, 16));
+        // 3 x 45 tiles leave most blocks without work; 3 x 120 have one each for nearly all.
+        assert_eq!(rows("sharpen", Direct, (1280, 720)), (16, 6));
+        // There are many rounds of tiles whatever their height.
+        assert_eq!(rows("sharpen", Direct, (7680, 4320)), (16, 16));
         // A tiny one stays as it is.
-        assert_eq!(rows("sharpen", Direct, (640, 360), 660), (16, 16));
+        assert_eq!(rows("sharpen", Direct, (640, 360)), (16, 16));
         // Both passes come in groups of 16 rows.
-        assert_eq!(rows("gaussian:size=15", Separable, (1280, 720), 528), (64, 16));
+        assert_eq!(rows("gaussian:size=15", Separable, (1280, 720)), (64, 16));
+    }
+
+    #[test]
+    fn each_way_of_loading_tiles_is_a_program_and_only_new_cards_copy_them_whole() {
+        let plan = |spec: &str| {
+            let chain = Chain {
+                filters: vec![spec.parse().unwrap()],
+                algorithm: Algorithm::Direct,
+                border: Border::Replicate,
+                planes: Planes::All,
+            };
+            Plan::new(
+                &chain,
+                PixelFormat::from_name("gray").unwrap(),
+                &Colour::default(),
+            )
+            .unwrap()
+        };
+        let loaders = |spec: &str, compute_capability| {
+            let card = DeviceInfo {
+                compute_capability,
+                ..h200()
+            };
+            let planes = Interleaving {
+                channels: 1,
+                convolved: 1,
+            };
+            let plan = plan(spec);
+            let format = PixelFormat::from_name("gray").unwrap();
+            let kernel = tune(&plan.steps[0], format, planes, &card).unwrap();
+            (kernel.recipes().count(), kernel.streamed)
+        };
+        assert_eq!(loaders("sharpen", (8, 9)), (2, None));
+        // A byte to the left of 512, rounded down to 16, and one to the right, rounded up.
+        let whole = TileSize { bytes: 544, rows: 18 };
+        assert_eq!(loaders("sharpen", (9, 0)), (3, Some(whole)));
     }
 }

@@ -1,0 +1,90 @@
+//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each way of loading tiles by itself.
+#![allow(unsafe_code)]
+
+use super::device::{Device, check};
+use super::memory::DeviceMemory;
+use super::program::{Cache, Function, Module};
+use super::tensor::{Loader, TensorKernel};
+use crate::engine::EngineError;
+use cudarc::driver::sys;
+use std::sync::{Arc, OnceLock};
+
+/// One launch on tensor cores.
+pub(super) struct TensorPass {
+    pub(super) kernel: TensorKernel,
+    pub(super) fragments: DeviceMemory,
+    /// True if the card can begin a launch before the one before it has ended.
+    pub(super) can_begin_early: bool,
+    loaded: [OnceLock<TensorFunction>; Loader::ALL.len()],
+    device: Arc<Device>,
+    cache: Cache,
+}
+
+/// A kernel that is loaded.
+pub(super) struct TensorFunction {
+    pub(super) function: Function,
+    /// Blocks that the card holds at a time.
+    pub(super) resident: usize,
+    /// Held for the function.
+    _module: Module,
+}
+
+impl TensorPass {
+    pub(super) fn new(
+        kernel: TensorKernel,
+        device: &Arc<Device>,
+        cache: &Cache,
+    ) -> Result<TensorPass, EngineError> {
+        Ok(TensorPass {
+            fragments: DeviceMemory::holding(device, &kernel.fragments)?,
+            kernel,
+            can_begin_early: device.begins_launches_early()?,
+            loaded: Default::default(),
+            device: Arc::clone(device),
+            cache: cache.clone(),
+        })
+    }
+
+    /// The best way to load `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
+    pub(super) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
+        // Few tiles are there sooner if all threads ask for them.
+        let many = 2 * tiles > self.kernel.resident(&self.device.info);
+        match (aligned, self.kernel.streamed) {
+            (false, _) => Loader::Unaligned,
+            (true, Some(_)) if many => Loader::Streamed,
+            (true, _) => Loader::Aligned,
+        }
+    }
+
+    /// The kernel that loads tiles in this way.
+    pub(super) fn function(&self, loader: Loader) -> Result<&TensorFunction, EngineError> {
+        let place = &self.loaded[loader as usize];
+        if let Some(function) = place.get() {
+            return Ok(function);
+        }
+        let function = self.load(loader)?;
+        Ok(place.get_or_init(|| function))
+    }
+
+    fn load(&self, loader: Loader) -> Result<TensorFunction, EngineError> {
+        let image = self.kernel.recipe_for(loader).image(&self.device, &self.cache)?;
+        let module = Module::load(&self.device, &image)?;
+        let function = module.function(loader.entry())?;
+        function.allow_shared(self.kernel.shared, &self.device.info)?;
+        let mut blocks = 0;
+        // SAFETY: the function belongs to a live module and the pointer is to a live integer.
+        check("asking how many blocks of a kernel fit the card", unsafe {
+            sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function.0,
+                self.kernel.threads as i32,
+                self.kernel.shared,
+            )
+        })?;
+        Ok(TensorFunction {
+            function,
+            resident: blocks.max(1) as usize * self.device.info.multiprocessors as usize,
+            _module: module,
+        })
+    }
+}
