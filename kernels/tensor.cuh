@@ -7,9 +7,11 @@
 //   SAME_BIAS       1: all components of a plane add the same bias
 //   BANDS           sums of byte products that make up one sum: sum = (band 0 * 256 + band 1) * 256 + ...
 //   TILE_W, TILE_H  bytes across and rows that a block computes at a time
-//   ROWS            rows that are loaded of a tile with its halo; ALL_ROWS: those that there is room for
+//   ROWS            rows that are loaded of a tile with its halo
 //   PITCH           bytes from row to row; CHUNKS: 16-byte pieces that are loaded of a row
 //   ALIGNED_PITCH, ALIGNED_CHUNKS  the same in an ALIGNED launch
+//   STAGE           bytes from one tile to where another, or its components, may begin, with room for what is read beyond the last row; a multiple of 128,
+//                   as tiles that are copied by one instruction need it
 //   LEFT            bytes of a tile's row before its first result
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
 //   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
@@ -18,7 +20,7 @@
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
 // at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins. What a lane reads beyond the
-// end of an aligned row is the next row's, and meets weights of zero.
+// end of an aligned row is the next row's, or nobody's, and meets weights of zero.
 #pragma once
 
 #include "components.cuh"
@@ -40,8 +42,6 @@ constexpr i32 REACH = MASK_W / 2 * PIXEL_BYTES;
 constexpr i32 FIRST_CHUNK = LEFT / 16;
 
 template <bool ALIGNED> constexpr i32 pitch = ALIGNED ? ALIGNED_PITCH : PITCH;
-// Bytes of a tile, to where another one may begin: tiles that are copied by one instruction begin at multiples of 128.
-template <bool ALIGNED> constexpr i32 stage_bytes = (pitch<ALIGNED> * ALL_ROWS + 127) / 128 * 128;
 
 // One of two numbers of four parts; which of them is known to the compiler.
 __device__ __forceinline__ const i32 (&either(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
@@ -430,26 +430,26 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         const Tile next = walk.tile();
         more = walk.more();
         if (!APART && more) {
-            loader.load(stages + (slot ^ 1) * stage_bytes<ALIGNED>, slot ^ 1, next);
+            loader.load(stages + (slot ^ 1) * STAGE, slot ^ 1, next);
         }
         if (!more) {
             let_next_launch_begin();
         }
         loader.end_of_loads();
         loader.wait(slot, odd);
-        u8 *loaded = stages + slot * stage_bytes<ALIGNED>;
+        u8 *loaded = stages + slot * STAGE;
         if (fill_beyond<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
             loader.end_of_fill();
             __syncthreads();
         }
         if constexpr (APART) {
-            take_apart<ALIGNED>(stages + stage_bytes<ALIGNED>, loaded);
+            take_apart<ALIGNED>(stages + STAGE, loaded);
             __syncthreads();
             if (more) {
                 loader.load(loaded, 0, next);
             }
             loader.end_of_loads();
-            loaded = stages + stage_bytes<ALIGNED>;
+            loaded = stages + STAGE;
         }
         i32 start[4];
         read_four(start, biases[tile.plane]);

@@ -524,20 +524,18 @@ impl Shape {
         // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
         let read_to = left - self.start + tile.0 + self.read + 24;
         let pitch = 16 * odd_if_rows(read_to.max(16 * chunks + 4).div_ceil(16));
-        // Aligned rows need neither: what is read beyond one is the next.
+        // Aligned rows need neither: what is read beyond one is the next, and beyond the last one there is room enough for longer rows.
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
         let aligned_pitch = 16 * odd_if_rows(aligned_chunks);
         let rows = tile.1 + height - 1;
-        let all_rows = rows + self.rows_below;
-        let stage = |pitch: usize| (pitch * all_rows).next_multiple_of(128);
+        let stage = (pitch * (rows + self.rows_below)).next_multiple_of(128);
         // A component's rows, of what the tile's windows cover.
         let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
         let part = if is_apart { rows * part_pitch } else { 0 };
         let shared = if is_apart {
-            stage(pitch) + self.parts * part
+            stage + self.parts * part
         } else {
-            let beyond = read_to.saturating_sub(aligned_pitch);
-            (2 * stage(pitch)).max(2 * stage(aligned_pitch) + beyond)
+            2 * stage
         };
         let whole = TileSize {
             bytes: aligned_pitch,
@@ -563,8 +561,8 @@ impl Shape {
             ("TILE_H", tile.1 as i64),
             ("PITCH", pitch as i64),
             ("ALIGNED_PITCH", aligned_pitch as i64),
+            ("STAGE", stage as i64),
             ("ROWS", rows as i64),
-            ("ALL_ROWS", all_rows as i64),
             ("LEFT", left as i64),
             ("CHUNKS", chunks as i64),
             ("ALIGNED_CHUNKS", aligned_chunks as i64),
