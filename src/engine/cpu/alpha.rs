@@ -181,11 +181,22 @@ impl Straight {
     }
 }
 
+/// `2^24 / a`, rounded up: times a number of at most 255 a and over 2^24 that is the number over a, rounded down.
+const RECIPROCALS: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut a = 1;
+    while a < 256 {
+        table[a] = (1_u32 << 24).div_ceil(a as u32);
+        a += 1;
+    }
+    table
+};
+
 /// The same for 8 bits and a gain of 1.
 fn straight_byte(colour: i32, above: i32, original: i32, a: i32) -> i32 {
-    let n = (colour * 0xff + (a >> 1) + above * a).clamp(0, 0xff * a);
-    let straight = ((n as f32 + 0.5) / a as f32) as i32;
-    if a == 0 { original } else { straight }
+    let n = (colour * 0xff + (a >> 1) + above * a).clamp(0, 0xff * a) as u32;
+    let straight = (n * RECIPROCALS[(a & 0xff) as usize]) >> 24;
+    if a == 0 { original } else { straight as i32 }
 }
 
 #[cfg(test)]
