@@ -481,13 +481,8 @@ fn every_colour_under_every_alpha() {
                 let mut frame = frame_in(pool.try_take().unwrap(), &case, alignment);
                 spread_colours(&mut frame);
                 let unpooled = Buffer::unpooled(Box::new(vec![0; frame.layout().size()]));
-                let mut same = Frame::new(*frame.layout(), unpooled).unwrap();
-                for plane in 0..frame.layout().planes().len() {
-                    for y in 0..case.height {
-                        same.row_mut(plane, y).copy_from_slice(frame.row(plane, y));
-                    }
-                }
-                same.metadata = frame.metadata.clone();
+                let mut same = frame_in(unpooled, &case, alignment);
+                spread_colours(&mut same);
                 let output = Buffer::unpooled(Box::new(Vec::new()));
                 reference.submit(same, output, 1).unwrap();
                 engine.submit(frame, pool.try_take().unwrap(), alignment).unwrap();

@@ -229,6 +229,12 @@ impl Group {
     }
 }
 
+/// Bytes across and rows of each of these planes.
+fn sizes<'a>(layout: &'a Layout, planes: &'a [usize]) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let size = |&plane: &usize| (layout.row_bytes(plane), layout.planes()[plane].height);
+    planes.iter().map(size)
+}
+
 /// The pass with tiles for frames of the size that `request` names, and with the code that such frames need.
 fn tensor_pass(
     kernel: TensorKernel,
@@ -237,11 +243,7 @@ fn tensor_pass(
 ) -> Result<TensorPass, EngineError> {
     let (width, height) = request.terms.size;
     let layout = Layout::new(job.format, width, height, 1)?;
-    let sizes = job
-        .planes
-        .iter()
-        .map(|&plane| (layout.row_bytes(plane), layout.planes()[plane].height));
-    let sizes: Vec<_> = sizes.collect();
+    let sizes: Vec<_> = sizes(&layout, job.planes).collect();
     let work = (job.step, job.format, job.interleaving);
     let kernel = match tensor::fitted(&kernel, work, &sizes, &request.device.info) {
         Some(fitted) => {
@@ -394,11 +396,7 @@ impl Work<'_> {
             other => self.channel(other, &|_| 0),
         };
         let planes = self.planes(group, shift, source, result, source, &channel);
-        let sizes = group
-            .planes
-            .iter()
-            .map(|&plane| (self.layout.row_bytes(plane), self.layout.planes()[plane].height));
-        let count = pass.kernel.tiles(sizes);
+        let count = pass.kernel.tiles(sizes(self.layout, &group.planes));
         let aligned =
             (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
         let loader = pass.loader(aligned, count);
@@ -428,9 +426,9 @@ impl Work<'_> {
     /// The group's planes as the card's copies of whole tiles take them.
     fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TileMaps, EngineError> {
         let mut maps = TileMaps::default();
-        for (map, &plane) in maps.at.iter_mut().zip(&group.planes) {
-            let rows = self.layout.planes()[plane].height;
-            *map = tile_map(source[plane], self.layout.row_bytes(plane), rows, tile)?;
+        let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
+        for (map, (&plane, (row_bytes, rows))) in maps.at.iter_mut().zip(planes) {
+            *map = tile_map(source[plane], row_bytes, rows, tile)?;
         }
         Ok(maps)
     }
