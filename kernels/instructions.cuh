@@ -44,6 +44,12 @@ __device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
+// Brings 128 bytes at least that hold `from` to the level-2 cache.
+__device__ __forceinline__ void prefetch(const u8 *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from) : "memory");
+}
+
 __device__ __forceinline__ void end_of_copies()
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -86,6 +92,12 @@ __device__ __forceinline__ void copy_tile(u32 to, const TileMap &map, i32 x, i32
                  : "memory");
 }
 
+// Brings the same tile to the level-2 cache.
+__device__ __forceinline__ void prefetch_tile(const TileMap &map, i32 x, i32 y)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map), "r"(x), "r"(y) : "memory");
+}
+
 // Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on in turn.
 __device__ __forceinline__ void wait_for_bytes(Arrivals &arrivals, i32 odd)
 {
@@ -117,6 +129,14 @@ __device__ __forceinline__ void wait_for_earlier_launches()
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+// 1 / x, off by one in the last place at most.
+__device__ __forceinline__ float reciprocal(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
 }
 
 // Four numbers cut to bytes, the first one lowest.

@@ -15,6 +15,7 @@
 //   LEFT            bytes of a tile's row before its first result
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
 //   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
+//   ALPHA, NORMALISE, FILTER_ALPHA  as in weighing.cuh
 //   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
 //   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
 //
@@ -26,6 +27,7 @@
 #include "components.cuh"
 #include "instructions.cuh"
 #include "planes.cuh"
+#include "weighing.cuh"
 
 // The rest of a launch's parameters. The same struct is in launch.rs.
 struct Tiles {
@@ -33,6 +35,7 @@ struct Tiles {
     i32 planes;
     i32 count;      // tiles of all planes
     i32 row_shift;  // of a separable mask's row pass
+    i32 offset;     // what is added to colours that were divided by alpha
 };
 
 constexpr i32 THREADS = 32 * WARPS;
@@ -184,6 +187,18 @@ template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, con
     }
 }
 
+// Brings what a tile and its halo have in common with the plane to the level-2 cache, where it stays if the launch before this one still writes it.
+__device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &tile)
+{
+    constexpr i32 LINE = 128, COUNT = (16 * ALIGNED_CHUNKS + LINE - 1) / LINE + 1;
+    const i32 begin = max(tile.x - LEFT, 0), end = min(tile.x + TILE_W + REACH, plane.width * PIXEL_BYTES);
+    for (i32 k = threadIdx.x; k < COUNT * ROWS; k += THREADS) {
+        const i32 r = k / COUNT, x = min(begin + (k - r * COUNT) * LINE, end - 1);
+        const i32 y = min(max(tile.y - MASK_H / 2 + r, 0), plane.height - 1);
+        prefetch(plane.source + (i64)y * plane.source_pitch + x);
+    }
+}
+
 // Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads must meet before they read. Tiles that were
 // copied by one instruction have nothing in rows beyond the edges yet.
 template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(u8 *stage, const Plane &plane, const Tile &tile)
@@ -316,13 +331,62 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
                 }
             }
         }
+        if constexpr (WEIGHED) {
+#pragma unroll
+            for (i32 c = 0; c < CHANNELS; ++c) {
+                pixels[c] = weighted(pixels[c]);
+            }
+        }
         separate(separated, pixels);
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
-            if (is_convolved(c)) {
+            if (is_convolved(c) || c == ALPHA) {
                 *(u32 *)(parts + c * PART + r * PART_PITCH + 4 * at) = separated[c];
             }
         }
+    }
+}
+
+// Weighs the colours of a loaded tile by their alpha, where they are.
+template <bool ALIGNED> __device__ __forceinline__ void weigh(u8 *stage)
+{
+    if constexpr (ALIGNED) {
+        constexpr i32 FIRST = (LEFT - REACH) / 16, COUNT = ALIGNED_CHUNKS - FIRST;
+        for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
+            const i32 r = k / COUNT;
+            uint4 *four = (uint4 *)(stage + r * ALIGNED_PITCH) + (FIRST + k - r * COUNT);
+            const uint4 pixels = *four;
+            *four = make_uint4(weighted(pixels.x), weighted(pixels.y), weighted(pixels.z), weighted(pixels.w));
+        }
+    } else {
+        constexpr i32 COUNT = (2 * REACH + TILE_W) / 4;
+        for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
+            const i32 r = k / COUNT;
+            u8 *row = stage + r * PITCH;
+            u8 *p = row + early_by(row) + (LEFT - REACH) + 4 * (k - r * COUNT);
+            const u32 pixel = weighted(p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24);
+#pragma unroll
+            for (i32 c = 0; c < 4; ++c) {
+                p[c] = (u8)(pixel >> 8 * c);
+            }
+        }
+    }
+}
+
+// Alpha before the step of pixels beside each other, the first at byte `x` of a tile's row `y`: out of the tile, whose colours are weighed, or out of its
+// components.
+template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(u32 (&alphas)[N], const u8 *stage, i32 x, i32 y)
+{
+    constexpr i32 GAP = APART ? 1 : 4;
+    const u8 *p = stage + (y + MASK_H / 2) * row_pitch<ALIGNED>;
+    if constexpr (APART) {
+        p += ALPHA_BYTE * PART + (LEFT - START + x) / CHANNELS;
+    } else {
+        p += (ALIGNED ? 0 : early_by(p)) + LEFT + x + ALPHA_BYTE;
+    }
+#pragma unroll
+    for (i32 k = 0; k < N; ++k) {
+        alphas[k] = p[GAP * k];
     }
 }
 
@@ -334,6 +398,11 @@ template <bool ALIGNED> struct PieceByPiece {
 
     __device__ __forceinline__ void begin()
     {
+    }
+
+    __device__ __forceinline__ void prefetch(const Tile &tile)
+    {
+        prefetch_rows(planes.at[tile.plane], tile);
     }
 
     __device__ __forceinline__ void load(u8 *stage, i32, const Tile &tile)
@@ -379,6 +448,13 @@ struct Whole {
         }
     }
 
+    __device__ __forceinline__ void prefetch(const Tile &tile)
+    {
+        if (threadIdx.x == 0) {
+            prefetch_tile(maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2);
+        }
+    }
+
     __device__ __forceinline__ void load(u8 *stage, i32 slot, const Tile &tile)
     {
         if (threadIdx.x == 0) {
@@ -418,6 +494,7 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
     Walk walk;
     walk.begin(planes, tiles.planes);
     Tile tile = walk.tile();
+    loader.prefetch(tile);
     __syncthreads();
     wait_for_earlier_launches();
     loader.load(stages, 0, tile);
@@ -439,6 +516,11 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         loader.wait(slot, odd);
         u8 *loaded = stages + slot * STAGE;
         if (fill_beyond<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
+            loader.end_of_fill();
+            __syncthreads();
+        }
+        if constexpr (WEIGHED && !APART) {
+            weigh<ALIGNED>(loaded);
             loader.end_of_fill();
             __syncthreads();
         }
@@ -590,6 +672,9 @@ template <i32 N> __device__ __forceinline__ void keep_others(const Plane &plane,
     }
 }
 
+// True if every component of a result is at hand.
+constexpr bool whole_results = every_channel || (WEIGHED && (CONVOLVED | 1 << ALPHA_BYTE) == (1 << CHANNELS) - 1);
+
 // The lanes of a warp hold parts of a run of results that lie beside each other in memory; `before` is the lane with the part before this one.
 struct Run {
     i32 before;
@@ -613,11 +698,40 @@ template <bool ALIGNED, i32 N> struct Output {
     {
     }
 
+    // Divides colours that were weighed by alpha by it, and writes the pixels. `alphas` are the pixels' before the step.
+    __device__ __forceinline__ void put_straight(u32 (&words)[N], const u32 (&alphas)[N], i32 offset, i32 step)
+    {
+        bool is_transparent = false;
+        u32 weights[N];
+#pragma unroll
+        for (i32 k = 0; k < N; ++k) {
+            const u32 convolved = words[k] >> 8 * ALPHA_BYTE & 0xff;
+            const u32 alpha = FILTER_ALPHA ? convolved : alphas[k];
+            weights[k] = NORMALISE ? convolved : alpha;
+            is_transparent |= weights[k] == 0;
+            words[k] = straight(words[k], weights[k], alpha, offset);
+        }
+        if (is_transparent && row < rows) {
+            // Nothing to divide by: the colours from before.
+            const u8 *before = plane.original + (i64)(y + row) * plane.original_pitch + x;
+#pragma unroll
+            for (i32 k = 0; k < N; ++k) {
+                if (weights[k] == 0 && 4 * k < left) {
+                    const u8 *p = before + 4 * k;
+                    const u32 pixel = ALIGNED ? word(p) : p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24;
+                    constexpr u32 OF_ALPHA = 0xffu << 8 * ALPHA_BYTE;
+                    words[k] = (pixel & ~OF_ALPHA) | (words[k] & OF_ALPHA);
+                }
+            }
+        }
+        put(words, step);
+    }
+
     // Writes the next row, and goes `step` rows down from it.
     __device__ __forceinline__ void put(u32 (&words)[N], i32 step)
     {
         const bool inside = row < rows;
-        if (!every_channel && inside) {
+        if (!whole_results && inside) {
             keep_others(plane, x, y + row, words);
         }
         if (ALIGNED) {

@@ -288,15 +288,26 @@ __device__ __forceinline__ void convolve_windows(const Planes &planes, const Pla
 #endif
 
 template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane &plane, const Tile &tile, const u8 *stage, const i32 (&start)[4], const Bands &bands)
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
+                                              const i32 (&start)[4], const Bands &bands)
 {
     constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     // Bytes of one component from the tile's first to the lanes' with the same g, and rows.
     const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * SAMPLE_BYTES, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
-    const i32 x = tile.x + PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across);
+    // Where this lane's results begin in the tile.
+    const i32 left = PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across), top = down + (TWO_ROWS ? t / 2 : t);
     const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
-    Output<ALIGNED, PARTS * WORDS> output(plane, run, x, tile.y + down + (TWO_ROWS ? t / 2 : t));
+    Output<ALIGNED, PARTS * WORDS> output(plane, run, tile.x + left, tile.y + top);
+    auto put = [&](i32 s, u32(&words)[PARTS * WORDS]) {
+        if constexpr (WEIGHED) {
+            u32 alphas[PARTS * WORDS];
+            read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
+            output.put_straight(words, alphas, tiles.offset, ROWS_DOWN);
+        } else {
+            output.put(words, ROWS_DOWN);
+        }
+    };
     const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
     if constexpr (APART) {
@@ -327,12 +338,11 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Plane 
                     words[CHANNELS * k + c] = pixels[c];
                 }
             }
-            output.put(words, ROWS_DOWN);
+            put(s, words);
         }
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
-        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; },
-                                  [&](i32, u32(&words)[WORDS]) { output.put(words, ROWS_DOWN); });
+        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; }, put);
     }
 }
 
@@ -341,7 +351,7 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     Bands bands;
     read_bands(bands, tiles.fragments);
     for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
-        convolve_tile<ALIGNED>(planes, plane, tile, stage, start, bands);
+        convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, start, bands);
     });
 }
 

@@ -182,9 +182,9 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     const i32 zero[4] = {};
     const i32 row_shift = tiles.row_shift;
     const i32 first = (tile.x + wx) / SAMPLE_BYTES + 4 * t;
-    const i32 x = tile.x + wx + (t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
+    const i32 left = wx + (t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
     const Run run{t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
-    Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, x, tile.y + wy + g);
+    Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, tile.x + left, tile.y + wy + g);
     constexpr i32 PASSES = STEPS + COLUMN_GROUPS - 1;
     // Of wide ones written out pass after pass, too many registers would hold what later passes need.
     constexpr i32 UNROLLED = BETWEEN_BYTES == 2 ? PASSES : 1;
@@ -302,7 +302,13 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 words[k] = t & 1 ? other : parts[0][k];
                 words[SAMPLE_BYTES + k] = t & 1 ? parts[1][k] : other;
             }
-            output.put(words, 8);
+            if constexpr (WEIGHED) {
+                u32 alphas[2 * SAMPLE_BYTES];
+                read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * done + 8 * h);
+                output.put_straight(words, alphas, tiles.offset, 8);
+            } else {
+                output.put(words, 8);
+            }
         }
     }
 }

@@ -360,7 +360,7 @@ fn wide_separable_masks_on_tensor_cores() {
 fn frames_of_more_tiles_than_the_card_holds_blocks() {
     let Some(_card) = card() else { return };
     std::thread::scope(|scope| {
-        for format in ["gray", "yuv420p", "nv12", "rgb24", "gray10le"] {
+        for format in ["gray", "yuv420p", "nv12", "rgb24", "gray10le", "rgba"] {
             for (spec, algorithm) in [
                 ("mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5", Algorithm::Direct),
                 ("gaussian:size=5:sigma=1.1", Algorithm::Separable),

@@ -88,6 +88,9 @@ inline void wait_for_bytes(Arrivals &arrivals, i32 odd)
     standin::state.services->wait_for_bytes(standin::state.now, &arrivals.state, odd);
 }
 
+inline void prefetch(const u8 *) {}
+inline void prefetch_tile(const TileMap &, i32, i32) {}
+
 // Copies are made where they are waited for, so that all writes before that are there.
 inline void end_of_writes() {}
 
@@ -96,6 +99,12 @@ inline void let_next_launch_begin() {}
 inline void wait_for_earlier_launches()
 {
     standin::state.services->wait_for_earlier_launches(standin::state.now);
+}
+
+// As far from 1 / x as a card's may be.
+inline float reciprocal(float x)
+{
+    return __builtin_nextafterf(1.0f / x, x * (float)(1 - 2 * ((int)x & 1)));
 }
 
 inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)

@@ -139,6 +139,7 @@ pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVa
 pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     for step in &plan.steps {
+        let mut is_weighed = true;
         for (interleaving, planes) in groups(step) {
             let job = Job {
                 step,
@@ -147,11 +148,17 @@ pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineErro
                 planes: &planes,
             };
             match choose(&job, terms)?.0 {
-                Choice::Tensor(kernel) => recipes.extend(kernel.recipes()),
-                Choice::Plain(tuned) => recipes.push(tuned.recipe),
+                Choice::Tensor(kernel) => {
+                    is_weighed &= kernel.weighs;
+                    recipes.extend(kernel.recipes());
+                }
+                Choice::Plain(tuned) => {
+                    is_weighed = false;
+                    recipes.push(tuned.recipe);
+                }
             }
         }
-        if step.alpha.is_some() {
+        if step.alpha.is_some() && !is_weighed {
             recipes.push(alpha_recipe(plan.format));
         }
     }

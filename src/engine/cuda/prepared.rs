@@ -166,8 +166,9 @@ impl PreparedStep {
         let groups = groups(step)
             .into_iter()
             .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
         let alpha = match step.alpha {
-            Some(_) => {
+            Some(_) if !groups.iter().all(Group::weighs) => {
                 let image = alpha_recipe(format).image(request.device, request.cache)?;
                 let module = Module::load(request.device, &image)?;
                 Some(AlphaKernels {
@@ -176,12 +177,9 @@ impl PreparedStep {
                     _module: module,
                 })
             }
-            None => None,
+            _ => None,
         };
-        Ok(PreparedStep {
-            groups: groups.collect::<Result<_, _>>()?,
-            alpha,
-        })
+        Ok(PreparedStep { groups, alpha })
     }
 }
 
@@ -226,6 +224,11 @@ impl Group {
             planes,
             kernels,
         })
+    }
+
+    /// True if the convolution itself weighs colours by alpha.
+    fn weighs(&self) -> bool {
+        matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.weighs)
     }
 }
 
@@ -393,8 +396,18 @@ impl Work<'_> {
                 border: i32::from(c.border),
                 fill: -1,
             },
+            // Colours beyond the edges are opaque where alpha is weighed with.
+            ChannelStep::Copy if pass.kernel.weighs => Channel {
+                border: self.format.max_value() as i32,
+                ..self.channel(what, &|_| 0)
+            },
             other => self.channel(other, &|_| 0),
         };
+        // A bias beyond this cuts every colour, whatever it is exactly.
+        let offset = self
+            .step
+            .alpha
+            .map_or(0, |alpha| alpha.offset.clamp(-(1 << 17), 1 << 17));
         let planes = self.planes(group, shift, source, result, source, &channel);
         let count = pass.kernel.tiles(sizes(self.layout, &group.planes));
         let aligned =
@@ -410,7 +423,7 @@ impl Work<'_> {
             planes: group.planes.len() as i32,
             count: count as i32,
             row_shift: pass.kernel.row_shift as i32,
-            unused: 0,
+            offset,
         };
         let launch = TilesLaunch {
             function: function.function,

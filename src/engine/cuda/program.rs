@@ -31,12 +31,13 @@ pub enum Source {
 }
 
 /// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 6] = [
+const HEADERS: [(&CStr, &str); 7] = [
     (
         c"instructions.cuh",
         include_str!("../../../kernels/instructions.cuh"),
     ),
     (c"components.cuh", include_str!("../../../kernels/components.cuh")),
+    (c"weighing.cuh", include_str!("../../../kernels/weighing.cuh")),
     (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
     (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
     (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),

@@ -6,7 +6,7 @@ use super::job::{Interleaving, border_number, is_wide};
 use super::program::{Recipe, Source};
 use super::tile_map::TileSize;
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
-use crate::frame::PixelFormat;
+use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;
 
 /// Why a step is not worked on by tensor cores.
@@ -68,6 +68,8 @@ pub(super) struct TensorKernel {
     pub(super) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, else 0.
     pub(super) row_shift: u32,
+    /// True if it weighs colours by alpha and divides them again.
+    pub(super) weighs: bool,
     /// What a block does at a time.
     block: Block,
     /// Rows that are loaded of a tile besides its own.
@@ -151,49 +153,57 @@ pub(super) fn tune(
 }
 
 /// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
-const TILE_COST: usize = 4;
+const TILE_COST: usize = 8;
 
-/// A tile's height is changed where that promises this many hundredths of the time at least.
+/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are.
+const ALONE: usize = 5;
+
+/// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
-/// Makes `kernel`'s tiles lower where the card would then have tiles for more of the blocks that it holds at a time; `None` where they are best as they
-/// are. `sizes` are the planes' bytes across and rows.
+/// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
+/// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
 pub(super) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
-    let resident = kernel.resident(limits);
-    let rows_of_step = kernel.tile.1 / kernel.block.steps;
-    let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
-    let cost = |steps: usize| {
-        let rows = rows_of_step * steps;
-        let shared = row_bytes * (rows + kernel.halo) + 1024;
-        let fit = limits.shared_per_multiprocessor as usize / shared * limits.multiprocessors as usize;
-        let tiles = |&(across, down): &(usize, usize)| across.div_ceil(kernel.tile.0) * down.div_ceil(rows);
-        let tiles: usize = sizes.iter().map(tiles).sum();
-        (
-            tiles,
-            tiles.div_ceil(resident.min(fit).max(1)) * (rows + kernel.halo + TILE_COST),
-        )
-    };
-    let (tiles, as_it_is) = cost(kernel.block.steps);
+    let multiprocessors = limits.multiprocessors as usize;
     // Launching a tiny frame takes longer than working on it, whatever its tiles. How many rounds of tiles a large one takes was seen not to matter.
-    if 2 * tiles < limits.multiprocessors as usize || tiles > resident {
+    let tiles = kernel.tiles(sizes.iter().copied());
+    if 2 * tiles < multiprocessors || tiles > kernel.resident(limits) {
         return None;
     }
-    let cost = |steps: usize| cost(steps).1;
-    let steps =
-        (1..=kernel.block.steps).min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
-    if 100 * cost(steps) > (100 - LEAST_GAIN) * as_it_is {
-        return None;
-    }
-    let block = Block {
-        steps,
-        ..kernel.block
+    let (warps, rows_of_step) = (kernel.block.warps, kernel.tile.1 / kernel.block.steps);
+    let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
+    let cost = |block: &Block| {
+        let rows = rows_of_step * block.steps;
+        let across = kernel.tile.0 * block.warps.0 / warps.0;
+        let shared = row_bytes * block.warps.0 / warps.0 * (rows + kernel.halo) + 1024;
+        let fit = block
+            .blocks
+            .min(limits.shared_per_multiprocessor as usize / shared);
+        let tiles = |&(bytes, down): &(usize, usize)| bytes.div_ceil(across) * down.div_ceil(rows);
+        let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
+        // Blocks that find no room begin when others have ended.
+        let rounds = busiest.div_ceil(fit.max(1));
+        rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + ALONE)
     };
-    shaped(step, format, planes, limits, Some(block)).ok()
+    let lowest = |warps: (usize, usize), blocks: usize| {
+        let steps = 1..=kernel.block.steps;
+        let blocks = steps.map(|steps| Block { warps, steps, blocks });
+        blocks.min_by_key(&cost)
+    };
+    let pays = |new: &Block, old: &Block| 100 * cost(new) <= (100 - LEAST_GAIN) * cost(old);
+    let mut best = lowest(warps, kernel.block.blocks).filter(|low| pays(low, &kernel.block));
+    if kernel.recipe.source == Source::TensorDirect && warps.0 > 1 && warps.0 % 2 == 0 {
+        let narrow = lowest((warps.0 / 2, warps.1), 2 * kernel.block.blocks);
+        best = narrow
+            .filter(|narrow| pays(narrow, &best.unwrap_or(kernel.block)))
+            .or(best);
+    }
+    shaped(step, format, planes, limits, Some(best?)).ok()
 }
 
 /// [`tune`] with a block of this shape.
@@ -270,6 +280,31 @@ fn same_bias(step: &Step) -> bool {
         let first = convolved.next();
         convolved.all(|c| Some(c) == first)
     })
+}
+
+/// How colours are weighed by alpha on the way: the parameters of weighing.cuh.
+#[derive(Debug, Clone, Copy)]
+struct Weighing {
+    /// Which of a pixel's components is alpha.
+    alpha: usize,
+    normalise: bool,
+    filter_alpha: bool,
+}
+
+impl Weighing {
+    /// `None` where nothing is weighed, or only the kernels of alpha.cu can.
+    fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Weighing> {
+        let alpha = step.alpha?;
+        let [plane] = format.planes() else { return None };
+        let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
+        let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
+        let fits = (planes.channels, format.bytes_per_sample(), alpha.gain) == (4, 1, 1 << 16);
+        (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Weighing {
+            alpha: place,
+            normalise: alpha.normalise,
+            filter_alpha: alpha.filter_alpha,
+        })
+    }
 }
 
 /// A family's part of a kernel's shape.
@@ -545,6 +580,8 @@ impl Shape {
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
+        let weighing = Weighing::of(step, format, planes);
+        let weighs = |what: fn(Weighing) -> bool| i64::from(weighing.is_some_and(what));
         let warps = self.block.warps.0 * self.block.warps.1;
         let mut parameters = vec![
             ("SAMPLE_BYTES", sample_bytes as i64),
@@ -574,6 +611,9 @@ impl Shape {
             ("APART", i64::from(is_apart)),
             ("PART", part as i64),
             ("PART_PITCH", part_pitch as i64),
+            ("ALPHA", weighing.map_or(-1, |w| w.alpha as i64)),
+            ("NORMALISE", weighs(|w| w.normalise)),
+            ("FILTER_ALPHA", weighs(|w| w.filter_alpha)),
         ];
         parameters.extend(self.own);
         Ok(TensorKernel {
@@ -587,6 +627,7 @@ impl Shape {
             fragments: self.fragments,
             streamed,
             row_shift: self.row_shift,
+            weighs: weighing.is_some(),
             block: self.block,
             halo: height - 1 + self.rows_below,
         })
@@ -667,8 +708,8 @@ mod tests {
         assert_eq!((rows(&h200()), rows(&small)), (Ok(128), Ok(64)));
     }
 
-    /// A tile's rows as they are, and as they are made for a frame of one plane of a gray picture.
-    fn rows(spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
+    /// The tiles for a frame of one plane of a gray picture: bytes across and rows.
+    fn tile(spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
         let chain = Chain {
             filters: vec![spec.parse().unwrap()],
             algorithm,
@@ -683,24 +724,24 @@ mod tests {
         };
         let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
         let work = (&plan.steps[0], format, planes);
-        let fitted = fitted(&kernel, work, &[size], &h200());
-        if let Some(fitted) = &fitted {
-            assert_eq!((fitted.tile.0, fitted.threads), (kernel.tile.0, kernel.threads));
-        }
-        (kernel.tile.1, fitted.map_or(kernel.tile.1, |k| k.tile.1))
+        fitted(&kernel, work, &[size], &h200()).map_or(kernel.tile, |k| k.tile)
     }
 
     #[test]
-    fn low_frames_get_low_tiles() {
+    fn small_frames_get_small_tiles() {
         use Algorithm::{Direct, Separable};
-        // 3 x 45 tiles leave most blocks without work; 3 x 120 have one each for nearly all.
-        assert_eq!(rows("sharpen", Direct, (1280, 720)), (16, 6));
-        // There are many rounds of tiles whatever their height.
-        assert_eq!(rows("sharpen", Direct, (7680, 4320)), (16, 16));
+        // 3 x 45 tiles of 512 x 16 leave most multiprocessors with one; 5 x 52 are two for each, and no byte beyond the frame's edge.
+        for spec in ["sharpen", "gaussian:size=5", "gaussian:size=7"] {
+            assert_eq!(tile(spec, Direct, (1280, 720)), (256, 14), "{spec}");
+        }
+        // 4 x 90 tiles, which narrower ones would hardly improve on.
+        assert_eq!(tile("sharpen", Direct, (1920, 1080)), (512, 12));
+        // There are many rounds of tiles whatever their size.
+        assert_eq!(tile("sharpen", Direct, (7680, 4320)), (512, 16));
         // A tiny one stays as it is.
-        assert_eq!(rows("sharpen", Direct, (640, 360)), (16, 16));
+        assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 16));
         // Both passes come in groups of 16 rows.
-        assert_eq!(rows("gaussian:size=15", Separable, (1280, 720)), (64, 16));
+        assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 32));
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl TensorPass {
 
     /// The best way to load `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
     pub(super) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
-        // Few tiles are there sooner if all threads ask for them.
-        let many = 2 * tiles > self.kernel.resident(&self.device.info);
+        // Where each block has one tile, it is there sooner if all threads ask for it.
+        let many = tiles > self.kernel.resident(&self.device.info);
         match (aligned, self.kernel.streamed) {
             (false, _) => Loader::Unaligned,
             (true, Some(_)) if many => Loader::Streamed,
