@@ -63,9 +63,6 @@ pub(super) struct Pick {
     pub(super) why: String,
 }
 
-/// Direct masks up to this many taps take `registers` where nothing was measured: on the one card that was, the turn lies between 49 and 225.
-const FEW_TAPS: usize = 81;
-
 impl Table {
     /// What `auto` chooses by on a card of which nothing is known.
     pub fn rule() -> Table {
@@ -91,9 +88,9 @@ impl Table {
             Some((distance, cell))
         });
         let Some((distance, cell)) = near.min_by(|a, b| a.0.total_cmp(&b.0)) else {
-            return by_rule(work, able).map(|variant| Pick {
+            return by_rule(able).map(|variant| Pick {
                 variant,
-                why: self.told("which goes by the mask"),
+                why: self.told("which has no time for it: tensor cores, or else registers, are taken"),
             });
         };
         let mut times: Vec<(MemoryVariant, f64)> = able
@@ -117,23 +114,14 @@ impl Table {
     }
 }
 
-/// What is taken where nothing was measured.
-fn by_rule(work: &Work, able: &[MemoryVariant]) -> Option<MemoryVariant> {
-    let few = work.separable || work.taps() <= FEW_TAPS;
-    let order = if few {
-        [
-            MemoryVariant::Tensor,
-            MemoryVariant::Registers,
-            MemoryVariant::ConstantShared,
-        ]
-    } else {
-        [
-            MemoryVariant::Tensor,
-            MemoryVariant::ConstantShared,
-            MemoryVariant::Registers,
-        ]
-    };
-    let mut order = order.into_iter();
+/// What is taken where nothing was measured: the order of the one card that was, whatever the mask.
+fn by_rule(able: &[MemoryVariant]) -> Option<MemoryVariant> {
+    let mut order = [
+        MemoryVariant::Tensor,
+        MemoryVariant::Registers,
+        MemoryVariant::ConstantShared,
+    ]
+    .into_iter();
     order.find(|v| able.contains(v)).or_else(|| able.first().copied())
 }
 
@@ -225,9 +213,11 @@ mod tests {
         rule.ignored = Some("x.tuning is damaged".to_owned());
         let plain = [Registers, ConstantShared, Global];
         let pick = |work: Work| rule.pick(&work, &plain).unwrap();
-        assert_eq!(pick(gray(false, 9, 100)).variant, Registers);
-        assert_eq!(pick(gray(false, 11, 100)).variant, ConstantShared);
-        assert_eq!(pick(gray(true, 63, 100)).variant, Registers);
+        assert_eq!(pick(gray(false, 63, 100)).variant, Registers);
+        assert_eq!(
+            rule.pick(&gray(false, 3, 100), &plain[1..]).unwrap().variant,
+            ConstantShared
+        );
         let why = pick(gray(true, 63, 100)).why;
         assert!(
             why.contains("rule for cards") && why.contains("x.tuning is damaged"),
