@@ -323,6 +323,7 @@ fn wide_separable_masks_on_tensor_cores() {
         let terms = Terms {
             memory: MemoryVariant::Auto,
             block: None,
+            fuse: true,
             size: (case.width, case.height),
             card: &probe().unwrap(),
             table: &Table::rule(),
@@ -1259,6 +1260,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
                 height: size.1,
                 memory,
                 block: None,
+                fuse: true,
             });
             timer.compile(&cases);
             for case in cases {

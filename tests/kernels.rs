@@ -65,6 +65,7 @@ fn recipes(
     let terms = Terms {
         memory,
         block,
+        fuse: true,
         size: (1920, 1080),
         card,
         table: &Table::rule(),
