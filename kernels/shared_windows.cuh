@@ -35,8 +35,9 @@ template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
 
 // Of windows below each other, whose rows are ROW bytes apart, calls write(s, half) with this lane's results of step s, in the order of s: with
 // t = lane % 4 bytes 4 (t % 2) to 4 (t % 2) + 3 of two windows beside each other, in the first row of results or, for t above 1, in the second. `row`
-// and `offset`, a multiple of four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums.
-template <bool ALIGNED, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Write>
+// and `offset`, a multiple of four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With IN_STEP each step reads
+// what the next one needs before it writes, and nothing is read earlier: where the compiler would keep too much in registers.
+template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Write>
 __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4], const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
                                                 const Join &join, const Write &write)
 {
@@ -51,12 +52,14 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
         }
     };
 #pragma unroll
-    for (i32 k = 0; k < ROW_PAIRS - 1; ++k) {
+    for (i32 k = 0; k < ROW_PAIRS - !IN_STEP; ++k) {
         read_pair(k);
     }
 #pragma unroll
     for (i32 s = 0; s < COUNT; ++s) {
-        read_pair(s + ROW_PAIRS - 1);
+        if (!IN_STEP) {
+            read_pair(s + ROW_PAIRS - 1);
+        }
         i32 sums[2][PRODUCTS][4];
 #pragma unroll
         for (i32 j = 0; j < ROW_PAIRS; ++j) {
@@ -69,6 +72,12 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
                     const i32(&begin)[4] = either(j > 0, sums[u][i], either(i == PRODUCTS - 1, start, zero));
                     multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high, begin);
                 }
+            }
+        }
+        if (IN_STEP) {
+            __syncwarp();
+            if (s + 1 < COUNT) {
+                read_pair(s + ROW_PAIRS);
             }
         }
         u32 half[2];

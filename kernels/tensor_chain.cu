@@ -74,9 +74,9 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
 template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     extern __shared__ __align__(128) u8 stages[];
-    __shared__ volatile i32 first_biases[4][4];
+    __shared__ volatile i32 next_biases[4][4];
     if (threadIdx.x < 16) {
-        first_biases[threadIdx.x / 4][threadIdx.x % 4] = (i32)planes.at[threadIdx.x / 4].channel[0].high;
+        next_biases[threadIdx.x / 4][threadIdx.x % 4] = (i32)planes.at[threadIdx.x / 4].channel[0].high;
     }
     First first;
     first.read(tiles.fragments);
@@ -86,11 +86,9 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
         const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
         const i32 across = (warp * 8 + g) * 16;
-        i32 first_start[4];
-        read_four(first_start, first_biases[tile.plane]);
         u8 *to = middle + t / 2 * MIDDLE_PITCH + across + 4 * (t & 1);
-        convolve_shared<ALIGNED, pitch<ALIGNED>, STEPS>(
-            stage, START + across + 4 * t, first_start, first, [&](const i32(&bands)[BANDS], i32) { return joined(bands, tiles.row_shift); },
+        convolve_shared<ALIGNED, true, pitch<ALIGNED>, STEPS>(
+            stage, START + across + 4 * t, start, first, [&](const i32(&bands)[BANDS], i32) { return joined(bands, tiles.row_shift); },
             [&](i32 s, const u32(&half)[2]) {
                 u32 *row = (u32 *)(to + 2 * s * MIDDLE_PITCH);
                 row[0] = half[0];
@@ -100,11 +98,13 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
         if (fill_middle(middle, plane, tile)) {
             __syncthreads();
         }
+        i32 next_start[4];
+        read_four(next_start, next_biases[tile.plane]);
         const Run run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)};
         // The last results that a block computes of a row have no middle; the next tile has them.
         Output<ALIGNED, 2> output(plane, run, tile.x + across + 8 * (t & 1), tile.y + t / 2, tile.x + TILE_W);
-        convolve_shared<true, MIDDLE_PITCH, TILE_H / 2>(
-            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, start, next, [&](const i32(&bands)[NEXT_BANDS], i32) { return joined(bands, planes.shift); },
+        convolve_shared<true, true, MIDDLE_PITCH, TILE_H / 2>(
+            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next, [&](const i32(&bands)[NEXT_BANDS], i32) { return joined(bands, planes.shift); },
             [&](i32, const u32(&half)[2]) {
                 u32 words[2];
                 exchange_halves(words, half);

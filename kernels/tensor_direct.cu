@@ -31,7 +31,7 @@ __device__ __forceinline__ void convolve_windows(const Planes &planes, const Pla
                                                  const SampleOf &sample_of, const Write &write)
 {
     static_assert(FIRST_BYTE % 4 == 0, "windows begin at whole words");
-    convolve_shared<ALIGNED, row_pitch<ALIGNED>, STEPS>(
+    convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(
         row, offset, start, bands, [&](const i32(&parts)[BANDS], i32 k) { return finish(planes, plane, parts, sample_of(k)); },
         [&](i32 s, const u32(&half)[2]) {
             u32 words[2];

@@ -423,6 +423,51 @@ mod tests {
     }
 
     #[test]
+    fn steps_share_a_launch_two_by_two_where_tensor_cores_do_both() {
+        let h200 = DeviceInfo {
+            shared_per_multiprocessor: 228 << 10,
+            ..card("NVIDIA H200", (9, 0))
+        };
+        let table = Table::rule();
+        let plan = |specs: &[&str]| {
+            let chain = Chain {
+                filters: specs.iter().map(|spec| spec.parse().unwrap()).collect(),
+                border: Border::Replicate,
+                planes: Planes::All,
+                algorithm: Algorithm::Auto,
+            };
+            let gray = PixelFormat::from_name("gray").unwrap();
+            Plan::new(&chain, gray, &Colour::default()).unwrap()
+        };
+        let shared = |specs: &[&str], terms: &Terms<'_>| {
+            let plan = plan(specs);
+            let parts = parts(&plan, terms).into_iter();
+            parts
+                .map(|part| (part.index, part.pair.is_some()))
+                .collect::<Vec<_>>()
+        };
+        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let (two, three) = (["sharpen", "box:size=3"], ["sharpen", "box:size=3", "laplacian8"]);
+        assert_eq!(shared(&two, &auto), [(0, true)]);
+        assert_eq!(shared(&three, &auto), [(0, true), (2, false)]);
+        // The first two are not both whole masks, the last two are.
+        let late = ["gaussian:size=7", "sharpen", "box:size=3"];
+        assert_eq!(shared(&late, &auto), [(0, false), (1, true)]);
+        let apart = [(0, false), (1, false)];
+        assert_eq!(shared(&two, &Terms { fuse: false, ..auto }), apart);
+        for (memory, block) in [
+            (MemoryVariant::Shared, None),
+            (MemoryVariant::Auto, Some((32, 8))),
+        ] {
+            assert_eq!(shared(&two, &terms(memory, block, &h200, &table)), apart);
+        }
+        let sources = recipes(&plan(&three), &auto).unwrap();
+        let names: Vec<_> = sources.iter().map(|recipe| recipe.source.name()).collect();
+        assert_eq!(names[..3], ["tensor_chain.cu"; 3]);
+        assert_eq!(names[3..], ["tensor_direct.cu"; 3]);
+    }
+
+    #[test]
     fn where_tensor_cores_cannot_the_others_compete() {
         let turing = card("an older card", (7, 5));
         let table = Table::rule();

@@ -459,8 +459,7 @@ impl Work<'_> {
         if let Some(next) = self.next {
             for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
                 if let ChannelStep::Convolve(c) = &next.planes[plane][0] {
-                    let first = &mut entry.channel[0];
-                    (first.low, first.high) = (tensor::bias(&next.kernel, c), first.low);
+                    entry.channel[0].high = tensor::bias(&next.kernel, c);
                 }
             }
         }

@@ -198,8 +198,8 @@ fn fitting(
         return None;
     }
     let cost = |steps: usize| cost(steps).1;
-    let steps =
-        (least..=kernel.block.steps).min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
+    let steps = (least..=kernel.block.steps)
+        .min_by_key(|&steps| (cost(steps), steps.abs_diff(kernel.block.steps)))?;
     if 100 * cost(steps) > (100 - LEAST_GAIN) * as_it_is {
         return None;
     }
