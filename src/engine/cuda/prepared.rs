@@ -174,7 +174,7 @@ impl PreparedStep {
             return Ok(PreparedStep {
                 index,
                 is_pair: true,
-                groups: vec![Group::of_pair(&pair, kernel, (step, format), request)?],
+                groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
                 alpha: None,
             });
         }
@@ -257,7 +257,7 @@ impl Group {
     /// Both steps of `pair`, of which `step` is the first.
     fn of_pair(
         pair: &Pair<'_>,
-        kernel: TensorKernel,
+        kernel: &TensorKernel,
         (step, format): (&Step, PixelFormat),
         request: &Request<'_>,
     ) -> Result<Group, EngineError> {
@@ -272,8 +272,8 @@ impl Group {
             kernel.tile.0,
             kernel.tile.1,
         );
-        let fitted = |sizes: &[_]| pair.fitted(&kernel, sizes, &request.device.info);
-        let pass = tensor_pass(&kernel, fitted, (format, &planes), request)?;
+        let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
+        let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
         Ok(Group {
             interleaving: Interleaving {
                 channels: 1,
