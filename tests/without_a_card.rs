@@ -264,7 +264,8 @@ enum Shown {
     As(&'static str),
 }
 
-/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run.
+/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run. On tensor cores the first two filters share a
+/// launch, and the third one's follows it.
 #[test]
 fn each_kernel_that_is_wrong_shows() {
     let Some(runs) = Runs::new() else { return };
@@ -296,9 +297,15 @@ fn each_kernel_that_is_wrong_shows() {
             "90",
             Shown::As("LAUNCH_FAILED"),
         ),
-        // The two masks below share a launch there: what is between them has a border of its own.
+        // The first two masks below share a launch: what is between them has a border of its own.
         (
             "if (fill_middle(middle, plane, tile))=>if (false)",
+            "tensor",
+            "90",
+            Shown::OtherBits,
+        ),
+        (
+            "__syncthreads();\n        if (fill_middle(=>if (fill_middle(",
             "tensor",
             "90",
             Shown::OtherBits,
@@ -369,6 +376,8 @@ fn each_kernel_that_is_wrong_shows() {
         "-",
         "--filter",
         "box:size=3",
+        "--filter",
+        "sharpen",
         "--filter",
         "sharpen",
     ];
