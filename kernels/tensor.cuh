@@ -34,7 +34,7 @@ struct Tiles {
     const u32 *fragments;  // the weights as the tensor cores take them
     i32 planes;
     i32 count;      // tiles of all planes
-    i32 row_shift;  // of a separable mask's row pass
+    i32 row_shift;  // of a separable mask's row pass, or of the first of two masks
     i32 offset;     // what is added to colours that were divided by alpha
 };
 
@@ -687,13 +687,14 @@ template <bool ALIGNED, i32 N> struct Output {
     const Plane &plane;
     const Run run;
     const i32 x, y;
-    const i32 left;  // bytes from there to the row's end
+    const i32 left;  // bytes from there to where the row's results end
     const i32 rows;  // rows from there to the plane's end
     u8 *out;         // in the row that is written next
     i32 row = 0;
 
-    __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y)
-        : plane(plane), run(run), x(x), y(y), left(plane.width * PIXEL_BYTES - x), rows(!ALIGNED || left > 0 ? plane.height - y : 0),
+    // `end` is the byte of the rows at which results end, if they do not go on to the rows' own end.
+    __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y, i32 end = 0x7fffffff)
+        : plane(plane), run(run), x(x), y(y), left(min(plane.width * PIXEL_BYTES, end) - x), rows(!ALIGNED || left > 0 ? plane.height - y : 0),
           out(plane.result + (i64)y * plane.result_pitch + x)
     {
     }

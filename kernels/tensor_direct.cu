@@ -9,36 +9,15 @@
 //   STEPS           windows below each other that a warp works on
 //   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for STEPS windows below each other
 #include "tensor.cuh"
-
-struct Weights {
-    u32 low, high;
-};
-
-__device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
-{
-    const uint2 pair = __ldg((const uint2 *)fragments + index * 32 + threadIdx.x % 32);
-    return Weights{pair.x, pair.y};
-}
+#include "shared_windows.cuh"
 
 #if SHARED_WINDOWS
 
-// Weights stay in registers: one band for the results 0, 1, 4, 5 of each row of a patch, and one for 2, 3, 6, 7.
-struct Bands {
-    Weights at[PAIRS][2][BANDS];
-};
+typedef SharedBands<PAIRS, BANDS> Bands;
 
 __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
 {
-#pragma unroll
-    for (i32 j = 0; j < PAIRS; ++j) {
-#pragma unroll
-        for (i32 u = 0; u < 2; ++u) {
-#pragma unroll
-            for (i32 i = 0; i < BANDS; ++i) {
-                bands.at[j][u][i] = read_weights(fragments, (j * 2 + u) * BANDS + i);
-            }
-        }
-    }
+    bands.read(fragments);
 }
 
 constexpr i32 WIDTH = 16;     // samples beside each other that the lanes with the same g work on
@@ -51,57 +30,14 @@ template <bool ALIGNED, class SampleOf, class Write>
 __device__ __forceinline__ void convolve_windows(const Planes &planes, const Plane &plane, const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands,
                                                  const SampleOf &sample_of, const Write &write)
 {
-    const i32 t = threadIdx.x % 4;
-    const i32 zero[4] = {};
-    // Windows 16 bytes apart, and those between them, of each pair of rows.
-    u32 windows[PAIRS + STEPS - 1][2][2];
-    auto read_pair = [&](i32 k) {
-#pragma unroll
-        for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 2, 8, FIRST_BYTE % 4>(windows[k][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset);
-        }
-    };
-#pragma unroll
-    for (i32 k = 0; k < PAIRS - 1; ++k) {
-        read_pair(k);
-    }
-#pragma unroll
-    for (i32 s = 0; s < STEPS; ++s) {
-        read_pair(s + PAIRS - 1);
-        i32 sums[2][BANDS][4];
-#pragma unroll
-        for (i32 j = 0; j < PAIRS; ++j) {
-            const auto &w = windows[s + j];
-#pragma unroll
-            for (i32 u = 0; u < 2; ++u) {
-#pragma unroll
-                for (i32 i = 0; i < BANDS; ++i) {
-                    const Weights &b = bands.at[j][u][i];
-                    const i32(&begin)[4] = either(j > 0, sums[u][i], either(i == BANDS - 1, start, zero));
-                    multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high, begin);
-                }
-            }
-        }
-        // Of the two windows' results this lane has bytes 0 to 3 or 4 to 7; its neighbour has the others.
-        u32 half[2];
-#pragma unroll
-        for (i32 h = 0; h < 2; ++h) {
-            i32 values[4];
-#pragma unroll
-            for (i32 k = 0; k < 4; ++k) {
-                i32 parts[BANDS];
-#pragma unroll
-                for (i32 i = 0; i < BANDS; ++i) {
-                    parts[i] = sums[k / 2][i][2 * h + k % 2];
-                }
-                values[k] = finish(planes, plane, parts, sample_of(8 * h + 4 * (t & 1) + k));
-            }
-            half[h] = pack_4(values[0], values[1], values[2], values[3]);
-        }
-        const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0] : half[1], 1);
-        u32 words[2] = {t & 1 ? other : half[0], t & 1 ? half[1] : other};
-        write(s, words);
-    }
+    static_assert(FIRST_BYTE % 4 == 0, "windows begin at whole words");
+    convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(
+        row, offset, start, bands, [&](const i32(&parts)[BANDS], i32 k) { return finish(planes, plane, parts, sample_of(k)); },
+        [&](i32 s, const u32(&half)[2]) {
+            u32 words[2];
+            exchange_halves(words, half);
+            write(s, words);
+        });
 }
 
 #else

@@ -26,7 +26,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 31;
+const TESTS: usize = 32;
 
 /// One at a time: some fill the card's memory, some count it.
 static CARD: Mutex<()> = Mutex::new(());
@@ -323,6 +323,7 @@ fn wide_separable_masks_on_tensor_cores() {
         let terms = Terms {
             memory: MemoryVariant::Auto,
             block: None,
+            fuse: true,
             size: (case.width, case.height),
             card: &probe().unwrap(),
             table: &Table::rule(),
@@ -355,18 +356,105 @@ fn wide_separable_masks_on_tensor_cores() {
     });
 }
 
+/// True if two filters of the case share a launch, on the cards whose tensor cores are used.
+fn shares_a_launch(case: &Case) -> bool {
+    let plan = Plan::new(&case.chain, case.format, &Colour::default()).unwrap();
+    let card = probe().unwrap();
+    let terms = Terms {
+        memory: MemoryVariant::Tensor,
+        block: None,
+        fuse: true,
+        size: (case.width, case.height),
+        card: &card,
+        table: &Table::rule(),
+    };
+    let recipes = recipes(&plan, &terms).unwrap();
+    // Cards with little shared memory hold too few blocks with large masks.
+    card.shared_per_multiprocessor < 128 << 10 || recipes.iter().any(|r| r.source == Source::TensorChain)
+}
+
+/// Chains whose steps share launches, at sizes below the masks, around a tile's 496 x 24 results and in planes of several sizes, with rows at multiples of
+/// 64 bytes and tightly packed. Each keeps the bits that it has with every step in a launch of its own.
+#[test]
+fn masks_that_share_a_launch_give_the_references_bits() {
+    let Some(_card) = card() else { return };
+    let lopsided = "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5";
+    let chains: [&[&str]; 7] = [
+        &[lopsided, "sharpen"],
+        &[
+            "mask:rows=3 -2 5 1 7;1 1 1 1 1;0 2 0 -4 9;1 1 1 1 1;2 0 0 0 6:divisor=31",
+            lopsided,
+        ],
+        &["box:size=3", "gaussian:size=9:sigma=2"],
+        &[
+            "mask:rows=1 2 3 4 5 6 7 8 9:divisor=45:bias=7",
+            "mask:rows=1;-2;3",
+        ],
+        &["mask:rows=9;8;7;6;5;4;3;2;1:divisor=45", lopsided, "box:size=3"],
+        &["box:size=7", lopsided, "sobel-x:bias=128", "laplacian8"],
+        &["gaussian:size=5", "gaussian:size=5"],
+    ];
+    let borders = [
+        Border::Replicate,
+        Border::Zero,
+        Border::Constant(90.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    let sizes = [
+        (1, 1),
+        (1, 37),
+        (41, 1),
+        (2, 3),
+        (5, 4),
+        (495, 25),
+        (497, 47),
+        (512, 24),
+        (503, 50),
+        (993, 23),
+    ];
+    let mut turn = 0;
+    for (index, specs) in chains.into_iter().enumerate() {
+        for (place, border) in borders.into_iter().enumerate() {
+            let chain = chain(specs, border, Planes::All, Algorithm::Direct);
+            // Every chain and border meets one small frame and one around the tile.
+            for size in [sizes[(index + place) % 5], sizes[5 + (2 * index + place) % 5]] {
+                turn += 1;
+                let format = ["gray", "yuv420p", "gbrp"][turn % 3];
+                let case = case(chain.clone(), format, size, turn as u64);
+                assert!(shares_a_launch(&case), "{case:?}");
+                let one = std::slice::from_ref(&case);
+                hold_against_reference(one, Algorithm::Direct, options(MemoryVariant::Tensor));
+                if turn % 4 == 0 {
+                    hold_packed_rows(&case);
+                }
+                if turn % 8 == 1 {
+                    let apart = CudaOptions {
+                        fuse: false,
+                        ..options(MemoryVariant::Tensor)
+                    };
+                    hold_against_reference(one, Algorithm::Direct, apart);
+                }
+            }
+        }
+    }
+}
+
 /// Frames of more tiles than the card works on at a time, so that each block of the tensor-core kernels goes through several, from plane to plane.
 #[test]
 fn frames_of_more_tiles_than_the_card_holds_blocks() {
     let Some(_card) = card() else { return };
     std::thread::scope(|scope| {
         for format in ["gray", "yuv420p", "nv12", "rgb24", "gray10le", "rgba"] {
-            for (spec, algorithm) in [
-                ("mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5", Algorithm::Direct),
-                ("gaussian:size=5:sigma=1.1", Algorithm::Separable),
+            let lopsided = "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5";
+            for (specs, algorithm) in [
+                (vec![lopsided], Algorithm::Direct),
+                (vec![lopsided, "sharpen"], Algorithm::Direct),
+                (vec!["gaussian:size=5:sigma=1.1"], Algorithm::Separable),
             ] {
                 scope.spawn(move || {
-                    let chain = chain(&[spec], Border::Mirror, Planes::All, algorithm);
+                    let chain = chain(&specs, Border::Mirror, Planes::All, algorithm);
                     let case = case(chain, format, (6150, 1411), 3);
                     hold_against_reference(
                         std::slice::from_ref(&case),
@@ -1259,6 +1347,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
                 height: size.1,
                 memory,
                 block: None,
+                fuse: true,
             });
             timer.compile(&cases);
             for case in cases {
@@ -1324,9 +1413,10 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 14] = [
+const ON_A_STAND_IN: [&str; 15] = [
     "every_colour_under_every_alpha",
     "wide_separable_masks_on_tensor_cores",
+    "masks_that_share_a_launch_give_the_references_bits",
     "choices_of_planes_copy_and_fill_the_others",
     "chains_stay_on_the_device",
     "chains_that_begin_with_one_call_keep_the_bits_when_sizes_change",

@@ -33,6 +33,7 @@ fn limits(architecture: u32, shared_per_block_optin: u32) -> DeviceInfo {
         compute_capability: (architecture / 10, architecture % 10),
         shared_per_block: 48 << 10,
         shared_per_block_optin,
+        shared_per_multiprocessor: shared_per_block_optin + (1 << 10),
         max_threads_per_block: 1024,
         max_block: (1024, 1024),
         ..DeviceInfo::default()
@@ -65,6 +66,7 @@ fn recipes(
     let terms = Terms {
         memory,
         block,
+        fuse: true,
         size: (1920, 1080),
         card,
         table: &Table::rule(),
@@ -115,6 +117,33 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
             }
         }
     }
+    list.extend(
+        fused_recipes(limits)
+            .into_iter()
+            .filter(|r| seen.insert(r.clone())),
+    );
+    list
+}
+
+/// Two masks in one launch: those that take the fewest and the most registers, each border, one to three planes.
+fn fused_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
+    let pairs = [
+        [(3, 3), (3, 3)],
+        [(5, 5), (5, 5)],
+        [(3, 3), (9, 9)],
+        [(9, 9), (3, 3)],
+        [(1, 9), (9, 1)],
+    ];
+    let formats = ["gray", "yuv420p", "gbrp"];
+    let mut list = Vec::new();
+    for (turn, (sizes, border)) in pairs.into_iter().zip(BORDERS).enumerate() {
+        let format = formats[turn % formats.len()];
+        let mut chain = plan(format, border, Algorithm::Direct, sizes[0], Planes::All);
+        chain
+            .steps
+            .extend(plan(format, border, Algorithm::Direct, sizes[1], Planes::All).steps);
+        list.extend(recipes(&chain, MemoryVariant::Tensor, None, limits).unwrap());
+    }
     list
 }
 
@@ -150,7 +179,7 @@ fn cost(recipe: &Recipe) -> i64 {
     };
     let (width, height) = (value("MASK_W"), value("MASK_H"));
     match recipe.source {
-        Source::TensorDirect | Source::TensorSeparable => 1024,
+        Source::TensorDirect | Source::TensorChain | Source::TensorSeparable => 1024,
         Source::Separable => (width + height) * value("OUTPUTS"),
         _ => (width * height * value("OUTPUTS")).min(512),
     }
@@ -212,6 +241,22 @@ fn every_kernel_variant_compiles_without_a_warning() {
         complaints.len(),
         complaints[..complaints.len().min(5)].join("\n")
     );
+}
+
+#[test]
+fn fused_masks_are_kernels_of_their_own_where_tensor_cores_are() {
+    for (architecture, shared) in ARCHITECTURES {
+        let recipes = fused_recipes(&limits(architecture, shared));
+        let chains = recipes.iter().filter(|r| r.source == Source::TensorChain).count();
+        // Two ways of loading tiles, and from compute capability 9.0 on a third. Of larger masks the last has no room for two blocks.
+        let expected = match architecture {
+            75 => 0,
+            80 => 5 * 2,
+            90 => 5 * 3,
+            _ => 2 * 3,
+        };
+        assert_eq!(chains, expected, "sm_{architecture}");
+    }
 }
 
 /// Tensor cores from compute capability 8.0 on; before it, for blocks that the user shapes and for what they cannot do, the kernels that work on one

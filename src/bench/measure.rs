@@ -601,6 +601,7 @@ fn kernel_case<'a>(
         height: case.height,
         memory,
         block,
+        fuse: true,
     }
 }
 

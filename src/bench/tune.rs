@@ -159,6 +159,7 @@ fn job(
     let terms = Terms {
         memory: MemoryVariant::Auto,
         block: None,
+        fuse: true,
         size: (width, height),
         card,
         table: &Tables::rule(),

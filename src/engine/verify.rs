@@ -87,6 +87,31 @@ pub fn quick_cases() -> Vec<Case> {
         .step_by(3)
         .take(COUNT)
         .collect();
+    // Two small masks on planes of one component share a launch.
+    for (format, specs, border) in [
+        ("gray", ["sharpen", "box:size=5"], Border::Mirror),
+        (
+            "yuv420p",
+            ["box:size=3", "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5"],
+            Border::Replicate,
+        ),
+    ] {
+        let filters: Vec<Filter> = specs.iter().filter_map(|spec| spec.parse().ok()).collect();
+        if let Ok(format) = format.parse() {
+            chosen.push(Case {
+                chain: Chain {
+                    filters,
+                    border,
+                    planes: Planes::All,
+                    algorithm: Algorithm::Auto,
+                },
+                format,
+                width: 67,
+                height: 45,
+                seed: 2,
+            });
+        }
+    }
     // Kernels take interleaved components apart from some size of mask on; none of the small masks above is that large.
     for (format, spec) in [("rgba", "gaussian:size=5"), ("rgb48le", "gaussian:size=5")] {
         if let (Ok(format), Ok(filter)) = (format.parse(), spec.parse()) {
@@ -276,6 +301,19 @@ mod tests {
                         .iter()
                         .any(|f| f.mask.width() == 5 && f.mask.height() == 5)
             }));
+        }
+    }
+
+    #[test]
+    fn quick_cases_hold_chains_that_share_launches() {
+        let cases = quick_cases();
+        for name in ["gray", "yuv420p"] {
+            let format = PixelFormat::from_name(name).unwrap();
+            assert!(
+                cases
+                    .iter()
+                    .any(|case| case.format == format && case.chain.filters.len() == 2)
+            );
         }
     }
 

@@ -5,11 +5,12 @@ use super::job::{Job, groups};
 use super::plain::{Shape, Tuned, alpha_recipe, tune};
 use super::program::Recipe;
 use super::table::Table;
+use super::tensor::pair::Pair;
 use super::tensor::{self, TensorKernel, Unfit};
 use super::variant::MemoryVariant;
 use super::work::Work;
 use crate::engine::EngineError;
-use crate::filter::Plan;
+use crate::filter::{Plan, Step};
 
 /// What a kernel is chosen by, beside its work.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,8 @@ pub struct Terms<'a> {
     pub memory: MemoryVariant,
     /// Threads of a block; `None` for the variant's own.
     pub block: Option<(u32, u32)>,
+    /// Whether two steps of a chain may share a launch.
+    pub fuse: bool,
     /// Pixels across and rows of a frame.
     pub size: (usize, usize),
     /// The card.
@@ -104,6 +107,47 @@ fn tensor_kernel(job: &Job<'_>, terms: &Terms<'_>) -> Result<TensorKernel, Unfit
     }
 }
 
+/// What a plan is carried out in: one step, or two that share a launch.
+pub(super) struct Part<'a> {
+    /// The first step's place in the plan.
+    pub(super) index: usize,
+    /// Of two steps, both and their kernel.
+    pub(super) pair: Option<(Pair<'a>, TensorKernel)>,
+}
+
+/// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by tensor cores and together they take less time.
+pub(super) fn parts<'a>(plan: &'a Plan, terms: &Terms<'_>) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    let mut index = 0;
+    while index < plan.steps.len() {
+        let pair = pair(plan, index, terms);
+        let steps = if pair.is_some() { 2 } else { 1 };
+        parts.push(Part { index, pair });
+        index += steps;
+    }
+    parts
+}
+
+/// The step at `index` and the next one in one launch, where that pays.
+fn pair<'a>(plan: &'a Plan, index: usize, terms: &Terms<'_>) -> Option<(Pair<'a>, TensorKernel)> {
+    let (first, next) = (plan.steps.get(index)?, plan.steps.get(index + 1)?);
+    let pair = Pair::new(first, next, plan.format).filter(Pair::pays)?;
+    let is_tensor = |step: &Step| {
+        groups(step).into_iter().all(|(interleaving, planes)| {
+            let job = Job {
+                step,
+                format: plan.format,
+                interleaving,
+                planes: &planes,
+            };
+            matches!(choose(&job, terms), Ok((Choice::Tensor(_), _)))
+        })
+    };
+    let allowed = terms.fuse && is_tensor(first) && is_tensor(next);
+    let kernel = allowed.then(|| pair.tune(terms.card))?.ok()?;
+    Some((pair, kernel))
+}
+
 /// The variants that can do a job and that `auto` chooses among; `tensor` says whether tensor cores can.
 fn able(job: &Job<'_>, terms: &Terms<'_>, tensor: bool) -> Vec<MemoryVariant> {
     let plain = MemoryVariant::PLAIN
@@ -138,7 +182,12 @@ pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVa
 /// Every kernel that `plan` is carried out with.
 pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
-    for step in &plan.steps {
+    for part in parts(plan, terms) {
+        if let Some((_, kernel)) = part.pair {
+            recipes.extend(kernel.recipes());
+            continue;
+        }
+        let step = &plan.steps[part.index];
         let mut is_weighed = true;
         for (interleaving, planes) in groups(step) {
             let job = Job {
@@ -192,6 +241,7 @@ mod tests {
         Terms {
             memory,
             block,
+            fuse: true,
             size: (1920, 1080),
             card,
             table,
@@ -377,6 +427,51 @@ mod tests {
         );
         // Who asks for tensor cores gets them.
         assert!(of(&measured, MemoryVariant::Tensor).0);
+    }
+
+    #[test]
+    fn steps_share_a_launch_two_by_two_where_tensor_cores_do_both() {
+        let h200 = DeviceInfo {
+            shared_per_multiprocessor: 228 << 10,
+            ..card("NVIDIA H200", (9, 0))
+        };
+        let table = Table::rule();
+        let plan = |specs: &[&str]| {
+            let chain = Chain {
+                filters: specs.iter().map(|spec| spec.parse().unwrap()).collect(),
+                border: Border::Replicate,
+                planes: Planes::All,
+                algorithm: Algorithm::Auto,
+            };
+            let gray = PixelFormat::from_name("gray").unwrap();
+            Plan::new(&chain, gray, &Colour::default()).unwrap()
+        };
+        let shared = |specs: &[&str], terms: &Terms<'_>| {
+            let plan = plan(specs);
+            let parts = parts(&plan, terms).into_iter();
+            parts
+                .map(|part| (part.index, part.pair.is_some()))
+                .collect::<Vec<_>>()
+        };
+        let auto = terms(MemoryVariant::Auto, None, &h200, &table);
+        let (two, three) = (["sharpen", "box:size=3"], ["sharpen", "box:size=3", "laplacian8"]);
+        assert_eq!(shared(&two, &auto), [(0, true)]);
+        assert_eq!(shared(&three, &auto), [(0, true), (2, false)]);
+        // The first two are not both whole masks, the last two are.
+        let late = ["gaussian:size=7", "sharpen", "box:size=3"];
+        assert_eq!(shared(&late, &auto), [(0, false), (1, true)]);
+        let apart = [(0, false), (1, false)];
+        assert_eq!(shared(&two, &Terms { fuse: false, ..auto }), apart);
+        for (memory, block) in [
+            (MemoryVariant::Shared, None),
+            (MemoryVariant::Auto, Some((32, 8))),
+        ] {
+            assert_eq!(shared(&two, &terms(memory, block, &h200, &table)), apart);
+        }
+        let sources = recipes(&plan(&three), &auto).unwrap();
+        let names: Vec<_> = sources.iter().map(|recipe| recipe.source.name()).collect();
+        assert_eq!(names[..3], ["tensor_chain.cu"; 3]);
+        assert_eq!(names[3..], ["tensor_direct.cu"; 3]);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct KernelCase<'a> {
     pub memory: MemoryVariant,
     /// Threads of a block; `None` for the variant's own.
     pub block: Option<(u32, u32)>,
+    /// Whether two filters may share a launch.
+    pub fuse: bool,
 }
 
 /// How much is timed.
@@ -164,6 +166,7 @@ impl KernelTimer {
         Terms {
             memory: case.memory,
             block: case.block,
+            fuse: case.fuse,
             size: (case.width, case.height),
             card: &self.device.info,
             table: &self.table,

@@ -80,6 +80,8 @@ pub struct CudaOptions {
     pub memory: MemoryVariant,
     /// Threads of a block in x and y; `None` for the variant's own.
     pub block: Option<(u32, u32)>,
+    /// Whether two filters of a chain share a launch where that is faster; the bits are the same.
+    pub fuse: bool,
     /// Frames on their way at a time, at least 2; without overlap there is one.
     pub slots: usize,
     /// Whether transfers overlap kernels.
@@ -94,6 +96,7 @@ impl Default for CudaOptions {
             device: 0,
             memory: MemoryVariant::Auto,
             block: None,
+            fuse: true,
             slots: 3,
             overlap: Overlap::Ring,
             write_combined: false,
@@ -234,6 +237,7 @@ impl Cuda {
             terms: Terms {
                 memory: key.memory,
                 block: self.options.block,
+                fuse: self.options.fuse,
                 size,
                 card: &self.device.info,
                 table: &self.table,

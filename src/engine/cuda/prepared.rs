@@ -1,7 +1,7 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 #![allow(unsafe_code)]
 
-use super::choice::{Choice, Terms, choose};
+use super::choice::{Choice, Part, Terms, choose, parts};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
 use super::launch::{
@@ -11,6 +11,7 @@ use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module};
+use super::tensor::pair::Pair;
 use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;
 use super::tile_map::{TileSize, tile_map};
@@ -35,7 +36,11 @@ pub(super) struct Prepared {
     steps: Vec<PreparedStep>,
 }
 
+/// A step of the plan, or two that share a launch.
 struct PreparedStep {
+    /// The first step's place in the plan.
+    index: usize,
+    is_pair: bool,
     groups: Vec<Group>,
     alpha: Option<AlphaKernels>,
 }
@@ -80,10 +85,9 @@ pub(super) struct Request<'a> {
 impl Prepared {
     pub(super) fn new(plan: Plan, request: &Request<'_>) -> Result<Prepared, EngineError> {
         request.device.bind()?;
-        let steps = plan
-            .steps
-            .iter()
-            .map(|step| PreparedStep::new(step, plan.format, request));
+        let steps = parts(&plan, &request.terms)
+            .into_iter()
+            .map(|part| PreparedStep::new(&plan, part, request));
         let steps = steps.collect::<Result<_, _>>()?;
         // Copies from ordinary memory may still be under way when their call returns, and our streams do not wait for them.
         // SAFETY: the context is current.
@@ -98,14 +102,14 @@ impl Prepared {
 
     /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
     pub(super) fn has_intermediate(&self, wide: bool) -> bool {
-        let mut steps = self.plan.steps.iter().zip(&self.steps);
-        steps.any(|(step, prepared)| {
+        self.steps.iter().any(|prepared| {
             let mut groups = prepared.groups.iter();
-            matches!(&step.kernel, Kernel::Separable(k) if k.wide == wide)
+            matches!(&self.plan.steps[prepared.index].kernel, Kernel::Separable(k) if k.wide == wide)
                 && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
         })
     }
 
+    /// Steps, of which two that share a launch are one: how often a picture is written.
     pub(super) fn step_count(&self) -> usize {
         self.steps.len()
     }
@@ -117,12 +121,13 @@ impl Prepared {
             Kernels::Tensor(_) => 1,
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
-        let of_step = |(step, prepared): (&Step, &PreparedStep)| {
+        let of_step = |prepared: &PreparedStep| {
             let alpha = if prepared.alpha.is_some() { 2 } else { 0 };
             let kernels: usize = prepared.groups.iter().map(of_group).sum();
-            alpha + kernels + step.planes.iter().filter(is_plain).count()
+            let planes = &self.plan.steps[prepared.index].planes;
+            alpha + kernels + planes.iter().filter(is_plain).count()
         };
-        self.plan.steps.iter().zip(&self.steps).map(of_step).sum()
+        self.steps.iter().map(of_step).sum()
     }
 
     /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
@@ -144,13 +149,14 @@ impl Prepared {
         scratch: &Scratch,
         sequence: &Sequence,
     ) -> Result<(), EngineError> {
+        let prepared = &self.steps[index];
         let work = Work {
             format: self.plan.format,
-            step: &self.plan.steps[index],
+            step: &self.plan.steps[prepared.index],
+            next: prepared.is_pair.then(|| &self.plan.steps[prepared.index + 1]),
             layout,
             sequence,
         };
-        let prepared = &self.steps[index];
         let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
             return work.convolve(prepared, source, result, scratch);
         };
@@ -162,7 +168,16 @@ impl Prepared {
 }
 
 impl PreparedStep {
-    fn new(step: &Step, format: PixelFormat, request: &Request<'_>) -> Result<PreparedStep, EngineError> {
+    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<PreparedStep, EngineError> {
+        let (index, step, format) = (part.index, &plan.steps[part.index], plan.format);
+        if let Some((pair, kernel)) = part.pair {
+            return Ok(PreparedStep {
+                index,
+                is_pair: true,
+                groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
+                alpha: None,
+            });
+        }
         let groups = groups(step)
             .into_iter()
             .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
@@ -179,7 +194,12 @@ impl PreparedStep {
             }
             _ => None,
         };
-        Ok(PreparedStep { groups, alpha })
+        Ok(PreparedStep {
+            index,
+            is_pair: false,
+            groups,
+            alpha,
+        })
     }
 }
 
@@ -207,7 +227,16 @@ impl Group {
             plane_list(&planes)
         );
         let kernels = match choice {
-            Choice::Tensor(kernel) => Kernels::Tensor(Box::new(tensor_pass(*kernel, &job, request)?)),
+            Choice::Tensor(kernel) => {
+                let work = (step, format, interleaving);
+                let fitted = |sizes: &[_]| tensor::fitted(&kernel, work, sizes, limits);
+                Kernels::Tensor(Box::new(tensor_pass(
+                    &kernel,
+                    fitted,
+                    (format, &planes),
+                    request,
+                )?))
+            }
             Choice::Plain(tuned) => {
                 // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
                 let image = tuned.recipe.image(request.device, request.cache)?;
@@ -230,6 +259,36 @@ impl Group {
     fn weighs(&self) -> bool {
         matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.weighs)
     }
+
+    /// Both steps of `pair`, of which `step` is the first.
+    fn of_pair(
+        pair: &Pair<'_>,
+        kernel: &TensorKernel,
+        (step, format): (&Step, PixelFormat),
+        request: &Request<'_>,
+    ) -> Result<Group, EngineError> {
+        let planes: Vec<usize> = (0..step.planes.len()).collect();
+        let [(first_width, first_height), (width, height)] = pair.sizes();
+        tracing::info!(
+            target: EXPLANATION,
+            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, which takes \
+             less time than two (--no-fuse keeps them apart)",
+            plane_list(&planes),
+            kernel.source().name(),
+            kernel.tile.0,
+            kernel.tile.1,
+        );
+        let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
+        let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
+        Ok(Group {
+            interleaving: Interleaving {
+                channels: 1,
+                convolved: 1,
+            },
+            planes,
+            kernels: Kernels::Tensor(Box::new(pass)),
+        })
+    }
 }
 
 /// Bytes across and rows of each of these planes.
@@ -238,17 +297,17 @@ fn sizes<'a>(layout: &'a Layout, planes: &'a [usize]) -> impl Iterator<Item = (u
     planes.iter().map(size)
 }
 
-/// The pass with tiles for frames of the size that `request` names, and with the code that such frames need.
+/// The pass with tiles for frames of the size that `request` names, as `fitted` makes them for planes of such sizes, and with the code that such frames need.
 fn tensor_pass(
-    kernel: TensorKernel,
-    job: &Job<'_>,
+    kernel: &TensorKernel,
+    fitted: impl FnOnce(&[(usize, usize)]) -> Option<TensorKernel>,
+    (format, planes): (PixelFormat, &[usize]),
     request: &Request<'_>,
 ) -> Result<TensorPass, EngineError> {
     let (width, height) = request.terms.size;
-    let layout = Layout::new(job.format, width, height, 1)?;
-    let sizes: Vec<_> = sizes(&layout, job.planes).collect();
-    let work = (job.step, job.format, job.interleaving);
-    let kernel = match tensor::fitted(&kernel, work, &sizes, &request.device.info) {
+    let layout = Layout::new(format, width, height, 1)?;
+    let sizes: Vec<_> = sizes(&layout, planes).collect();
+    let kernel = match fitted(&sizes) {
         Some(fitted) => {
             tracing::info!(
                 target: EXPLANATION,
@@ -258,7 +317,7 @@ fn tensor_pass(
             );
             fitted
         }
-        None => kernel,
+        None => kernel.clone(),
     };
     let tiles = kernel.tiles(sizes);
     let pass = TensorPass::new(kernel, request.device, request.cache)?;
@@ -321,10 +380,12 @@ fn check_threads(function: Function, shape: Shape) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// One step of one frame.
+/// One step of one frame, or two.
 struct Work<'a> {
     format: PixelFormat,
     step: &'a Step,
+    /// The step that shares its launch.
+    next: Option<&'a Step>,
     layout: &'a Layout,
     sequence: &'a Sequence,
 }
@@ -376,7 +437,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// One launch for both passes, or for the whole mask.
+    /// One launch for both passes, for the whole mask, or for two masks.
     fn tiles(
         &self,
         group: &Group,
@@ -384,7 +445,9 @@ impl Work<'_> {
         source: &Places,
         result: &Places,
     ) -> Result<(), EngineError> {
-        let shift = match &self.step.kernel {
+        // What makes the result; of two steps the first one's shift is the pass's.
+        let last = self.next.unwrap_or(self.step);
+        let shift = match &last.kernel {
             Kernel::Direct(kernel) => kernel.shift,
             Kernel::Separable(kernel) => kernel.column.shift,
         };
@@ -408,7 +471,14 @@ impl Work<'_> {
             .step
             .alpha
             .map_or(0, |alpha| alpha.offset.clamp(-(1 << 17), 1 << 17));
-        let planes = self.planes(group, shift, source, result, source, &channel);
+        let mut planes = self.planes(group, shift, source, result, source, &channel);
+        if let Some(next) = self.next {
+            for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
+                if let ChannelStep::Convolve(c) = &next.planes[plane][0] {
+                    entry.channel[0].high = tensor::bias(&next.kernel, c);
+                }
+            }
+        }
         let count = pass.kernel.tiles(sizes(self.layout, &group.planes));
         let aligned =
             (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());

@@ -24,6 +24,8 @@ pub enum Source {
     Alpha,
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
+    /// Two whole masks one after the other in one launch, on tensor cores.
+    TensorChain,
     /// Row pass and column pass in one launch, on tensor cores.
     TensorSeparable,
     /// Plain copies and bare multiply-adds, which convolutions are held against.
@@ -31,7 +33,7 @@ pub enum Source {
 }
 
 /// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 7] = [
+const HEADERS: [(&CStr, &str); 8] = [
     (
         c"instructions.cuh",
         include_str!("../../../kernels/instructions.cuh"),
@@ -42,6 +44,10 @@ const HEADERS: [(&CStr, &str); 7] = [
     (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
     (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),
     (
+        c"shared_windows.cuh",
+        include_str!("../../../kernels/shared_windows.cuh"),
+    ),
+    (
         c"tensor_entries.cuh",
         include_str!("../../../kernels/tensor_entries.cuh"),
     ),
@@ -49,11 +55,12 @@ const HEADERS: [(&CStr, &str); 7] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 6] = [
+    const ALL: [Source; 7] = [
         Source::Direct,
         Source::Separable,
         Source::Alpha,
         Source::TensorDirect,
+        Source::TensorChain,
         Source::TensorSeparable,
         Source::Ceiling,
     ];
@@ -65,6 +72,7 @@ impl Source {
             Source::Separable => "separable.cu",
             Source::Alpha => "alpha.cu",
             Source::TensorDirect => "tensor_direct.cu",
+            Source::TensorChain => "tensor_chain.cu",
             Source::TensorSeparable => "tensor_separable.cu",
             Source::Ceiling => "ceiling.cu",
         }
@@ -76,6 +84,7 @@ impl Source {
             Source::Separable => include_str!("../../../kernels/separable.cu"),
             Source::Alpha => include_str!("../../../kernels/alpha.cu"),
             Source::TensorDirect => include_str!("../../../kernels/tensor_direct.cu"),
+            Source::TensorChain => include_str!("../../../kernels/tensor_chain.cu"),
             Source::TensorSeparable => include_str!("../../../kernels/tensor_separable.cu"),
             Source::Ceiling => include_str!("../../../kernels/ceiling.cu"),
         }

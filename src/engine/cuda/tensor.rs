@@ -1,5 +1,7 @@
 //! The shape of the tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
 
+pub(super) mod pair;
+
 use super::device::DeviceInfo;
 use super::fragments::{self, Mask, Passes, Patch};
 use super::job::{Interleaving, border_number, is_wide};
@@ -61,12 +63,12 @@ pub(super) struct TensorKernel {
     /// Bytes across and rows of a tile.
     pub(super) tile: (usize, usize),
     pub(super) threads: u32,
-    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart.
+    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two masks what is between them besides.
     pub(super) shared: usize,
     pub(super) fragments: Vec<u32>,
     /// What [`Loader::Streamed`] copies as a whole; `None` if the card cannot do that.
     pub(super) streamed: Option<TileSize>,
-    /// The shift of a separable mask's row pass, else 0.
+    /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
     pub(super) row_shift: u32,
     /// True if it weighs colours by alpha and divides them again.
     pub(super) weighs: bool,
@@ -169,16 +171,29 @@ pub(super) fn fitted(
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
+    let rows_of_step = kernel.tile.1 / kernel.block.steps;
+    let block = fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps)?;
+    shaped(step, format, planes, limits, Some(block)).ok()
+}
+
+/// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.
+fn fitting(
+    kernel: &TensorKernel,
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+    least: usize,
+    rows: impl Fn(usize) -> usize,
+) -> Option<Block> {
     let multiprocessors = limits.multiprocessors as usize;
     // Launching a tiny frame takes longer than working on it, whatever its tiles. How many rounds of tiles a large one takes was seen not to matter.
     let tiles = kernel.tiles(sizes.iter().copied());
     if 2 * tiles < multiprocessors || tiles > kernel.resident(limits) {
         return None;
     }
-    let (warps, rows_of_step) = (kernel.block.warps, kernel.tile.1 / kernel.block.steps);
+    let warps = kernel.block.warps;
     let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
     let cost = |block: &Block| {
-        let rows = rows_of_step * block.steps;
+        let rows = rows(block.steps);
         let across = kernel.tile.0 * block.warps.0 / warps.0;
         let shared = row_bytes * block.warps.0 / warps.0 * (rows + kernel.halo) + 1024;
         let fit = block
@@ -191,19 +206,18 @@ pub(super) fn fitted(
         rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + ALONE)
     };
     let lowest = |warps: (usize, usize), blocks: usize| {
-        let steps = 1..=kernel.block.steps;
+        let steps = least..=kernel.block.steps;
         let blocks = steps.map(|steps| Block { warps, steps, blocks });
         blocks.min_by_key(&cost)
     };
     let pays = |new: &Block, old: &Block| 100 * cost(new) <= (100 - LEAST_GAIN) * cost(old);
-    let mut best = lowest(warps, kernel.block.blocks).filter(|low| pays(low, &kernel.block));
-    if kernel.recipe.source == Source::TensorDirect && warps.0 > 1 && warps.0 % 2 == 0 {
-        let narrow = lowest((warps.0 / 2, warps.1), 2 * kernel.block.blocks);
-        best = narrow
-            .filter(|narrow| pays(narrow, &best.unwrap_or(kernel.block)))
-            .or(best);
+    let best = lowest(warps, kernel.block.blocks).filter(|low| pays(low, &kernel.block));
+    if kernel.recipe.source != Source::TensorDirect || warps.0 % 2 == 1 {
+        return best;
     }
-    shaped(step, format, planes, limits, Some(best?)).ok()
+    lowest((warps.0 / 2, warps.1), 2 * kernel.block.blocks)
+        .filter(|narrow| pays(narrow, &best.unwrap_or(kernel.block)))
+        .or(best)
 }
 
 /// [`tune`] with a block of this shape.
@@ -540,7 +554,22 @@ fn separable(
     })
 }
 
+/// What a kernel computes.
+struct Extent {
+    /// Columns and rows of its mask.
+    mask: (usize, usize),
+    /// Bytes across and rows of a tile.
+    tile: (usize, usize),
+    /// Bytes of shared memory besides the tiles'.
+    beside: usize,
+}
+
 impl Shape {
+    /// Bytes across and rows that a block computes.
+    fn computed(&self) -> (usize, usize) {
+        (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1)
+    }
+
     fn finish(
         self,
         step: &Step,
@@ -548,16 +577,31 @@ impl Shape {
         planes: Interleaving,
         limits: &DeviceInfo,
     ) -> Result<TensorKernel, Unfit> {
+        let extent = Extent {
+            mask: step.kernel.size(),
+            tile: self.computed(),
+            beside: 0,
+        };
+        self.finish_as(&extent, step, format, planes, limits)
+    }
+
+    fn finish_as(
+        self,
+        extent: &Extent,
+        step: &Step,
+        format: PixelFormat,
+        planes: Interleaving,
+        limits: &DeviceInfo,
+    ) -> Result<TensorKernel, Unfit> {
         let sample_bytes = format.bytes_per_sample();
-        let (width, height) = step.kernel.size();
+        let ((width, height), tile) = (extent.mask, extent.tile);
         let reach = width / 2 * planes.channels * sample_bytes;
-        let tile = (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1);
         let left = self.start.next_multiple_of(16);
         let odd_if_rows = |pieces: usize| if self.eight_rows { pieces | 1 } else { pieces };
         // Rows of memory may begin up to 15 bytes after a multiple of 16.
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
-        let read_to = left - self.start + tile.0 + self.read + 24;
+        let read_to = left - self.start + self.computed().0 + self.read + 24;
         let pitch = 16 * odd_if_rows(read_to.max(16 * chunks + 4).div_ceil(16));
         // Aligned rows need neither: what is read beyond one is the next, and beyond the last one there is room enough for longer rows.
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
@@ -570,7 +614,7 @@ impl Shape {
         let shared = if is_apart {
             stage + self.parts * part
         } else {
-            2 * stage
+            2 * stage + extent.beside
         };
         let whole = TileSize {
             bytes: aligned_pitch,

@@ -1,0 +1,109 @@
+// Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same windows, and each lane keeps all weights in registers.
+//
+// A window is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives 8 x 2 results. After tensor.cuh.
+#pragma once
+
+struct Weights {
+    u32 low, high;
+};
+
+__device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
+{
+    const uint2 pair = __ldg((const uint2 *)fragments + index * 32 + threadIdx.x % 32);
+    return Weights{pair.x, pair.y};
+}
+
+// The weights for as many pairs of rows under a window's results, in as many bands: one for the results 0, 1, 4, 5 of each row of a patch, and one
+// for 2, 3, 6, 7.
+template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
+    Weights at[ROW_PAIRS][2][PRODUCTS];
+
+    __device__ __forceinline__ void read(const u32 *fragments)
+    {
+#pragma unroll
+        for (i32 j = 0; j < ROW_PAIRS; ++j) {
+#pragma unroll
+            for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+                for (i32 i = 0; i < PRODUCTS; ++i) {
+                    at[j][u][i] = read_weights(fragments, (j * 2 + u) * PRODUCTS + i);
+                }
+            }
+        }
+    }
+};
+
+// Of windows below each other, whose rows are ROW bytes apart, calls write(s, half) with this lane's results of step s, in the order of s: with
+// t = lane % 4 bytes 4 (t % 2) to 4 (t % 2) + 3 of two windows beside each other, in the first row of results or, for t above 1, in the second. `row`
+// and `offset`, a multiple of four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With IN_STEP each step reads
+// what the next one needs before it writes, and nothing is read earlier: where the compiler would keep too much in registers.
+template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Write>
+__device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4], const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
+                                                const Join &join, const Write &write)
+{
+    const i32 t = threadIdx.x % 4;
+    const i32 zero[4] = {};
+    // Windows 16 bytes apart, and those between them, of each pair of rows.
+    u32 windows[ROW_PAIRS + COUNT - 1][2][2];
+    auto read_pair = [&](i32 k) {
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r) {
+            read_words<ALIGNED, 2, 8, 0>(windows[k][r], row + (2 * k + r) * ROW, offset);
+        }
+    };
+#pragma unroll
+    for (i32 k = 0; k < ROW_PAIRS - !IN_STEP; ++k) {
+        read_pair(k);
+    }
+#pragma unroll
+    for (i32 s = 0; s < COUNT; ++s) {
+        if (!IN_STEP) {
+            read_pair(s + ROW_PAIRS - 1);
+        }
+        i32 sums[2][PRODUCTS][4];
+#pragma unroll
+        for (i32 j = 0; j < ROW_PAIRS; ++j) {
+            const auto &w = windows[s + j];
+#pragma unroll
+            for (i32 u = 0; u < 2; ++u) {
+#pragma unroll
+                for (i32 i = 0; i < PRODUCTS; ++i) {
+                    const Weights &b = bands.at[j][u][i];
+                    const i32(&begin)[4] = either(j > 0, sums[u][i], either(i == PRODUCTS - 1, start, zero));
+                    multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high, begin);
+                }
+            }
+        }
+        if (IN_STEP) {
+            __syncwarp();
+            if (s + 1 < COUNT) {
+                read_pair(s + ROW_PAIRS);
+            }
+        }
+        u32 half[2];
+#pragma unroll
+        for (i32 h = 0; h < 2; ++h) {
+            i32 values[4];
+#pragma unroll
+            for (i32 k = 0; k < 4; ++k) {
+                i32 parts[PRODUCTS];
+#pragma unroll
+                for (i32 i = 0; i < PRODUCTS; ++i) {
+                    parts[i] = sums[k / 2][i][2 * h + k % 2];
+                }
+                values[k] = join(parts, 8 * h + 4 * (t & 1) + k);
+            }
+            half[h] = pack_4(values[0], values[1], values[2], values[3]);
+        }
+        write(s, half);
+    }
+}
+
+// Of two windows' results beside each other this lane has four bytes each, and the lane beside it the others: afterwards each has all of one window.
+__device__ __forceinline__ void exchange_halves(u32 (&words)[2], const u32 (&half)[2])
+{
+    const bool second = threadIdx.x & 1;
+    const u32 other = __shfl_xor_sync(~0u, second ? half[0] : half[1], 1);
+    words[0] = second ? other : half[0];
+    words[1] = second ? half[1] : other;
+}

@@ -1,0 +1,296 @@
+//! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor_chain.cu.
+
+use super::{Block, Cover, Extent, Shape, TensorKernel, Unfit, fitting, fragments, mask};
+use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::fragments::Patch;
+use crate::engine::cuda::job::{Interleaving, groups};
+use crate::engine::cuda::program::Source;
+use crate::filter::{Border, ChannelStep, DirectKernel, Kernel, Step};
+use crate::frame::PixelFormat;
+
+/// Two steps that follow each other.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cuda) struct Pair<'a> {
+    steps: [&'a Step; 2],
+    masks: [&'a DirectKernel; 2],
+    format: PixelFormat,
+}
+
+/// Planes of one component, all of it convolved.
+const PLAIN: Interleaving = Interleaving {
+    channels: 1,
+    convolved: 1,
+};
+
+/// Rows of results of a tile.
+const ROWS: usize = 24;
+
+/// Bytes of a row of what is between the masks before a tile's first result, and bytes that the block computes of it besides results: on both sides what
+/// the next mask reaches, so much that tiles begin at multiples of 16 bytes.
+const MIDDLE_LEFT: usize = 8;
+const MIDDLE_MORE: usize = 16;
+
+/// Bytes before a patch at which its window begins.
+const START: usize = 4;
+
+/// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is the faster. Apart, what is between the masks is
+/// written and read again, which takes as long as 9.8 products; but then half of a launch's products and more hide behind its bytes. docs/kernels.md
+/// has the figures.
+const MOST_PRODUCTS: usize = 16;
+
+/// Registers of weights with which four blocks have room on a multiprocessor; three with more.
+const MOST_WEIGHTS_OF_FOUR: usize = 48;
+
+impl<'a> Pair<'a> {
+    /// `first` and `next` if one launch can do both: masks to 9x9 applied whole to planes of one 8-bit component, all of them, with the same border, and
+    /// no alpha.
+    pub(in crate::engine::cuda) fn new(
+        first: &'a Step,
+        next: &'a Step,
+        format: PixelFormat,
+    ) -> Option<Pair<'a>> {
+        let is_plain = |step: &Step| {
+            let all = (0..step.planes.len()).collect();
+            step.alpha.is_none() && groups(step) == [(PLAIN, all)]
+        };
+        let steps = [first, next];
+        if format.depth() != 8 || !steps.into_iter().all(is_plain) || borders(first) != borders(next) {
+            return None;
+        }
+        let shared = |step: &'a Step| match &step.kernel {
+            Kernel::Direct(kernel) => {
+                (Cover::of(mask(kernel, format, 1)).patch == Patch::Shared).then_some(kernel)
+            }
+            Kernel::Separable(_) => None,
+        };
+        Some(Pair {
+            steps,
+            masks: [shared(first)?, shared(next)?],
+            format,
+        })
+    }
+
+    /// Columns and rows of each mask.
+    pub(in crate::engine::cuda) fn sizes(&self) -> [(usize, usize); 2] {
+        self.masks.map(|kernel| (kernel.width, kernel.height))
+    }
+
+    /// Products for 128 results and mask.
+    fn products(&self) -> [usize; 2] {
+        self.masks.map(|kernel| {
+            let mask = mask(kernel, self.format, 1);
+            Cover::of(mask).products() * mask.bands()
+        })
+    }
+
+    /// True if one launch takes less time than two.
+    pub(in crate::engine::cuda) fn pays(&self) -> bool {
+        let [first, next] = self.products();
+        // The first mask's results are computed under the next one's halo too.
+        let rows = ROWS + self.masks[1].height - 1;
+        first * rows + next * ROWS <= MOST_PRODUCTS * ROWS
+    }
+
+    /// The kernel in blocks of the shape that is the best for large frames.
+    pub(in crate::engine::cuda) fn tune(&self, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
+        let weights = 4 * self.products().iter().sum::<usize>();
+        let steps = (ROWS + self.masks[1].height - 1) / 2;
+        let blocks = if weights > MOST_WEIGHTS_OF_FOUR { 3 } else { 4 };
+        let kernel = self.shaped(Block::new((4, 1), steps, blocks), limits)?;
+        // A single block waits for each of its barriers alone.
+        if 2 * (kernel.shared + 1024) > limits.shared_per_multiprocessor as usize {
+            return Err(Unfit::SharedMemory);
+        }
+        Ok(kernel)
+    }
+
+    /// The kernel with lower tiles where `super::fitted` would have them; `sizes` are the planes' bytes across and rows.
+    pub(in crate::engine::cuda) fn fitted(
+        &self,
+        kernel: &TensorKernel,
+        sizes: &[(usize, usize)],
+        limits: &DeviceInfo,
+    ) -> Option<TensorKernel> {
+        let beyond = self.masks[1].height - 1;
+        let block = fitting(kernel, sizes, limits, beyond / 2 + 1, |steps| 2 * steps - beyond)?;
+        self.shaped(block, limits).ok()
+    }
+
+    /// The kernel in such blocks, which compute two rows of what is between the masks for each of their steps.
+    fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
+        let [first, next] = self.masks.map(|kernel| mask(kernel, self.format, 1));
+        let covers = [first, next].map(Cover::of);
+        let weights = [(first, covers[0]), (next, covers[1])]
+            .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.windows, START));
+        let row = 8 * Patch::Shared.windows_apart();
+        let width = row * block.warps.0;
+        let rows = 2 * block.steps;
+        // Two rows, which lanes write together, begin eight bytes apart modulo the banks.
+        let pitch = width + 8;
+        let extent = Extent {
+            mask: (first.size.0 + next.size.0 - 1, first.size.1 + next.size.1 - 1),
+            tile: (width - MIDDLE_MORE, rows - (next.size.1 - 1)),
+            // Windows at the end of the last row go beyond it.
+            beside: (rows * pitch + 16).next_multiple_of(128),
+        };
+        let shape = Shape {
+            source: Source::TensorChain,
+            own: vec![
+                ("PAIRS", covers[0].pairs as i64),
+                ("NEXT_PAIRS", covers[1].pairs as i64),
+                ("NEXT_BANDS", next.bands() as i64),
+                ("NEXT_W", next.size.0 as i64),
+                ("NEXT_H", next.size.1 as i64),
+                ("MIDDLE_PITCH", pitch as i64),
+                ("MIDDLE_LEFT", MIDDLE_LEFT as i64),
+            ],
+            bands: first.bands(),
+            parts: 1,
+            warp: (row, rows),
+            block,
+            start: MIDDLE_LEFT + START,
+            read: 16,
+            rows_below: 0,
+            eight_rows: false,
+            fragments: weights.concat(),
+            row_shift: self.masks[0].shift,
+        };
+        shape.finish_as(&extent, self.steps[0], self.format, PLAIN, limits)
+    }
+}
+
+/// What pixels beyond the edges are, whatever the mask.
+fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
+    let constant = |channel: &ChannelStep| match channel {
+        ChannelStep::Convolve(c) => Some(c.border),
+        ChannelStep::Copy | ChannelStep::Fill(_) => None,
+    };
+    (step.border, step.planes.iter().flatten().map(constant).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::{Algorithm, Chain, Plan, Planes};
+    use crate::frame::Colour;
+
+    fn h200() -> DeviceInfo {
+        DeviceInfo {
+            compute_capability: (9, 0),
+            multiprocessors: 132,
+            shared_per_block_optin: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
+            ..DeviceInfo::default()
+        }
+    }
+
+    fn plan(specs: [&str; 2], format: &str, planes: &Planes, algorithm: Algorithm) -> Plan {
+        let chain = Chain {
+            filters: specs.map(|spec| spec.parse().unwrap()).to_vec(),
+            algorithm,
+            border: Border::Mirror,
+            planes: planes.clone(),
+        };
+        let format = PixelFormat::from_name(format).unwrap();
+        Plan::new(&chain, format, &Colour::default()).unwrap()
+    }
+
+    /// What `of` says of two Gaussians of these sizes on gray.
+    fn gaussians<T>(sizes: [usize; 2], of: impl Fn(&Pair<'_>) -> T) -> T {
+        let specs = sizes.map(|size| format!("gaussian:size={size}:sigma=1.7"));
+        let plan = plan([&specs[0], &specs[1]], "gray", &Planes::All, Algorithm::Direct);
+        of(&Pair::new(&plan.steps[0], &plan.steps[1], plan.format).unwrap())
+    }
+
+    #[test]
+    fn planes_of_one_byte_and_one_component_can_share_a_launch() {
+        let fits = |specs, format, planes, algorithm| {
+            let plan = plan(specs, format, planes, algorithm);
+            Pair::new(&plan.steps[0], &plan.steps[1], plan.format).is_some()
+        };
+        let (small, all, direct) = (["sharpen", "box:size=9"], &Planes::All, Algorithm::Direct);
+        for format in ["gray", "yuv420p", "gbrp"] {
+            assert!(fits(small, format, all, direct), "{format}");
+        }
+        for format in ["nv12", "rgb24", "rgba", "gbrap", "gray10le", "gray16le"] {
+            assert!(!fits(small, format, all, direct), "{format}");
+        }
+        // Chroma is copied or set to a value.
+        assert!(!fits(small, "yuv420p", &Planes::Luma, direct));
+        assert!(!fits(small, "yuv420p", &Planes::Gray, direct));
+        assert!(!fits(["sharpen", "gaussian:size=11"], "gray", all, direct));
+        assert!(!fits(
+            ["sharpen", "gaussian:size=7"],
+            "gray",
+            all,
+            Algorithm::Auto
+        ));
+        assert!(fits(
+            ["mask:rows=1 2 3 4 5 6 7 8 9", "mask:rows=1;-2;3"],
+            "gray",
+            all,
+            direct
+        ));
+    }
+
+    #[test]
+    fn products_that_take_longer_than_the_frame_between_are_kept_apart() {
+        let apart = |sizes| gaussians(sizes, |pair| !pair.pays());
+        for sizes in [
+            [3, 3],
+            [3, 5],
+            [5, 3],
+            [5, 5],
+            [3, 7],
+            [5, 7],
+            [7, 5],
+            [3, 9],
+            [9, 3],
+        ] {
+            assert!(!apart(sizes), "{sizes:?}");
+        }
+        for sizes in [[7, 7], [5, 9], [9, 5], [9, 9]] {
+            assert!(apart(sizes), "{sizes:?}");
+        }
+        // Weights of one byte take half the products.
+        let rows = ["1 2 1 2 1 2 1 2 3"; 9].join(";");
+        let spec = format!("mask:rows={rows}:divisor=128");
+        let plan = plan([&spec, &spec], "gray", &Planes::All, Algorithm::Direct);
+        let pair = Pair::new(&plan.steps[0], &plan.steps[1], plan.format).unwrap();
+        assert!(pair.pays());
+    }
+
+    #[test]
+    fn tiles_begin_at_multiples_of_16_bytes_and_hold_the_halo_of_both() {
+        let shape = |sizes| {
+            gaussians(sizes, |pair| {
+                let kernel = pair.tune(&h200()).unwrap();
+                (kernel.tile, kernel.halo, kernel.streamed.map(|whole| whole.rows))
+            })
+        };
+        assert_eq!(shape([3, 3]), ((496, 24), 4, Some(28)));
+        assert_eq!(shape([3, 9]), ((496, 24), 10, Some(34)));
+    }
+
+    #[test]
+    fn low_frames_get_low_tiles_and_cards_with_little_shared_memory_none() {
+        let rows = |sizes, frame| {
+            gaussians(sizes, |pair| {
+                let kernel = pair.tune(&h200()).unwrap();
+                let fitted = pair.fitted(&kernel, &[frame], &h200());
+                fitted.map_or(kernel.tile.1, |fitted| fitted.tile.1)
+            })
+        };
+        assert_eq!(rows([3, 3], (7680, 4320)), 24);
+        let low = rows([3, 3], (1280, 720));
+        assert!((2..24).contains(&low) && low % 2 == 0, "{low}");
+        assert!(rows([3, 9], (1280, 720)) % 2 == 0);
+        let small = DeviceInfo {
+            shared_per_multiprocessor: 64 << 10,
+            ..h200()
+        };
+        let refusal = gaussians([3, 3], |pair| pair.tune(&small).err());
+        assert_eq!(refusal, Some(Unfit::SharedMemory));
+    }
+}
