@@ -1,6 +1,6 @@
 //! Rows with what lies beyond their ends.
 
-use super::Picture;
+use super::alpha::Source;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
@@ -92,10 +92,19 @@ impl Edges {
         }
     }
 
-    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant.
-    pub(super) fn row<'a>(&self, input: Picture<'a>, plane: usize, y: i64, outside: &'a [u8]) -> &'a [u8] {
-        let inside = self.border.index(y, input.layout.planes()[plane].height);
-        inside.map_or(outside, |y| input.row(plane, y))
+    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant; perhaps in `room`.
+    pub(super) fn row<'a>(
+        &self,
+        source: Source<'a>,
+        plane: usize,
+        y: i64,
+        outside: &'a [u8],
+        room: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match self.border.index(y, source.picture.layout.planes()[plane].height) {
+            None => outside,
+            Some(y) => source.row(plane, y, room),
+        }
     }
 }
 

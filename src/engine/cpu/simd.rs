@@ -1,7 +1,11 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Avx2, avx512::Avx512, lanes::Lanes};
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Lanes, Work};
 use std::fmt;
 use std::str::FromStr;
 
@@ -108,6 +112,56 @@ impl Vectors {
             Vectors::Avx512(_) => Avx512::<false>::LANES,
             Vectors::Avx512Vnni(_) => Avx512::<true>::LANES,
         }
+    }
+}
+
+/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
+pub(super) trait Plain {
+    /// The loop.
+    fn run(self);
+}
+
+/// A plain loop as [`Lanes::enter`] takes it.
+#[cfg(target_arch = "x86_64")]
+struct Entered<P>(P);
+
+#[cfg(target_arch = "x86_64")]
+impl<P: Plain> Work for Entered<P> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        self.0.run();
+    }
+}
+
+/// The set of instructions that plain loops are compiled for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compiled {
+    #[cfg(target_arch = "x86_64")]
+    vectors: Option<Vectors>,
+}
+
+impl Compiled {
+    /// For `set`, or, if this machine lacks it, for any machine.
+    pub(super) fn of(set: InstructionSet) -> Compiled {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = set;
+        Compiled {
+            #[cfg(target_arch = "x86_64")]
+            vectors: Vectors::of(set),
+        }
+    }
+
+    /// Runs the loop that was compiled for the set.
+    pub(super) fn run(self, plain: impl Plain) {
+        #[cfg(target_arch = "x86_64")]
+        match self.vectors {
+            None => plain.run(),
+            Some(Vectors::Avx2(lanes)) => lanes.enter(Entered(plain)),
+            Some(Vectors::Avx512(lanes)) => lanes.enter(Entered(plain)),
+            Some(Vectors::Avx512Vnni(lanes)) => lanes.enter(Entered(plain)),
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        plain.run();
     }
 }
 

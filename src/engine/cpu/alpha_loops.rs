@@ -1,0 +1,223 @@
+//! The inner loops of colour under alpha: plain arithmetic on whole pixels, each in one number, which the compiler makes vectors of for each set of
+//! instructions.
+//!
+//! A pixel of `SIZE` bytes holds samples of `BYTES` bytes, of which `COLOURS` neighbours are colours. Alpha lies beside them, or, where a pixel is one sample,
+//! in a row of its own.
+
+use super::simd::Plain;
+
+/// How the colours of a pixel and their alpha lie in its number, lowest byte first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    /// The bit at which the first colour begins.
+    pub(super) first: u32,
+    /// The bit at which alpha begins, in the pixel or in the sample of the row of alpha.
+    pub(super) alpha: u32,
+    /// The bits of the colours that are weighted.
+    pub(super) colours: u64,
+    /// Bits of a sample that count.
+    pub(super) depth: u32,
+    /// The colour that stands for no signal.
+    pub(super) level: u32,
+}
+
+/// What makes straight colour of weighted colour, beside the [`Form`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Straight {
+    /// The mask's gain times 2^16.
+    pub(super) gain: u32,
+    /// What is added last.
+    pub(super) offset: i32,
+    /// The bits of a pixel that are those of the original in the end.
+    pub(super) restored: u64,
+}
+
+/// A row of pixels that becomes another.
+pub(super) struct Pixels<'a> {
+    /// The row of the original.
+    pub(super) before: &'a [u8],
+    /// The row of alpha, where pixels are one sample; else any row as long.
+    pub(super) alpha: &'a [u8],
+    /// The row that is made, or, where colours are made straight, changed.
+    pub(super) out: &'a mut [u8],
+}
+
+/// Weights the colours of pixels of four bytes whose zero level is 0, two in one product.
+pub(super) struct WeighFours<'a>(pub(super) Form, pub(super) Pixels<'a>);
+
+impl Plain for WeighFours<'_> {
+    #[inline(always)]
+    fn run(self) {
+        const EVEN: u32 = 0x00FF_00FF;
+        let WeighFours(form, Pixels { before, out, .. }) = self;
+        let colours = form.colours as u32;
+        let before = before.as_chunks::<4>().0;
+        for (out, before) in out.as_chunks_mut::<4>().0.iter_mut().zip(before) {
+            let pixel = u32::from_le_bytes(*before);
+            let alpha = (pixel >> form.alpha) & 0xFF;
+            // A product of two bytes over 255, to the nearest: in the upper byte of each word.
+            let divided = |products: u32| {
+                let rounded = products + 0x0080_0080;
+                rounded + ((rounded >> 8) & EVEN)
+            };
+            let even = divided((pixel & EVEN) * alpha) >> 8;
+            let odd = divided(((pixel >> 8) & EVEN) * alpha);
+            let weighted = (even & EVEN) | (odd & !EVEN);
+            *out = ((weighted & colours) | (pixel & !colours)).to_le_bytes();
+        }
+    }
+}
+
+/// The loops for pixels in numbers of one width, with the floating point numbers of that width.
+macro_rules! loops {
+    ($name:ident, $bits:ty, $real:ty) => {
+        pub(super) mod $name {
+            use super::{Form, Pixels, Plain, Straight};
+
+            /// The least floating point number all of whose successors are whole. With a smaller whole number for its lowest bits it is greater by that.
+            const WHOLE: $real = (1 as $bits << (<$real>::MANTISSA_DIGITS - 1)) as $real;
+
+            #[inline(always)]
+            fn read<const SIZE: usize>(pixel: &[u8; SIZE]) -> $bits {
+                let mut bytes = [0; size_of::<$bits>()];
+                bytes[..SIZE].copy_from_slice(pixel);
+                <$bits>::from_le_bytes(bytes)
+            }
+
+            /// Finds out if all alpha of a row of pixels is the largest that there is.
+            pub(in super::super) struct Opaque<'a, const SIZE: usize>(
+                pub(in super::super) Form,
+                pub(in super::super) &'a [u8],
+                pub(in super::super) &'a mut bool,
+            );
+
+            impl<const SIZE: usize> Plain for Opaque<'_, SIZE> {
+                #[inline(always)]
+                fn run(self) {
+                    let Opaque(form, row, is_opaque) = self;
+                    let max: $bits = (1 << form.depth) - 1;
+                    *is_opaque = row.as_chunks::<SIZE>().0.chunks(256).all(|pixels| {
+                        let mut common = <$bits>::MAX;
+                        for pixel in pixels {
+                            common &= read(pixel);
+                        }
+                        (common >> form.alpha) & max == max
+                    });
+                }
+            }
+
+            /// Weights colours: `L + floor((2 (c - L) a + M) / 2M)`, whose numerator is odd.
+            pub(in super::super) struct Weigh<'a, const SIZE: usize, const COLOURS: u32, const BYTES: u32>(
+                pub(in super::super) Form,
+                pub(in super::super) Pixels<'a>,
+            );
+
+            impl<const SIZE: usize, const COLOURS: u32, const BYTES: u32> Weigh<'_, SIZE, COLOURS, BYTES> {
+                /// All bits of a sample.
+                const SAMPLE: $bits = (1 << (8 * BYTES)) - 1;
+            }
+
+            impl<const SIZE: usize, const COLOURS: u32, const BYTES: u32> Plain
+                for Weigh<'_, SIZE, COLOURS, BYTES>
+            {
+                #[inline(always)]
+                fn run(self) {
+                    let Weigh(form, Pixels { before, alpha, out }) = self;
+                    let max: $bits = (1 << form.depth) - 1;
+                    let (level, colours) = (form.level as $bits, form.colours as $bits);
+                    let before = before.as_chunks::<SIZE>().0.iter();
+                    let alpha = alpha.as_chunks::<SIZE>().0;
+                    let out = out.as_chunks_mut::<SIZE>().0.iter_mut();
+                    for ((out, before), alpha) in out.zip(before).zip(alpha) {
+                        let pixel = read(before);
+                        let of_row = if SIZE == BYTES as usize { read(alpha) } else { pixel };
+                        let a = (of_row >> form.alpha) & Self::SAMPLE;
+                        // One more than what is divided: that over 2^depth - 1 is this plus that over 2^depth, over 2^depth.
+                        let more = level * (max - a) + max / 2 + 1;
+                        let mut weighted = 0;
+                        for k in 0..COLOURS {
+                            let colour = (pixel >> (form.first + 8 * BYTES * k)) & Self::SAMPLE;
+                            let sum = colour * a + more;
+                            weighted |= ((sum + ((sum - 1) >> form.depth)) >> form.depth) << (8 * BYTES * k);
+                        }
+                        let result = ((weighted << form.first) & colours) | (pixel & !colours);
+                        out.copy_from_slice(&result.to_le_bytes()[..SIZE]);
+                    }
+                }
+            }
+
+            /// Makes colours straight: `clamp(L + floor((2 (c - L) M g + A 2^16) / (2 A 2^16)) + offset)`, the original where A = 0.
+            ///
+            /// That is `(c - L) M g / (A 2^16)` to the nearest whole number, halves up, and the rest. It is a multiple of a unit `1 / (A 2^16)`, or `1 / A` where g is
+            /// 2^16, so that with a quarter of a unit more it is never half way and always a quarter of a unit away from there. Its six roundings, of numbers up to 2^48
+            /// units, or 2^16 for bytes where g is 2^16, take or add less: 6 / 32 of a unit with numbers of 64 bits, 6 / 256 with those of 32.
+            pub(in super::super) struct Straighten<
+                'a,
+                const SIZE: usize,
+                const COLOURS: u32,
+                const BYTES: u32,
+            >(
+                pub(in super::super) Form,
+                pub(in super::super) Straight,
+                pub(in super::super) Pixels<'a>,
+            );
+
+            impl<const SIZE: usize, const COLOURS: u32, const BYTES: u32> Straighten<'_, SIZE, COLOURS, BYTES> {
+                /// All bits of a sample.
+                const SAMPLE: $bits = (1 << (8 * BYTES)) - 1;
+            }
+
+            impl<const SIZE: usize, const COLOURS: u32, const BYTES: u32> Plain
+                for Straighten<'_, SIZE, COLOURS, BYTES>
+            {
+                #[inline(always)]
+                fn run(self) {
+                    let Straighten(form, straight, Pixels { before, alpha, out }) = self;
+                    let max = ((1 << form.depth) - 1) as $real;
+                    let (colours, restored) = (form.colours as $bits, straight.restored as $bits);
+                    let zero = WHOLE + form.level as $real;
+                    let unit = if straight.gain == 1 << 16 {
+                        1.0
+                    } else {
+                        1.0 / 65536.0
+                    };
+                    let (scale, nudge) = (max * straight.gain as $real / 65536.0, 0.25 * unit);
+                    // What is beyond this cuts every colour, whatever it is exactly.
+                    let most = 2 << (2 * form.depth);
+                    let above =
+                        (i64::from(form.level) + i64::from(straight.offset)).clamp(-most, most) as $real;
+                    let (least, largest) = (-above, max - above);
+                    // Sums with this are whole, and their lowest bits the colour.
+                    let rounding = 1.5 * WHOLE + above;
+                    let before = before.as_chunks::<SIZE>().0.iter();
+                    let alpha = alpha.as_chunks::<SIZE>().0;
+                    let out = out.as_chunks_mut::<SIZE>().0.iter_mut();
+                    for ((out, before), alpha) in out.zip(before).zip(alpha) {
+                        let (pixel, original) = (read(out), read(before));
+                        let of_row = if SIZE == BYTES as usize { read(alpha) } else { pixel };
+                        let a = (of_row >> form.alpha) & Self::SAMPLE;
+                        let reciprocal = 1.0 / (<$real>::from_bits(a | WHOLE.to_bits()) - WHOLE);
+                        let (scale, nudge) = (scale * reciprocal, nudge * reciprocal);
+                        let mut straight = 0;
+                        for k in 0..COLOURS {
+                            let colour = (pixel >> (form.first + 8 * BYTES * k)) & Self::SAMPLE;
+                            let colour = <$real>::from_bits(colour | WHOLE.to_bits()) - zero;
+                            let colour = colour * scale + nudge;
+                            // Written so, either takes one instruction and makes a number of what is none.
+                            let colour = if colour > least { colour } else { least };
+                            let colour = if colour < largest { colour } else { largest };
+                            straight |= ((colour + rounding).to_bits() & Self::SAMPLE) << (8 * BYTES * k);
+                        }
+                        let made = ((straight << form.first) & colours) | (pixel & !colours);
+                        let kept = if a == 0 { colours | restored } else { restored };
+                        let result = (made & !kept) | (original & kept);
+                        out.copy_from_slice(&result.to_le_bytes()[..SIZE]);
+                    }
+                }
+            }
+        }
+    };
+}
+
+loops!(narrow, u32, f32);
+loops!(wide, u64, f64);
