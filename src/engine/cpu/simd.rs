@@ -133,35 +133,41 @@ impl<P: Plain> Work for Entered<P> {
     }
 }
 
-/// The set of instructions that plain loops are compiled for.
+/// The set of instructions that a plain loop is compiled for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compiled {
+pub(super) enum Compiled {
+    /// What every machine of this kind has.
+    Portable,
     #[cfg(target_arch = "x86_64")]
-    vectors: Option<Vectors>,
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512<false>),
 }
 
 impl Compiled {
     /// For `set`, or, if this machine lacks it, for any machine.
     pub(super) fn of(set: InstructionSet) -> Compiled {
+        #[cfg(target_arch = "x86_64")]
+        let best = match set {
+            InstructionSet::Portable => None,
+            InstructionSet::Avx2 => Avx2::detect().map(Compiled::Avx2),
+            // What VNNI adds is no use to plain arithmetic.
+            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
+        };
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = set;
-        Compiled {
-            #[cfg(target_arch = "x86_64")]
-            vectors: Vectors::of(set),
-        }
+        let (best, _) = (None, set);
+        best.unwrap_or(Compiled::Portable)
     }
 
-    /// Runs the loop that was compiled for the set.
+    /// Runs the loop as compiled for the set.
     pub(super) fn run(self, plain: impl Plain) {
-        #[cfg(target_arch = "x86_64")]
-        match self.vectors {
-            None => plain.run(),
-            Some(Vectors::Avx2(lanes)) => lanes.enter(Entered(plain)),
-            Some(Vectors::Avx512(lanes)) => lanes.enter(Entered(plain)),
-            Some(Vectors::Avx512Vnni(lanes)) => lanes.enter(Entered(plain)),
+        match self {
+            Compiled::Portable => plain.run(),
+            #[cfg(target_arch = "x86_64")]
+            Compiled::Avx2(lanes) => lanes.enter(Entered(plain)),
+            #[cfg(target_arch = "x86_64")]
+            Compiled::Avx512(lanes) => lanes.enter(Entered(plain)),
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        plain.run();
     }
 }
 
