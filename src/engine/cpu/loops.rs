@@ -385,9 +385,15 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
     };
     match lines.pieces {
         1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
+        2 if has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4>(work)),
         2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
         _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
     }
+}
+
+/// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
+const fn has_more_registers<L: Lanes>() -> bool {
+    L::LANES == 16
 }
 
 /// What [`convolve`] has checked.
@@ -706,6 +712,8 @@ pub(super) fn row_pass<L: Lanes>(
             (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
             (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
             (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
             (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
             _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
@@ -714,6 +722,8 @@ pub(super) fn row_pass<L: Lanes>(
             (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
             (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
             (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
             (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
             (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
             _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),
