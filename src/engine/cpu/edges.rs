@@ -110,22 +110,32 @@ impl Edges {
 
 /// Puts the channels that are not convolved into a row of the result.
 pub(super) fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
-    let bytes = format.bytes_per_sample();
-    let pixel = channels.len() * bytes;
+    if format.bytes_per_sample() == 1 {
+        keep_samples::<1>(channels, format, input, out);
+    } else {
+        keep_samples::<2>(channels, format, input, out);
+    }
+}
+
+/// [`keep`] for samples of `BYTES` bytes.
+fn keep_samples<const BYTES: usize>(
+    channels: &[ChannelStep],
+    format: PixelFormat,
+    input: &[u8],
+    out: &mut [u8],
+) {
+    let (input, out) = (input.as_chunks::<BYTES>().0, out.as_chunks_mut::<BYTES>().0);
     for (c, what) in channels.iter().enumerate() {
-        let at = c * bytes..(c + 1) * bytes;
+        let to = out.iter_mut().skip(c).step_by(channels.len());
         match what {
             ChannelStep::Convolve(_) => {}
             ChannelStep::Copy => {
-                for (o, i) in out.chunks_exact_mut(pixel).zip(input.chunks_exact(pixel)) {
-                    o[at.clone()].copy_from_slice(&i[at.clone()]);
-                }
+                let from = input.iter().skip(c).step_by(channels.len());
+                to.zip(from).for_each(|(o, i)| *o = *i);
             }
             ChannelStep::Fill(value) => {
                 let word = (value << format.shift()).to_le_bytes();
-                for o in out.chunks_exact_mut(pixel) {
-                    o[at.clone()].copy_from_slice(&word[..bytes]);
-                }
+                to.for_each(|o| o.copy_from_slice(&word[..BYTES]));
             }
         }
     }
