@@ -9,7 +9,7 @@ use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
-use framepipe::frame::{Allocator, Buffer, Frame, Pageable};
+use framepipe::frame::{Allocator, Buffer, Channel, ColourModel, Frame, Pageable};
 use oracle::{Random, chain, copy, first_difference, format, noise};
 
 const FORMATS: [&str; 12] = [
@@ -302,6 +302,86 @@ fn rows_that_are_zipped_give_the_references_bits() {
         }
     }
     assert!(compared > 150, "{compared}");
+}
+
+/// Noise whose alpha is, stretch by stretch of rows, noise, the largest, nothing, the largest but for one pixel, and nothing or the largest.
+fn noise_under_alpha(name: &str, (width, height): (usize, usize), random: &mut Random) -> Frame {
+    let format = format(name);
+    let mut frame = noise(format, width, height, random);
+    let max = format.max_value();
+    for (plane, of_plane) in format.planes().iter().enumerate() {
+        let Some(alpha) = of_plane.channels.iter().position(|c| *c == Channel::Alpha) else {
+            continue;
+        };
+        for y in 0..height {
+            for x in 0..width {
+                let value = match y / 7 % 5 {
+                    0 => continue,
+                    1 => max,
+                    2 => 0,
+                    3 => max - u32::from(x == width - 1),
+                    _ => max * random.below(2) as u32,
+                };
+                oracle::put(&mut frame, plane, x, y, alpha, value);
+            }
+        }
+    }
+    frame
+}
+
+#[test]
+fn colour_under_alpha_gives_the_references_bits() {
+    let mut random = Random::new(26);
+    for (k, spec) in [
+        "gaussian:size=3",
+        "gaussian:size=7",
+        "box:size=3",
+        "box:size=9",
+        "sharpen",
+        "sobel-x:bias=100",
+        // Gains that are no powers of two, below 1 and above.
+        "mask:rows=0.1 0.2 0.1:bias=-20",
+        "mask:rows=1 2 1;2 4 2;1 2 1:divisor=11",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for name in [
+            "rgba",
+            "bgra",
+            "argb",
+            "ya8",
+            "gbrap",
+            "yuva444p",
+            "yuva444p10le",
+            "gbrap12le",
+            "rgba64le",
+            "ya16le",
+            "yuva444p16le",
+        ] {
+            let rgb = ["r,g", "g", "all"][k % 3];
+            let some = if format(name).model() == ColourModel::Rgb {
+                rgb
+            } else {
+                "luma"
+            };
+            for planes in ["all", "all+alpha", some] {
+                let chain = Chain {
+                    filters: vec![spec.parse().unwrap()],
+                    border: BORDERS[(k + name.len()) % 6],
+                    planes: planes.parse().unwrap(),
+                    algorithm: Algorithm::Auto,
+                };
+                for size in [(3, 5), (133, 71)] {
+                    let frame = noise_under_alpha(name, size, &mut random);
+                    assert!(
+                        agrees(&chain, &frame, 1 + random.below(3) as usize),
+                        "{spec} {name}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

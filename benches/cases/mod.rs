@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 16] = {
+pub(crate) const CASES: [Case; 19] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -58,6 +58,14 @@ pub(crate) const CASES: [Case; 16] = {
         case("box-7", Named("box:size=7"), "gray", Separable),
         case("box-9-rgb24", Named("box:size=9"), "rgb24", Separable),
         case("box-25", Named("box:size=25"), "gray", Separable),
+        case("under-alpha-3-rgba", Named("gaussian:size=3"), "rgba", Direct),
+        case("under-alpha-3-gbrap", Named("gaussian:size=3"), "gbrap", Direct),
+        case(
+            "under-alpha-3-rgba64",
+            Named("gaussian:size=3"),
+            "rgba64le",
+            Direct,
+        ),
     ]
 };
 

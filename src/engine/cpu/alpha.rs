@@ -1,270 +1,422 @@
-//! Colour under alpha: multiplied before the convolution, divided after it (the formula is at [`AlphaUse`]).
+//! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the formula is at [`AlphaUse`]).
 
-use super::rows::{Place, load, store};
-use super::strip::each_row;
-use super::team::Team;
-use super::{Picture, Strip, strips};
+use super::alpha_loops::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
+use super::simd::{Compiled, InstructionSet};
+use super::{Picture, Strip, strip};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 
-/// Plane and place of the alpha component.
-fn alpha_place(format: PixelFormat) -> Option<(usize, Place)> {
-    format.planes().iter().enumerate().find_map(|(plane, pf)| {
-        let channel = pf.channels.iter().position(|&c| c == Channel::Alpha)?;
-        Some((
+/// How a step's colours are weighted by alpha and made straight.
+pub(super) struct Alpha {
+    compiled: Compiled,
+    /// The plane that alpha lies in.
+    plane: usize,
+    /// What is convolved in each plane; `None` where no colour is.
+    forms: Vec<Option<Form>>,
+    kind: Kind,
+    straight: Straight,
+    /// True if alpha is convolved for the average alone and is the original's in the end.
+    restores: bool,
+}
+
+/// How colours and alpha lie: what a pixel is, and the bytes of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Three colours and alpha.
+    Last1,
+    Last2,
+    /// Alpha and three colours.
+    First1,
+    /// A colour and alpha.
+    Two1,
+    Two2,
+    /// A colour, whose alpha lies in another plane.
+    Apart1,
+    Apart2,
+}
+
+impl Kind {
+    /// That of pixels of so many samples, of which alpha is the one at `place`.
+    fn of(samples: usize, place: usize, bytes: usize) -> Option<Kind> {
+        Some(match (samples, place, bytes) {
+            (4, 3, 1) => Kind::Last1,
+            (4, 3, 2) => Kind::Last2,
+            (4, 0, 1) => Kind::First1,
+            (2, 1, 1) => Kind::Two1,
+            (2, 1, 2) => Kind::Two2,
+            (1, 0, 1) => Kind::Apart1,
+            (1, 0, 2) => Kind::Apart2,
+            _ => return None,
+        })
+    }
+}
+
+impl Alpha {
+    /// That of `step`; `None` if no colour is weighted.
+    pub(super) fn new(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Alpha> {
+        let used: AlphaUse = step.alpha?;
+        let planes = format.planes();
+        let is_alpha = |c: &Channel| *c == Channel::Alpha;
+        let plane = planes.iter().position(|p| p.channels.iter().any(is_alpha))?;
+        let place = planes[plane].channels.iter().position(is_alpha)?;
+        let bytes = format.bytes_per_sample();
+        let restores = used.normalise && !used.filter_alpha;
+        let sample = |channel: usize| ((1 << (8 * bytes)) - 1) << (8 * bytes * channel);
+        let form = |steps: &Vec<ChannelStep>| {
+            let colour = |(channel, what): (usize, &ChannelStep)| match what {
+                ChannelStep::Convolve(c) if !c.is_alpha => Some((channel, *c)),
+                _ => None,
+            };
+            let convolved = || steps.iter().enumerate().filter_map(colour);
+            let (_, first): (_, Convolve) = convolved().next()?;
+            Some(Form {
+                colours: convolved().fold(0, |bits, (channel, _)| bits | sample(channel)),
+                depth: format.depth(),
+                // Colours that a pixel interleaves are of one kind: red, green and blue have 0.
+                level: u32::from(first.level),
+            })
+        };
+        Some(Alpha {
+            compiled: Compiled::of(set),
             plane,
-            Place {
-                channels: pf.channels.len(),
-                channel,
-                format,
+            forms: step.planes.iter().map(form).collect(),
+            kind: Kind::of(planes[plane].channels.len(), place, bytes)?,
+            straight: Straight {
+                gain: used.gain,
+                offset: used.offset,
+                restored: if restores && planes.len() == 1 {
+                    sample(place)
+                } else {
+                    0
+                },
             },
-        ))
-    })
-}
-
-/// The strip's rows with the convolved colours multiplied by alpha, everything else copied.
-pub(super) fn premultiply(step: &Step, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
-    let format = layout.format();
-    let Some((alpha_plane, alpha_place)) = alpha_place(format) else {
-        return;
-    };
-    let max = format.max_value();
-    let width = layout.planes()[strip.plane].width;
-    let (mut colour, mut alpha) = (vec![0; width], vec![0; width]);
-    let channels = &step.planes[strip.plane];
-    each_row(layout, strip, |at, row| {
-        row.copy_from_slice(input.row(at.plane, at.row));
-        load(alpha_place, input.row(alpha_plane, at.row), &mut alpha);
-        for (channel, what) in channels.iter().enumerate() {
-            let ChannelStep::Convolve(Convolve {
-                level,
-                is_alpha: false,
-                ..
-            }) = what
-            else {
-                continue;
-            };
-            let place = Place {
-                channels: channels.len(),
-                channel,
-                format,
-            };
-            let level = u32::from(*level);
-            load(place, input.row(at.plane, at.row), &mut colour);
-            weigh_by_depth(max, level, &mut colour, &alpha);
-            store(place, &colour, row);
-        }
-    });
-}
-
-/// [`weigh`] for pixels of these depths.
-fn weigh_by_depth(max: u32, level: u32, colour: &mut [i32], alpha: &[i32]) {
-    match max {
-        0xff => weigh::<0xff>(level, colour, alpha),
-        0x1ff => weigh::<0x1ff>(level, colour, alpha),
-        0x3ff => weigh::<0x3ff>(level, colour, alpha),
-        0xfff => weigh::<0xfff>(level, colour, alpha),
-        0x3fff => weigh::<0x3fff>(level, colour, alpha),
-        _ => weigh::<0xffff>(level, colour, alpha),
+            restores,
+        })
     }
-}
 
-/// `level + floor((2 (c - level) a + MAX) / 2 MAX)`, whose numerator is odd, in numbers that are never negative and fit 32 bits.
-fn weigh<const MAX: u32>(level: u32, colour: &mut [i32], alpha: &[i32]) {
-    for (c, &a) in colour.iter_mut().zip(alpha) {
-        let product = (*c as u32).wrapping_sub(level).wrapping_mul(a as u32);
-        *c = (product.wrapping_add(level * MAX + MAX / 2) / MAX) as i32;
+    /// The plane that alpha has to itself; `None` if it lies beside the colours.
+    pub(super) fn own_plane(&self) -> Option<usize> {
+        (self.forms.len() > 1).then_some(self.plane)
     }
-}
 
-/// Straight colour again, in place; `before` is the picture that the step began with.
-pub(super) fn unpremultiply(
-    step: &Step,
-    alpha: &AlphaUse,
-    before: Picture<'_>,
-    layout: &Layout,
-    output: &mut [u8],
-    team: &Team,
-) {
-    let format = layout.format();
-    let Some((alpha_plane, alpha_place)) = alpha_place(format) else {
-        return;
-    };
-    let plane = layout.planes()[alpha_plane];
-    // Where colours have planes of their own the convolved alpha is read by every plane's strips while they are written, so it is set apart first.
-    let mut apart = Vec::new();
-    if layout.planes().len() > 1 {
-        apart = vec![0; plane.width * plane.height];
-        for (y, line) in apart.chunks_mut(plane.width).enumerate() {
-            let start = plane.offset + y * plane.stride;
-            load(
-                alpha_place,
-                &output[start..start + layout.row_bytes(alpha_plane)],
-                line,
-            );
-        }
-    }
-    let straight = Straight {
-        max: i64::from(format.max_value()),
-        gain: i64::from(alpha.gain),
-        offset: i64::from(alpha.offset),
-    };
-    team.each(strips(step, layout, output, team.size()), |_, mut strip| {
-        let mut beside = vec![0; plane.width];
-        let mut kept = vec![0; plane.width];
-        let mut original = vec![0; plane.width];
-        let mut colour = vec![0; plane.width];
-        let channels = &step.planes[strip.plane];
-        each_row(layout, &mut strip, |at, row| {
-            load(alpha_place, before.row(alpha_plane, at.row), &mut kept);
-            let convolved = if apart.is_empty() {
-                load(alpha_place, row, &mut beside);
-                &beside[..]
-            } else {
-                &apart[at.row * plane.width..][..plane.width]
-            };
-            let of_result = if alpha.filter_alpha { convolved } else { &kept };
-            let weight = if alpha.normalise { convolved } else { of_result };
-            for (channel, what) in channels.iter().enumerate() {
-                let ChannelStep::Convolve(c) = what else { continue };
-                let place = Place {
-                    channels: channels.len(),
-                    channel,
-                    format,
-                };
-                if c.is_alpha {
-                    store(place, of_result, row);
-                    continue;
-                }
-                load(place, before.row(at.plane, at.row), &mut original);
-                load(place, row, &mut colour);
-                straight.row(i64::from(c.level), &mut colour, &original, weight);
-                store(place, &colour, row);
-            }
-        });
-    });
-}
-
-/// What makes straight colour of weighted colour: the largest sample, the mask's gain times 2^16, and what is added last.
-struct Straight {
-    max: i64,
-    gain: i64,
-    offset: i64,
-}
-
-impl Straight {
-    /// Colours above `level`, their alpha, and what they were where that is 0.
-    fn row(&self, level: i64, colour: &mut [i32], original: &[i32], alpha: &[i32]) {
-        let pixels = colour.iter_mut().zip(original).zip(alpha);
-        if self.max == 0xff && self.gain == 1 << 16 {
-            // What is beyond this cuts every colour, whatever it is exactly.
-            let above = (level + self.offset).clamp(-(1 << 17), 1 << 17) as i32;
-            let level = level as i32;
-            pixels.for_each(|((c, &original), &a)| *c = straight_byte(*c - level, above, original, a));
-        } else {
-            pixels.for_each(|((c, &original), &a)| {
-                *c = self.straight(i64::from(*c) - level, level, original, a);
+    /// Puts the original's alpha into rows of alpha's own plane, if that was convolved for the average alone.
+    pub(super) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
+        if self.restores {
+            strip::each_row(layout, strip, |at, row| {
+                row.copy_from_slice(input.row(at.plane, at.row));
             });
         }
     }
 
-    /// `floor((N + a 2^15) / (a 2^16))` is `floor(floor((N + a 2^15) / 2^16) / a)`. What is added after it is added before as so many a's, and what would be cut after
-    /// it is cut before.
-    fn straight(&self, colour: i64, level: i64, original: i32, a: i32) -> i32 {
-        if a == 0 {
-            return original;
+    /// True if all alpha of the row of pixels, or of the row of alpha, is the largest.
+    fn is_opaque(&self, form: Form, row: &[u8]) -> bool {
+        let (run, mut is_opaque) = (self.compiled, false);
+        let to = &mut is_opaque;
+        match self.kind {
+            Kind::Last1 => run.run(numbers::Opaque::<4, 1, 3>(form, row, to)),
+            Kind::Last2 => run.run(doubles::Opaque::<8, 2, 3>(form, row, to)),
+            Kind::First1 => run.run(numbers::Opaque::<4, 1, 0>(form, row, to)),
+            Kind::Two1 => run.run(words::Opaque::<2, 1, 1>(form, row, to)),
+            Kind::Two2 => run.run(numbers::Opaque::<4, 2, 1>(form, row, to)),
+            Kind::Apart1 => run.run(words::Opaque::<1, 1, 0>(form, row, to)),
+            Kind::Apart2 => run.run(numbers::Opaque::<2, 2, 0>(form, row, to)),
         }
-        let a = i64::from(a);
-        let n = ((colour * self.max * self.gain + (a << 15)) >> 16) + (level + self.offset) * a;
-        // Off by less than the half that is added is away from a whole number.
-        ((n.clamp(0, self.max * a) as f64 + 0.5) / a as f64) as i32
+        is_opaque
+    }
+
+    fn weigh(&self, form: Form, pixels: Pixels<'_>) {
+        let run = self.compiled;
+        match self.kind {
+            Kind::Last1 => run.run(WeighFours::<3>(form, pixels)),
+            Kind::Last2 => run.run(doubles::Weigh::<8, 2, 3>(form, pixels)),
+            Kind::First1 => run.run(WeighFours::<0>(form, pixels)),
+            Kind::Two1 => run.run(words::Weigh::<2, 1, 1>(form, pixels)),
+            Kind::Two2 => run.run(numbers::Weigh::<4, 2, 1>(form, pixels)),
+            Kind::Apart1 => run.run(words::Weigh::<1, 1, 0>(form, pixels)),
+            Kind::Apart2 => run.run(numbers::Weigh::<2, 2, 0>(form, pixels)),
+        }
+    }
+
+    fn straighten(&self, form: Form, pixels: Pixels<'_>) {
+        let (run, straight) = (self.compiled, self.straight);
+        let is_plain = form.level == 0 && straight.offset == 0;
+        macro_rules! straighten {
+            ($width:ident, $size:literal, $bytes:literal, $alpha:literal) => {
+                if is_plain {
+                    run.run($width::Straighten::<$size, $bytes, $alpha, true>(
+                        form, straight, pixels,
+                    ))
+                } else {
+                    run.run($width::Straighten::<$size, $bytes, $alpha, false>(
+                        form, straight, pixels,
+                    ))
+                }
+            };
+        }
+        match (self.kind, straight.gain == 1 << 16) {
+            (Kind::Last1, true) => straighten!(numbers, 4, 1, 3),
+            (Kind::Last1, false) => straighten!(doubles, 4, 1, 3),
+            (Kind::Last2, _) => straighten!(doubles, 8, 2, 3),
+            (Kind::First1, true) => straighten!(numbers, 4, 1, 0),
+            (Kind::First1, false) => straighten!(doubles, 4, 1, 0),
+            (Kind::Two1, true) => straighten!(numbers, 2, 1, 1),
+            (Kind::Two1, false) => straighten!(doubles, 2, 1, 1),
+            (Kind::Two2, _) => straighten!(doubles, 4, 2, 1),
+            (Kind::Apart1, true) => straighten!(numbers, 1, 1, 0),
+            (Kind::Apart1, false) => straighten!(doubles, 1, 1, 0),
+            (Kind::Apart2, _) => straighten!(doubles, 2, 2, 0),
+        }
     }
 }
 
-/// `2^24 / a`, rounded up: times a number of at most 255 a and over 2^24 that is the number over a, rounded down.
-const RECIPROCALS: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut a = 1;
-    while a < 256 {
-        table[a] = (1_u32 << 24).div_ceil(a as u32);
-        a += 1;
-    }
-    table
-};
+/// What a step reads.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    /// The picture as it is.
+    pub(super) picture: Picture<'a>,
+    /// How its colours are weighted, if they are.
+    pub(super) alpha: Option<Weighted<'a>>,
+}
 
-/// The same for 8 bits and a gain of 1.
-fn straight_byte(colour: i32, above: i32, original: i32, a: i32) -> i32 {
-    let n = (colour * 0xff + (a >> 1) + above * a).clamp(0, 0xff * a) as u32;
-    let straight = (n * RECIPROCALS[(a & 0xff) as usize]) >> 24;
-    if a == 0 { original } else { straight as i32 }
+/// Colours that are weighted by alpha.
+#[derive(Clone, Copy)]
+pub(super) struct Weighted<'a> {
+    pub(super) by: &'a Alpha,
+    /// Alpha's own plane of the result, if it has one, and bytes from a row of it to the next.
+    pub(super) convolved: Option<(&'a [u8], usize)>,
+}
+
+impl<'a> Source<'a> {
+    /// Row `y` of a plane as it is convolved, in `room` if that is not how it lies in the picture.
+    pub(super) fn row<'b>(&self, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        let before = self.picture.row(plane, y);
+        let Some((alpha, form)) = self.alpha.and_then(|a| Some((a.by, a.by.forms[plane]?))) else {
+            return before;
+        };
+        let row = self.picture.row(alpha.plane, y);
+        if alpha.is_opaque(form, row) {
+            return before;
+        }
+        room.resize(room.len().max(before.len()), 0);
+        let out = &mut room[..before.len()];
+        let pixels = Pixels {
+            before,
+            alpha: row,
+            out: &mut *out,
+        };
+        alpha.weigh(form, pixels);
+        out
+    }
+
+    /// Makes row `y` of a plane of the result from `row`, where what is convolved has been.
+    pub(super) fn finish(&self, plane: usize, y: usize, row: &mut [u8]) {
+        let Some((weighted, form)) = self.alpha.and_then(|a| Some((a, a.by.forms[plane]?))) else {
+            return;
+        };
+        let alpha = weighted.by;
+        let before = self.picture.row(plane, y);
+        let own = weighted
+            .convolved
+            .map(|(bytes, stride)| &bytes[y * stride..][..before.len()]);
+        let keeps = alpha.straight.gain == 1 << 16 && alpha.straight.offset == 0;
+        let nothing_to_restore = || alpha.straight.restored == 0 || alpha.is_opaque(form, before);
+        if keeps && alpha.is_opaque(form, own.unwrap_or(row)) && nothing_to_restore() {
+            return;
+        }
+        let pixels = Pixels {
+            before,
+            alpha: own.unwrap_or(before),
+            out: row,
+        };
+        alpha.straighten(form, pixels);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::filter::{Border, Chain, Plan, Planes};
+    use crate::frame::Colour;
 
-    #[test]
-    fn weights_are_those_of_the_formula() {
-        for (max, levels) in [
-            (0xff, [0, 16, 128]),
-            (0x3ff, [0, 64, 512]),
-            (0xffff, [0, 4096, 32768]),
-        ] {
-            let step = (max as usize / 255).max(1);
-            let all: Vec<i32> = (0..=max as i32).step_by(step).chain([max as i32 - 1]).collect();
-            for level in levels {
-                for &a in &all {
-                    let mut got = all.clone();
-                    weigh_by_depth(max, level, &mut got, &vec![a; all.len()]);
-                    for (&c, &got) in all.iter().zip(&got) {
-                        let (c, a, level, max) =
-                            (i64::from(c), i64::from(a), i64::from(level), i64::from(max));
-                        let expected = level + (2 * (c - level) * a + max).div_euclid(2 * max);
-                        assert_eq!(i64::from(got), expected, "{c} {a} {level} {max}");
-                    }
+    /// A format's first form, on a plane of colours whose zero level is `level`.
+    fn alpha(format: PixelFormat, level: u32, straight: Straight, set: InstructionSet) -> (Alpha, Form) {
+        let chain = Chain {
+            filters: vec!["box:size=3".parse().unwrap()],
+            border: Border::Mirror,
+            planes: Planes::AllWithAlpha,
+            algorithm: crate::filter::Algorithm::Auto,
+        };
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let mut alpha = Alpha::new(&plan.steps[0], format, set).unwrap();
+        alpha.straight = straight;
+        let form = Form {
+            level,
+            ..alpha.forms[0].unwrap()
+        };
+        (alpha, form)
+    }
+
+    /// Rows of pixels of every colour in `all` under the alpha `a`, and of that alpha: the pixels' own or, where they are one sample, beside them.
+    fn rows(format: PixelFormat, all: &[i64], a: i64) -> [Vec<u8>; 2] {
+        let bytes = format.bytes_per_sample();
+        let put = |row: &mut Vec<u8>, sample: i64| row.extend_from_slice(&sample.to_le_bytes()[..bytes]);
+        let (mut pixels, mut beside) = (Vec::new(), Vec::new());
+        let channels = format.planes()[0].channels;
+        for (at, _) in all.iter().enumerate() {
+            let mut colours = (at..).map(|at| all[at % all.len()]);
+            for channel in channels {
+                let sample = if *channel == Channel::Alpha {
+                    a
+                } else {
+                    colours.next().unwrap()
+                };
+                put(&mut pixels, sample);
+            }
+            put(&mut beside, a);
+        }
+        let beside = if channels.len() > 1 {
+            pixels.clone()
+        } else {
+            beside
+        };
+        [pixels, beside]
+    }
+
+    /// Each colour of a row and what it became.
+    fn colours<'a>(
+        format: PixelFormat,
+        before: &'a [u8],
+        after: &'a [u8],
+    ) -> impl Iterator<Item = (i64, i64)> + 'a {
+        let bytes = format.bytes_per_sample();
+        let channels = format.planes()[0].channels;
+        let sample = |s: &[u8]| s.iter().rev().fold(0, |sum, &b| sum << 8 | i64::from(b));
+        let pairs = before.chunks(bytes).zip(after.chunks(bytes));
+        pairs
+            .zip(channels.iter().cycle())
+            .filter_map(move |((b, a), channel)| {
+                let is_colour = *channel != Channel::Alpha;
+                assert!(is_colour || a == b, "alpha changed");
+                is_colour.then(|| (sample(b), sample(a)))
+            })
+    }
+
+    /// Calls `test` with a format of each kind of pixel, zero levels, and samples: all of 8 bits, some of more.
+    fn each_kind(mut test: impl FnMut(InstructionSet, PixelFormat, u32, &[i64])) {
+        for set in InstructionSet::available() {
+            for name in [
+                "rgba",
+                "argb",
+                "ya8",
+                "gbrap",
+                "yuva444p9le",
+                "gbrap10le",
+                "rgba64le",
+                "ya16le",
+                "gbrap16le",
+            ] {
+                let format: PixelFormat = name.parse().unwrap();
+                let max = i64::from(format.max_value());
+                let step = if max == 255 { 1 } else { max as usize / 101 };
+                let some = (0..=max).step_by(step);
+                let all: Vec<i64> = some
+                    .chain([1, 2, 3, max / 2, max / 2 + 1, max - 1, max])
+                    .collect();
+                for level in [0, max / 16 + 1, max / 2 + 1] {
+                    test(set, format, level as u32, &all);
                 }
             }
         }
     }
 
+    const PLAIN: Straight = Straight {
+        gain: 1 << 16,
+        offset: 0,
+        restored: 0,
+    };
+
     #[test]
-    fn straight_colours_are_those_of_the_formula() {
-        for (max, level) in [
-            (0xff, 0),
-            (0xff, 16),
-            (0xff, 128),
-            (0x3ff, 64),
-            (0xffff, 0),
-            (0xffff, 32768),
-        ] {
-            for (gain, offset) in [
-                (1 << 16, 0),
-                (1 << 16, -9),
-                (1 << 16, 40_000_000),
-                (21_845, 20),
-                (1, -3),
-            ] {
-                let straight = Straight { max, gain, offset };
-                let step = (max as usize / 255).max(1);
-                let all: Vec<i32> = (0..=max as i32)
-                    .step_by(step)
-                    .chain([1, 2, 3, max as i32 - 1])
-                    .collect();
-                for &a in [0].iter().chain(&all) {
-                    let mut got = all.clone();
-                    straight.row(level, &mut got, &vec![-7; all.len()], &vec![a; all.len()]);
-                    for (&c, &got) in all.iter().zip(&got) {
-                        let (c, a) = (i64::from(c), i64::from(a));
-                        let expected = if a == 0 {
-                            -7
-                        } else {
-                            let scaled = 2 * (c - level) * max * gain + (a << 16);
-                            (level + scaled.div_euclid(a << 17) + offset).clamp(0, max)
-                        };
-                        assert_eq!(i64::from(got), expected, "{c} {a} {level} {max} {gain} {offset}");
-                    }
+    fn every_format_with_alpha_has_its_colours_weighted() {
+        for format in PixelFormat::all().filter(|f| f.has_alpha()) {
+            let (alpha, _) = alpha(format, 0, PLAIN, InstructionSet::Portable);
+            let colours = alpha.forms.iter().flatten().count();
+            assert_eq!(colours, format.planes().len().max(2) - 1, "{format}");
+        }
+    }
+
+    #[test]
+    fn weights_are_those_of_the_formula() {
+        each_kind(|set, format, level, all| {
+            let (alpha, form) = alpha(format, level, PLAIN, set);
+            if level > 0 && matches!(alpha.kind, Kind::Last1 | Kind::First1) {
+                // Red, green and blue have no such level.
+                return;
+            }
+            let max = i64::from(format.max_value());
+            for &a in all {
+                let [before, beside] = rows(format, all, a);
+                let mut out = vec![0; before.len()];
+                let pixels = Pixels {
+                    before: &before,
+                    alpha: &beside,
+                    out: &mut out,
+                };
+                alpha.weigh(form, pixels);
+                let level = i64::from(level);
+                for (c, got) in colours(format, &before, &out) {
+                    let expected = level + (2 * (c - level) * a + max).div_euclid(2 * max);
+                    assert_eq!(got, expected, "{set} {format} {c} {a} {level}");
                 }
             }
+        });
+    }
+
+    #[test]
+    fn straight_colours_are_those_of_the_formula() {
+        for (gain, offset) in [
+            (1 << 16, 0),
+            (1 << 16, -9),
+            (1 << 16, 40_000_000),
+            (1 << 16, -1_000_000_000),
+            (21_845, 20),
+            (65_535, -3),
+            (1, 0),
+        ] {
+            each_kind(|set, format, level, all| {
+                let straight = Straight {
+                    gain,
+                    offset,
+                    restored: 0,
+                };
+                let (alpha, form) = alpha(format, level, straight, set);
+                let max = i64::from(format.max_value());
+                for &a in all {
+                    let [before, beside] = rows(format, all, a);
+                    let reversed: Vec<i64> = all.iter().rev().copied().collect();
+                    let [original, _] = rows(format, &reversed, a);
+                    let mut out = before.clone();
+                    let pixels = Pixels {
+                        before: &original,
+                        alpha: &beside,
+                        out: &mut out,
+                    };
+                    alpha.straighten(form, pixels);
+                    if a == 0 {
+                        assert_eq!(out, original, "{set} {format}");
+                        continue;
+                    }
+                    let level = i64::from(level);
+                    for (c, got) in colours(format, &before, &out) {
+                        let scaled = 2 * (c - level) * max * i64::from(gain) + (a << 16);
+                        let expected = (level + scaled.div_euclid(a << 17) + i64::from(offset)).clamp(0, max);
+                        assert_eq!(got, expected, "{set} {format} {c} {a} {level} {gain} {offset}");
+                    }
+                }
+            });
         }
     }
 }

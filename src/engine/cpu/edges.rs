@@ -1,6 +1,6 @@
 //! Rows with what lies beyond their ends.
 
-use super::Picture;
+use super::alpha::Source;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
@@ -92,31 +92,50 @@ impl Edges {
         }
     }
 
-    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant.
-    pub(super) fn row<'a>(&self, input: Picture<'a>, plane: usize, y: i64, outside: &'a [u8]) -> &'a [u8] {
-        let inside = self.border.index(y, input.layout.planes()[plane].height);
-        inside.map_or(outside, |y| input.row(plane, y))
+    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant; perhaps in `room`.
+    pub(super) fn row<'a>(
+        &self,
+        source: Source<'a>,
+        plane: usize,
+        y: i64,
+        outside: &'a [u8],
+        room: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match self.border.index(y, source.picture.layout.planes()[plane].height) {
+            None => outside,
+            Some(y) => source.row(plane, y, room),
+        }
     }
 }
 
 /// Puts the channels that are not convolved into a row of the result.
 pub(super) fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
-    let bytes = format.bytes_per_sample();
-    let pixel = channels.len() * bytes;
+    if format.bytes_per_sample() == 1 {
+        keep_samples::<1>(channels, format, input, out);
+    } else {
+        keep_samples::<2>(channels, format, input, out);
+    }
+}
+
+/// [`keep`] for samples of `BYTES` bytes.
+fn keep_samples<const BYTES: usize>(
+    channels: &[ChannelStep],
+    format: PixelFormat,
+    input: &[u8],
+    out: &mut [u8],
+) {
+    let (input, out) = (input.as_chunks::<BYTES>().0, out.as_chunks_mut::<BYTES>().0);
     for (c, what) in channels.iter().enumerate() {
-        let at = c * bytes..(c + 1) * bytes;
+        let to = out.iter_mut().skip(c).step_by(channels.len());
         match what {
             ChannelStep::Convolve(_) => {}
             ChannelStep::Copy => {
-                for (o, i) in out.chunks_exact_mut(pixel).zip(input.chunks_exact(pixel)) {
-                    o[at.clone()].copy_from_slice(&i[at.clone()]);
-                }
+                let from = input.iter().skip(c).step_by(channels.len());
+                to.zip(from).for_each(|(o, i)| *o = *i);
             }
             ChannelStep::Fill(value) => {
                 let word = (value << format.shift()).to_le_bytes();
-                for o in out.chunks_exact_mut(pixel) {
-                    o[at.clone()].copy_from_slice(&word[..bytes]);
-                }
+                to.for_each(|o| o.copy_from_slice(&word[..BYTES]));
             }
         }
     }

@@ -385,9 +385,15 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
     };
     match lines.pieces {
         1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
+        2 if has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4>(work)),
         2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
         _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
     }
+}
+
+/// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
+const fn has_more_registers<L: Lanes>() -> bool {
+    L::LANES == 16
 }
 
 /// What [`convolve`] has checked.
@@ -451,11 +457,18 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
         } = self.0;
         let zero = lanes.splat(0);
         let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
-        for x in (0..samples).step_by(L::LANES * V) {
-            let phase = if finish.channels == 1 {
-                0
+        let step = L::LANES * V;
+        let out = out.map(<[u8]>::as_mut_ptr);
+        // Where a step goes for which there is no room, two rows of as many as TILE samples of two bytes.
+        let mut last = [[0_u8; 2 * TILE]; 2];
+        let (mut phase, ahead) = (0, step % finish.channels);
+        for x in (0..samples).step_by(step) {
+            let is_whole = samples - x >= step;
+            let to = if is_whole {
+                // SAFETY: `convolve` has found room for `samples`.
+                out.map(|row| unsafe { row.add(x * BYTES) })
             } else {
-                x as u32 as usize % finish.channels
+                last.each_mut().map(|row| row.as_mut_ptr())
             };
             let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
             for p in 0..P {
@@ -497,15 +510,28 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                     }
                     values[v] = joining.join(lanes, pieces);
                 }
-                let rest = &mut out[row][x * BYTES..samples * BYTES];
-                // SAFETY: the pattern is TILE x channels long.
-                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, rest) };
+                // SAFETY: the pattern is TILE x channels long, and there is room for a step.
+                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, to[row]) };
+            }
+            phase += ahead;
+            if phase >= finish.channels {
+                phase -= finish.channels;
+            }
+        }
+        let whole = samples / step * step;
+        for row in 0..2 {
+            // SAFETY: `convolve` has found room for `samples`.
+            unsafe {
+                let rest = (samples - whole) * BYTES;
+                out[row]
+                    .add(whole * BYTES)
+                    .copy_from_nonoverlapping(last[row].as_ptr(), rest);
             }
         }
     }
 }
 
-/// Adds what is added after the shift, clamps, and stores as many of the samples as there is room for.
+/// Adds what is added after the shift, clamps and stores LANES V samples.
 #[inline(always)]
 unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
     lanes: L,
@@ -513,7 +539,7 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
     finish: &Finish,
     phase: usize,
     order: Order,
-    rest: &mut [u8],
+    to: *mut u8,
 ) {
     if !finish.high.is_empty() {
         for v in 0..V {
@@ -522,15 +548,8 @@ unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
             values[v] = lanes.add(values[v], high);
         }
     }
-    if rest.len() >= L::LANES * V * BYTES {
-        // SAFETY: there is room for the LANES V samples.
-        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, rest.as_mut_ptr()) };
-    } else {
-        let mut step = [0; 2 * TILE];
-        // SAFETY: as many as TILE samples of two bytes fit.
-        unsafe { put::<L, BYTES, V>(lanes, values, finish, order, step.as_mut_ptr()) };
-        rest.copy_from_slice(&step[..rest.len()]);
-    }
+    // SAFETY: the caller has the room.
+    unsafe { put::<L, BYTES, V>(lanes, values, finish, order, to) };
 }
 
 /// Clamps and stores LANES V samples.
@@ -693,6 +712,8 @@ pub(super) fn row_pass<L: Lanes>(
             (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
             (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
             (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
             (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
             _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
@@ -701,6 +722,8 @@ pub(super) fn row_pass<L: Lanes>(
             (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
             (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
             (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
             (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
             (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
             _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),

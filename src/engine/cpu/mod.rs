@@ -1,9 +1,10 @@
 //! All cores: the rows of a frame shared out over threads.
 //!
 //! `rows` holds the portable inner loops; `loops` and `window_loops` hold those over vectors, which `pairs` and `window` feed and which `avx2` and `avx512` make
-//! instructions of; all are free of threads.
+//! instructions of; all are free of threads. Colour under alpha is weighted when a row is read and made straight when it is written (`alpha`, `alpha_loops`).
 
 mod alpha;
+mod alpha_loops;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -36,7 +37,9 @@ pub use simd::{InstructionSet, UnknownInstructionSet};
 use super::{Engine, EngineError};
 use crate::filter::{Chain, Kernel, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
+use alpha::{Alpha, Source, Weighted};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use team::{Scratch, Team};
 
@@ -48,7 +51,6 @@ pub struct Cpu {
     plan: Option<(PixelFormat, Colour, Arc<Prepared>)>,
     /// Pictures between the steps of a chain, kept from frame to frame.
     between: [Vec<u8>; 2],
-    premultiplied: Vec<u8>,
     done: VecDeque<Frame>,
 }
 
@@ -99,7 +101,6 @@ impl Cpu {
             set,
             plan: None,
             between: [Vec::new(), Vec::new()],
-            premultiplied: Vec::new(),
             done: VecDeque::new(),
         })
     }
@@ -115,37 +116,35 @@ impl Cpu {
         }
     }
 
-    fn apply(
-        &mut self,
-        (step, ways): (&Step, &[Way]),
-        input: Picture<'_>,
-        layout: &Layout,
-        output: &mut [u8],
-    ) {
+    fn apply(&self, step: &Step, carried: &Carried, input: Picture<'_>, layout: &Layout, output: &mut [u8]) {
         let team = &self.team;
-        let convolve = |input: Picture<'_>, output: &mut [u8]| {
-            team.each(strips(step, layout, output, team.size()), |scratch, mut strip| {
-                ways[strip.plane].convolve(step, input, layout, &mut strip, scratch);
+        let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
+            let strips = strips(step, layout, planes, output, team.size());
+            team.each(strips, |scratch, mut strip| {
+                carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch);
             });
         };
-        let Some(alpha) = &step.alpha else {
-            convolve(input, output);
+        let planes = 0..layout.planes().len();
+        let with = |alpha| Source {
+            picture: input,
+            alpha,
+        };
+        let Some(alpha) = &carried.alpha else {
+            convolve(with(None), planes, output);
             return;
         };
-        let premultiplied = &mut self.premultiplied;
-        premultiplied.resize(layout.size(), 0);
-        team.each(
-            strips(step, layout, premultiplied, team.size()),
-            |_, mut strip| {
-                alpha::premultiply(step, input, layout, &mut strip);
-            },
-        );
-        let weighted = Picture {
-            layout,
-            bytes: premultiplied,
+        let weighted = |convolved| with(Some(Weighted { by: alpha, convolved }));
+        let Some(own) = alpha.own_plane() else {
+            convolve(weighted(None), planes, output);
+            return;
         };
-        convolve(weighted, output);
-        alpha::unpremultiply(step, alpha, input, layout, output, team);
+        // Alpha comes first: rows of the colours need it convolved.
+        let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
+        convolve(with(None), own..own + 1, rest);
+        let convolved = (&*rest, layout.planes()[own].stride);
+        convolve(weighted(Some(convolved)), 0..own, colours);
+        let strips = strips(step, layout, own..own + 1, rest, team.size());
+        team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
     }
 }
 
@@ -179,43 +178,59 @@ impl Way {
     fn convolve(
         &self,
         step: &Step,
-        input: Picture<'_>,
+        source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
         match self {
-            Way::Portable => strip::convolve(step, input, layout, strip),
+            Way::Portable => strip::convolve(step, source, layout, strip),
             #[cfg(target_arch = "x86_64")]
-            Way::Window(window) => window.convolve(input, layout, strip, &mut scratch.window),
+            Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
             #[cfg(target_arch = "x86_64")]
-            Way::Pairs(pairs) => pairs.convolve(input, layout, strip, &mut scratch.pairs),
+            Way::Pairs(pairs) => pairs.convolve(source, layout, strip, &mut scratch.pairs),
         }
     }
 }
 
-/// A plan, and how each plane of each step is carried out.
+/// How a step is carried out.
+struct Carried {
+    /// One a plane.
+    ways: Vec<Way>,
+    alpha: Option<Alpha>,
+}
+
+/// A plan, and how each step is carried out.
 struct Prepared {
     plan: Plan,
-    ways: Vec<Vec<Way>>,
+    carried: Vec<Carried>,
 }
 
 impl Prepared {
     fn new(plan: Plan, set: InstructionSet) -> Prepared {
         let of_step = |step: &Step| {
             let planes = 0..step.planes.len();
-            planes
-                .map(|plane| Way::new(step, plane, plan.format, set))
-                .collect()
+            Carried {
+                ways: planes
+                    .map(|plane| Way::new(step, plane, plan.format, set))
+                    .collect(),
+                alpha: Alpha::new(step, plan.format, set),
+            }
         };
-        let ways = plan.steps.iter().map(of_step).collect();
-        Prepared { plan, ways }
+        let carried = plan.steps.iter().map(of_step).collect();
+        Prepared { plan, carried }
     }
 }
 
-/// Cuts the planes of a picture into strips of rows: one if there is one thread, else a few a thread, so that a slow thread holds nobody
-/// up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
-fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: usize) -> Vec<Strip<'a>> {
+/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
+/// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
+fn strips<'a>(
+    step: &Step,
+    layout: &Layout,
+    planes: Range<usize>,
+    mut bytes: &'a mut [u8],
+    threads: usize,
+) -> Vec<Strip<'a>> {
     let height = step.kernel.size().1;
     let (most, least_rows) = match &step.kernel {
         // Each strip makes the row pass of the rows around it anew.
@@ -223,8 +238,14 @@ fn strips<'a>(step: &Step, layout: &Layout, mut bytes: &'a mut [u8], threads: us
         Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
     };
     let mut strips = Vec::new();
-    let mut at = 0;
-    for (index, plane) in layout.planes().iter().enumerate() {
+    let mut at = layout.planes()[planes.start].offset;
+    for (index, plane) in layout
+        .planes()
+        .iter()
+        .enumerate()
+        .take(planes.end)
+        .skip(planes.start)
+    {
         let (_, rest) = bytes.split_at_mut(plane.offset - at);
         let len = plane.stride * (plane.height - 1) + layout.row_bytes(index);
         let (mut own, rest) = rest.split_at_mut(len);
@@ -286,7 +307,7 @@ impl Engine for Cpu {
         let [from, to] = &mut between;
         let steps = &plan.plan.steps;
         for (index, step) in steps.iter().enumerate() {
-            let step = (step, &plan.ways[index][..]);
+            let carried = &plan.carried[index];
             let picture = match index {
                 0 => Picture {
                     layout: input.layout(),
@@ -298,10 +319,10 @@ impl Engine for Cpu {
                 },
             };
             if index + 1 == steps.len() {
-                self.apply(step, picture, &layout, result.bytes_mut());
+                self.apply(step, carried, picture, &layout, result.bytes_mut());
             } else {
                 to.resize(inner.size(), 0);
-                self.apply(step, picture, &inner, to);
+                self.apply(step, carried, picture, &inner, to);
                 std::mem::swap(from, to);
             }
         }

@@ -6,6 +6,8 @@
 //! results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved
 //! all at once: neighbouring pixels are then `channels` samples apart.
 
+use super::Strip;
+use super::alpha::Source;
 use super::edges::{self, Edges, keep};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
@@ -13,7 +15,6 @@ use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::simd::Vectors;
 use super::sums::Sums;
-use super::{Picture, Strip};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -68,6 +69,8 @@ pub(super) struct Scratch {
     words: [Vec<u16>; 2],
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
+    /// Rows whose colours are weighted by alpha.
+    under_alpha: [Vec<u8>; 2],
     lines: Vec<u32>,
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
@@ -365,22 +368,22 @@ impl Pairs {
     /// Makes the strip's rows from the picture.
     pub(super) fn convolve(
         &self,
-        input: Picture<'_>,
+        source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
         match self.vectors {
-            Vectors::Avx2(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
-            Vectors::Avx512(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
-            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
         }
     }
 
     fn convolve_with<L: Lanes>(
         &self,
         lanes: L,
-        input: Picture<'_>,
+        source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
@@ -402,7 +405,7 @@ impl Pairs {
             while next < pair + reach {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
-                self.fill(lanes, input, strip.plane, y, (samples, at, &line), scratch);
+                self.fill(lanes, source, strip.plane, y, (samples, at, &line), scratch);
                 next += 1;
             }
             let (places, first_line) = match &self.changes {
@@ -453,10 +456,15 @@ impl Pairs {
                 loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
-            keep(&self.channels, self.format, input.row(strip.plane, y), upper);
-            if both {
-                let source = input.row(strip.plane, y + 1);
-                keep(&self.channels, self.format, source, lower);
+            let made = [Some(upper), both.then_some(lower)];
+            for (y, row) in (y..).zip(made.into_iter().flatten()) {
+                keep(
+                    &self.channels,
+                    self.format,
+                    source.picture.row(strip.plane, y),
+                    row,
+                );
+                source.finish(strip.plane, y, row);
             }
         }
     }
@@ -515,7 +523,7 @@ impl Pairs {
     fn fill<L: Lanes>(
         &self,
         lanes: L,
-        input: Picture<'_>,
+        source: Source<'_>,
         plane: usize,
         y: i64,
         (samples, at, form): (usize, usize, &LineForm),
@@ -524,11 +532,15 @@ impl Pairs {
         let Scratch {
             words,
             outside,
+            under_alpha: [first, second],
             lines,
             places,
             ..
         } = scratch;
-        let rows = [y, y + 1].map(|y| self.edges.row(input, plane, y, outside));
+        let rows = [
+            self.edges.row(source, plane, y, outside, first),
+            self.edges.row(source, plane, y + 1, outside, second),
+        ];
         let reading = self.reader.reading(self.format);
         let (pieces, origin, lead) = (self.reader.pieces(), self.edges.origin(), self.edges.lead());
         let padded = self.padded(samples);
@@ -545,8 +557,8 @@ impl Pairs {
         };
         let out = &mut lines[at..at + form.pieces * form.piece];
         let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
-        for (source, words) in rows.iter().zip(words.each_mut()) {
-            loops::load_row(lanes, reading, source, &mut words[origin..], padded);
+        for (row, words) in rows.iter().zip(words.each_mut()) {
+            loops::load_row(lanes, reading, row, &mut words[origin..], padded);
             for (piece, words) in words.chunks_mut(padded).enumerate() {
                 self.edges
                     .fill(places, words, |sample| self.reader.word(sample, piece));

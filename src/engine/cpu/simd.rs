@@ -1,7 +1,11 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
 #[cfg(target_arch = "x86_64")]
-use super::{avx2::Avx2, avx512::Avx512, lanes::Lanes};
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Lanes, Work};
 use std::fmt;
 use std::str::FromStr;
 
@@ -107,6 +111,62 @@ impl Vectors {
             Vectors::Avx2(_) => Avx2::LANES,
             Vectors::Avx512(_) => Avx512::<false>::LANES,
             Vectors::Avx512Vnni(_) => Avx512::<true>::LANES,
+        }
+    }
+}
+
+/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
+pub(super) trait Plain {
+    /// The loop.
+    fn run(self);
+}
+
+/// A plain loop as [`Lanes::enter`] takes it.
+#[cfg(target_arch = "x86_64")]
+struct Entered<P>(P);
+
+#[cfg(target_arch = "x86_64")]
+impl<P: Plain> Work for Entered<P> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        self.0.run();
+    }
+}
+
+/// The set of instructions that a plain loop is compiled for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Compiled {
+    /// What every machine of this kind has.
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512<false>),
+}
+
+impl Compiled {
+    /// For `set`, or, if this machine lacks it, for any machine.
+    pub(super) fn of(set: InstructionSet) -> Compiled {
+        #[cfg(target_arch = "x86_64")]
+        let best = match set {
+            InstructionSet::Portable => None,
+            InstructionSet::Avx2 => Avx2::detect().map(Compiled::Avx2),
+            // What VNNI adds is no use to plain arithmetic.
+            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let (best, _) = (None, set);
+        best.unwrap_or(Compiled::Portable)
+    }
+
+    /// Runs the loop as compiled for the set.
+    pub(super) fn run(self, plain: impl Plain) {
+        match self {
+            Compiled::Portable => plain.run(),
+            #[cfg(target_arch = "x86_64")]
+            Compiled::Avx2(lanes) => lanes.enter(Entered(plain)),
+            #[cfg(target_arch = "x86_64")]
+            Compiled::Avx512(lanes) => lanes.enter(Entered(plain)),
         }
     }
 }

@@ -1,17 +1,18 @@
 //! A strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
 
+use super::Strip;
+use super::alpha::Source;
 use super::rows::{Place, Sum, accumulate, accumulate_column, extend, finish, intermediate, load, store};
-use super::{Picture, Strip};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::Layout;
 
 /// Makes the strip's rows from the picture.
-pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
+pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {
     let format = layout.format();
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
         each_row(layout, strip, |at, row| {
-            row.copy_from_slice(input.row(at.plane, at.row));
+            row.copy_from_slice(source.picture.row(at.plane, at.row));
         });
         return;
     }
@@ -25,7 +26,7 @@ pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: 
         };
         match what {
             ChannelStep::Copy => each_row(layout, strip, |at, row| {
-                load(place, input.row(at.plane, at.row), &mut line);
+                load(place, source.picture.row(at.plane, at.row), &mut line);
                 store(place, &line, row);
             }),
             ChannelStep::Fill(value) => {
@@ -34,7 +35,7 @@ pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: 
             }
             ChannelStep::Convolve(c) => {
                 let job = Job {
-                    input,
+                    source,
                     plane,
                     place,
                     border: step.border,
@@ -51,6 +52,7 @@ pub(super) fn convolve(step: &Step, input: Picture<'_>, layout: &Layout, strip: 
             }
         }
     }
+    each_row(layout, strip, |at, row| source.finish(at.plane, at.row, row));
 }
 
 /// Which row of which plane is being made.
@@ -110,7 +112,7 @@ impl Ring {
 
 /// One component to convolve.
 struct Job<'a> {
-    input: Picture<'a>,
+    source: Source<'a>,
     plane: usize,
     place: Place,
     border: Border,
@@ -119,18 +121,18 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
-    fn load(&self, y: i64, radius: usize, line: &mut [i32]) {
+    fn load(&self, y: i64, radius: usize, room: &mut Vec<u8>, line: &mut [i32]) {
         let outside = i32::from(self.c.border);
         match self
             .border
-            .index(y, self.input.layout.planes()[self.plane].height)
+            .index(y, self.source.picture.layout.planes()[self.plane].height)
         {
             None => line.fill(outside),
             Some(y) => {
                 let width = line.len() - 2 * radius;
                 load(
                     self.place,
-                    self.input.row(self.plane, y),
+                    self.source.row(self.plane, y, room),
                     &mut line[radius..radius + width],
                 );
                 extend(line, radius, self.border, outside);
@@ -145,9 +147,10 @@ impl Job<'_> {
         let mut ring = Ring::new(kernel.height, width + 2 * rx, strip.first_row as i64 - ry);
         let mut sums = vec![S::from(0); width];
         let mut out = vec![0; width];
+        let mut room = Vec::new();
         each_row(layout, strip, |at, row| {
             let y = at.row as i64;
-            ring.advance(y + ry, |y, line| self.load(y, rx, line));
+            ring.advance(y + ry, |y, line| self.load(y, rx, &mut room, line));
             sums.fill(S::from_bias(self.c.low));
             for (weights, y) in kernel.weights.chunks(kernel.width).zip(y - ry..) {
                 accumulate(&mut sums, weights, ring.line(y));
@@ -169,10 +172,11 @@ impl Job<'_> {
         let mut row_sums = vec![R::from(0); width];
         let mut sums = vec![C::from(0); width];
         let mut out = vec![0; width];
+        let mut room = Vec::new();
         each_row(layout, strip, |at, row| {
             let y = at.row as i64;
             ring.advance(y + ry, |y, t| {
-                self.load(y, rx, &mut line);
+                self.load(y, rx, &mut room, &mut line);
                 row_sums.fill(R::from_bias(kernel.row.rounding()));
                 accumulate(&mut row_sums, &kernel.row.weights, &line);
                 intermediate(&row_sums, kernel.row.shift, t);

@@ -4,6 +4,8 @@
 //! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
+use super::Strip;
+use super::alpha::Source;
 use super::edges::{self, Edges, keep};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Reading, TILE};
@@ -12,7 +14,6 @@ use super::reader::Reader;
 use super::simd::Vectors;
 use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
-use super::{Picture, Strip};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -67,6 +68,8 @@ pub(super) struct Scratch {
     weighted: Vec<i32>,
     /// A row outside the frame, as rows are stored.
     outside: Vec<u8>,
+    /// A row whose colours are weighted by alpha.
+    under_alpha: Vec<u8>,
     places: edges::Places,
     /// The rows of the result that windows which are not yet full would make.
     spare: Vec<u8>,
@@ -234,22 +237,22 @@ impl Window {
     /// Makes the strip's rows from the picture.
     pub(super) fn convolve(
         &self,
-        input: Picture<'_>,
+        source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
         match self.vectors {
-            Vectors::Avx2(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
-            Vectors::Avx512(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
-            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, input, layout, strip, scratch),
+            Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
         }
     }
 
     fn convolve_with<L: Lanes>(
         &self,
         lanes: L,
-        input: Picture<'_>,
+        source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
@@ -278,10 +281,11 @@ impl Window {
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         for k in 0..rows - 1 + strip.rows {
-            let source = self
+            let y = first + k as i64;
+            let entering = self
                 .edges
-                .row(input, strip.plane, first + k as i64, &scratch.outside);
-            loops::load_row(lanes, self.reading, source, &mut words[origin..], padded);
+                .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
+            loops::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
             self.edges.fill(&scratch.places, words, |sample| sample);
             let row = k.checked_sub(rows - 1);
             let making = match &self.ending {
@@ -304,8 +308,8 @@ impl Window {
                         }
                     } else if let Some(row) = row {
                         let now = rows + row % 2;
-                        let source = input.row(strip.plane, strip.first_row + row);
-                        loops::load_row(lanes, self.reading, source, &mut ring[now * slot..][..made], made);
+                        let centre = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
+                        loops::load_row(lanes, self.reading, centre, &mut ring[now * slot..][..made], made);
                         differences[0] = [now, if row > 0 { rows + (row - 1) % 2 } else { rows + 2 }];
                     }
                     Making::Weighted {
@@ -334,8 +338,14 @@ impl Window {
             }
             if let Some(row) = row {
                 let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];
-                let source = input.row(strip.plane, strip.first_row + row);
-                keep(&self.channels, self.format, source, out);
+                let y = strip.first_row + row;
+                keep(
+                    &self.channels,
+                    self.format,
+                    source.picture.row(strip.plane, y),
+                    out,
+                );
+                source.finish(strip.plane, y, out);
             }
         }
     }
