@@ -11,7 +11,7 @@ use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module};
-use super::tensor::pair::Pair;
+use super::tensor::pair::{PLAIN, Pair};
 use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;
 use super::tile_map::{TileSize, tile_map};
@@ -275,10 +275,7 @@ impl Group {
         let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
         let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
         Ok(Group {
-            interleaving: Interleaving {
-                channels: 1,
-                convolved: 1,
-            },
+            interleaving: PLAIN,
             planes,
             kernels: Kernels::Tensor(Box::new(pass)),
         })
