@@ -265,8 +265,8 @@ impl Group {
         let [(first_width, first_height), (width, height)] = pair.sizes();
         tracing::info!(
             target: EXPLANATION,
-            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, which takes \
-             less time than two (--no-fuse keeps them apart)",
+            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, whose products are \
+             few enough (--no-fuse keeps them apart)",
             plane_list(&planes),
             kernel.source().name(),
             kernel.tile.0,
