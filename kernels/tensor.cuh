@@ -3,7 +3,7 @@
 // Compile-time parameters (given by src/engine/cuda/tensor.rs), beside those of planes.cuh:
 //   SAMPLE_SHIFT    unused low bits of a stored sample
 //   WIDE            1: sums take 64 bits
-//   MASK_W, MASK_H  columns and rows of the mask
+//   MASK_W, MASK_H  columns and rows of the mask, or of what two masks reach together
 //   SAME_BIAS       1: all components of a plane add the same bias
 //   BANDS           sums of byte products that make up one sum: sum = (band 0 * 256 + band 1) * 256 + ...
 //   TILE_W, TILE_H  bytes across and rows that a block computes at a time

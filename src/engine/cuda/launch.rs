@@ -208,7 +208,7 @@ pub(super) fn convolve(
     launch(function, grid, stream, &mut parameters)
 }
 
-/// How a kernel of tensor_direct.cu or tensor_separable.cu is launched.
+/// How a kernel of tensor_direct.cu, tensor_chain.cu or tensor_separable.cu is launched.
 pub(super) struct TilesLaunch {
     pub(super) function: Function,
     /// Blocks, which share the tiles out.

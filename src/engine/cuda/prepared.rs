@@ -11,7 +11,7 @@ use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module};
-use super::tensor::pair::Pair;
+use super::tensor::pair::{PLAIN, Pair};
 use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;
 use super::tile_map::{TileSize, tile_map};
@@ -271,8 +271,8 @@ impl Group {
         let [(first_width, first_height), (width, height)] = pair.sizes();
         tracing::info!(
             target: EXPLANATION,
-            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, which takes \
-             less time than two (--no-fuse keeps them apart)",
+            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, whose products are \
+             few enough (--no-fuse keeps them apart)",
             plane_list(&planes),
             kernel.source().name(),
             kernel.tile.0,
@@ -281,10 +281,7 @@ impl Group {
         let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
         let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
         Ok(Group {
-            interleaving: Interleaving {
-                channels: 1,
-                convolved: 1,
-            },
+            interleaving: PLAIN,
             planes,
             kernels: Kernels::Tensor(Box::new(pass)),
         })

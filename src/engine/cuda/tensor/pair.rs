@@ -16,8 +16,8 @@ pub(in crate::engine::cuda) struct Pair<'a> {
     format: PixelFormat,
 }
 
-/// Planes of one component, all of it convolved.
-const PLAIN: Interleaving = Interleaving {
+/// Planes of one component, which is convolved.
+pub(in crate::engine::cuda) const PLAIN: Interleaving = Interleaving {
     channels: 1,
     convolved: 1,
 };
