@@ -20,7 +20,7 @@ const EFFORT: KernelEffort = KernelEffort {
     rounds: (10, 1000),
 };
 
-/// Mask sizes of the chains. The last ones are beyond what shares a launch: both ways take the same time.
+/// Mask sizes of the chains. Some are beyond what shares a launch: then both ways take the same time.
 const CHAINS: [&[usize]; 12] = [
     &[3, 3],
     &[3, 5],
