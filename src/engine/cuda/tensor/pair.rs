@@ -237,14 +237,7 @@ mod tests {
     #[test]
     fn products_that_take_longer_than_the_frame_between_are_kept_apart() {
         let apart = |sizes| gaussians(sizes, |pair| !pair.pays());
-        for sizes in [
-            [3, 3],
-            [3, 5],
-            [5, 3],
-            [5, 5],
-            [3, 7],
-            [7, 3],
-        ] {
+        for sizes in [[3, 3], [3, 5], [5, 3], [5, 5], [3, 7], [7, 3]] {
             assert!(!apart(sizes), "{sizes:?}");
         }
         for sizes in [[5, 7], [3, 9], [7, 7], [9, 9]] {
