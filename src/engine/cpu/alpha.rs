@@ -2,7 +2,7 @@
 
 use super::alpha_loops::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
 use super::simd::{Compiled, InstructionSet};
-use super::{Picture, Strip, strip};
+use super::{Picture, Strip};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 
@@ -102,7 +102,7 @@ impl Alpha {
     /// Puts the original's alpha into rows of alpha's own plane, if that was convolved for the average alone.
     pub(super) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
         if self.restores {
-            strip::each_row(layout, strip, |at, row| {
+            strip.each_row(layout, |at, row| {
                 row.copy_from_slice(input.row(at.plane, at.row));
             });
         }

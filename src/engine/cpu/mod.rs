@@ -77,6 +77,27 @@ struct Strip<'a> {
     bytes: &'a mut [u8],
 }
 
+/// Which row of which plane is being made.
+struct At {
+    plane: usize,
+    /// The row in the plane.
+    row: usize,
+}
+
+impl Strip<'_> {
+    /// Calls `make` with each row of the strip, padding excluded.
+    fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
+        let (stride, len) = (layout.planes()[self.plane].stride, layout.row_bytes(self.plane));
+        for (k, row) in self.bytes.chunks_mut(stride).take(self.rows).enumerate() {
+            let at = At {
+                plane: self.plane,
+                row: self.first_row + k,
+            };
+            make(at, &mut row[..len]);
+        }
+    }
+}
+
 impl Cpu {
     /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of this machine.
     pub fn new(chain: Chain, threads: usize) -> Result<Cpu, EngineError> {

@@ -11,7 +11,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
     let format = layout.format();
     let channels = &step.planes[strip.plane];
     if channels.iter().all(|c| *c == ChannelStep::Copy) {
-        each_row(layout, strip, |at, row| {
+        strip.each_row(layout, |at, row| {
             row.copy_from_slice(source.picture.row(at.plane, at.row));
         });
         return;
@@ -25,13 +25,13 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
             format,
         };
         match what {
-            ChannelStep::Copy => each_row(layout, strip, |at, row| {
+            ChannelStep::Copy => strip.each_row(layout, |at, row| {
                 load(place, source.picture.row(at.plane, at.row), &mut line);
                 store(place, &line, row);
             }),
             ChannelStep::Fill(value) => {
                 line.fill(i32::from(*value));
-                each_row(layout, strip, |_, row| store(place, &line, row));
+                strip.each_row(layout, |_, row| store(place, &line, row));
             }
             ChannelStep::Convolve(c) => {
                 let job = Job {
@@ -52,29 +52,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
             }
         }
     }
-    each_row(layout, strip, |at, row| source.finish(at.plane, at.row, row));
-}
-
-/// Which row of which plane is being made.
-pub(super) struct At {
-    /// The plane's index.
-    pub(super) plane: usize,
-    /// The row in the plane.
-    pub(super) row: usize,
-}
-
-/// Calls `make` with each row of the strip, padding excluded.
-pub(super) fn each_row(layout: &Layout, strip: &mut Strip<'_>, mut make: impl FnMut(At, &mut [u8])) {
-    let (stride, len) = (layout.planes()[strip.plane].stride, layout.row_bytes(strip.plane));
-    for (k, row) in strip.bytes.chunks_mut(stride).take(strip.rows).enumerate() {
-        make(
-            At {
-                plane: strip.plane,
-                row: strip.first_row + k,
-            },
-            &mut row[..len],
-        );
-    }
+    strip.each_row(layout, |at, row| source.finish(at.plane, at.row, row));
 }
 
 /// The last rows that were loaded, in place of each other: row `y` of the frame lies at `y mod rows`.
@@ -148,7 +126,7 @@ impl Job<'_> {
         let mut sums = vec![S::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
-        each_row(layout, strip, |at, row| {
+        strip.each_row(layout, |at, row| {
             let y = at.row as i64;
             ring.advance(y + ry, |y, line| self.load(y, rx, &mut room, line));
             sums.fill(S::from_bias(self.c.low));
@@ -173,7 +151,7 @@ impl Job<'_> {
         let mut sums = vec![C::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
-        each_row(layout, strip, |at, row| {
+        strip.each_row(layout, |at, row| {
             let y = at.row as i64;
             ring.advance(y + ry, |y, t| {
                 self.load(y, rx, &mut room, &mut line);

@@ -95,9 +95,9 @@ impl Prepared {
         Ok(Prepared { plan, steps })
     }
 
-    /// True if some step multiplies colour by alpha.
+    /// True if some step multiplies colour by alpha in a launch of its own.
     pub(super) fn uses_alpha(&self) -> bool {
-        self.plan.steps.iter().any(|s| s.alpha.is_some())
+        self.steps.iter().any(|step| step.alpha.is_some())
     }
 
     /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
