@@ -681,11 +681,12 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::job::groups;
     use super::*;
     use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
     use crate::frame::Colour;
 
-    fn h200() -> DeviceInfo {
+    pub(super) fn h200() -> DeviceInfo {
         DeviceInfo {
             compute_capability: (9, 0),
             multiprocessors: 132,
@@ -786,6 +787,49 @@ mod tests {
         assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 16));
         // Both passes come in groups of 16 rows.
         assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 32));
+    }
+
+    #[test]
+    fn rgba_of_bytes_is_weighed_on_the_way_unless_the_mask_has_another_gain() {
+        let weighs = |spec: &str, format: &str, planes: Planes, algorithm| {
+            let chain = Chain {
+                filters: vec![spec.parse().unwrap()],
+                algorithm,
+                border: Border::Replicate,
+                planes,
+            };
+            let format = PixelFormat::from_name(format).unwrap();
+            let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+            let (interleaving, _) = groups(&plan.steps[0])[0];
+            tune(&plan.steps[0], format, interleaving, &h200())
+                .unwrap()
+                .weighs
+        };
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            for format in ["rgba", "bgra", "argb"] {
+                assert!(
+                    weighs("gaussian:size=5", format, Planes::All, algorithm),
+                    "{format}"
+                );
+                assert!(
+                    weighs("gaussian:size=5", format, Planes::AllWithAlpha, algorithm),
+                    "{format}"
+                );
+            }
+            for format in ["rgb24", "ya8", "rgba64le", "gbrap"] {
+                assert!(
+                    !weighs("gaussian:size=5", format, Planes::All, algorithm),
+                    "{format}"
+                );
+            }
+        }
+        // What divides is the alpha of the result, by no gain.
+        assert!(weighs("sharpen", "rgba", Planes::All, Algorithm::Direct));
+        let third = "mask:rows=1:divisor=3";
+        assert!(!weighs(third, "rgba", Planes::All, Algorithm::Direct));
+        // Alpha alone is weighed by nothing.
+        let alpha = Planes::Only(vec![Channel::Alpha]);
+        assert!(!weighs("sharpen", "rgba", alpha, Algorithm::Direct));
     }
 
     #[test]

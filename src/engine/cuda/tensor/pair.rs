@@ -171,19 +171,10 @@ fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::tests::h200;
     use super::*;
     use crate::filter::{Algorithm, Chain, Plan, Planes};
     use crate::frame::Colour;
-
-    fn h200() -> DeviceInfo {
-        DeviceInfo {
-            compute_capability: (9, 0),
-            multiprocessors: 132,
-            shared_per_block_optin: 227 << 10,
-            shared_per_multiprocessor: 228 << 10,
-            ..DeviceInfo::default()
-        }
-    }
 
     fn plan(specs: [&str; 2], format: &str, planes: &Planes, algorithm: Algorithm) -> Plan {
         let chain = Chain {
