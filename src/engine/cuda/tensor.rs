@@ -706,7 +706,7 @@ mod tests {
         };
         let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-        let (planes, _) = super::super::job::groups(&plan.steps[0]).remove(0);
+        let (planes, _) = groups(&plan.steps[0]).remove(0);
         tune(&plan.steps[0], format, planes, card)
     }
 
