@@ -44,10 +44,12 @@ __device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// Brings 128 bytes at least that hold `from` to the level-2 cache.
+// Brings 128 bytes at least that hold `from` to the level-2 cache, where a launch can ask for them before those before it have ended.
 __device__ __forceinline__ void prefetch(const u8 *from)
 {
+#if __CUDA_ARCH__ >= 900
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from) : "memory");
+#endif
 }
 
 __device__ __forceinline__ void end_of_copies()
