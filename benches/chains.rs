@@ -3,10 +3,13 @@
 //!
 //! Both ways take turns, `ROUNDS` times each, and each figure is the median of their medians. What they made of the same noise is compared.
 
+mod rows;
+
 use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{KernelCase, KernelEffort, KernelTimer, MemoryVariant, probe};
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
 use framepipe::frame::{Frame, PixelFormat};
+use rows::{is_wanted, median};
 use std::error::Error;
 use std::time::Duration;
 
@@ -109,16 +112,6 @@ fn main() -> Fallible<()> {
     Ok(())
 }
 
-/// True if the arguments, which are parts of rows' names, ask for this row; without any, all are asked for.
-fn is_wanted(name: &str) -> bool {
-    // cargo adds `--bench`.
-    let mut wanted = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with("--"))
-        .peekable();
-    wanted.peek().is_none() || wanted.any(|part| name.contains(&part))
-}
-
 fn chain(masks: &[usize]) -> Fallible<Chain> {
     let filters = masks
         .iter()
@@ -129,11 +122,6 @@ fn chain(masks: &[usize]) -> Fallible<Chain> {
         planes: Planes::All,
         algorithm: Algorithm::Direct,
     })
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// An error if two results differ.

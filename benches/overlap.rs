@@ -5,6 +5,8 @@
 //! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in them; each row is the median
 //! of `ROUNDS` runs, the ceiling measured anew beside each.
 
+mod rows;
+
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, duplex, probe};
 use framepipe::engine::{DeviceTimes, Engine, EngineError};
@@ -14,6 +16,7 @@ use framepipe::pipeline::{self, Job, PipelineOptions, Progress, Stop};
 use framepipe::sink::{AnySink, Flow, Sink, SinkError, Written};
 use framepipe::source::raw::RawSpec;
 use framepipe::source::{AnySource, raw, synthetic};
+use rows::{is_wanted, median};
 use std::error::Error;
 use std::io::Write;
 use std::sync::Arc;
@@ -180,11 +183,6 @@ fn run(source: AnySource, engine: Box<dyn Engine>) -> Fallible<Steady> {
     Ok(steady)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 fn chain() -> Fallible<Chain> {
     Ok(Chain {
         filters: vec!["gaussian:size=5".parse()?],
@@ -232,16 +230,6 @@ fn main() -> Fallible<()> {
         raw_file()?;
     }
     Ok(())
-}
-
-/// True if the arguments, which are parts of rows' names, ask for this row; without any, all are asked for.
-fn is_wanted(name: &str) -> bool {
-    // cargo adds `--bench`.
-    let mut wanted = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with("--"))
-        .peekable();
-    wanted.peek().is_none() || wanted.any(|part| name.contains(&part))
 }
 
 /// Rows of one size of frame.

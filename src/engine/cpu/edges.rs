@@ -108,8 +108,20 @@ impl Edges {
     }
 }
 
+/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not, and makes colours straight.
+pub(super) fn complete(
+    channels: &[ChannelStep],
+    format: PixelFormat,
+    source: Source<'_>,
+    (plane, y): (usize, usize),
+    row: &mut [u8],
+) {
+    keep(channels, format, source.picture.row(plane, y), row);
+    source.finish(plane, y, row);
+}
+
 /// Puts the channels that are not convolved into a row of the result.
-pub(super) fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
+fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
     if format.bytes_per_sample() == 1 {
         keep_samples::<1>(channels, format, input, out);
     } else {

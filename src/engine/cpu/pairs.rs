@@ -8,7 +8,7 @@
 
 use super::Strip;
 use super::alpha::Source;
-use super::edges::{self, Edges, keep};
+use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
@@ -458,13 +458,7 @@ impl Pairs {
             let y = strip.first_row + 2 * pair;
             let made = [Some(upper), both.then_some(lower)];
             for (y, row) in (y..).zip(made.into_iter().flatten()) {
-                keep(
-                    &self.channels,
-                    self.format,
-                    source.picture.row(strip.plane, y),
-                    row,
-                );
-                source.finish(strip.plane, y, row);
+                complete(&self.channels, self.format, source, (strip.plane, y), row);
             }
         }
     }

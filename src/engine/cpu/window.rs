@@ -6,7 +6,7 @@
 
 use super::Strip;
 use super::alpha::Source;
-use super::edges::{self, Edges, keep};
+use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Reading, TILE};
 use super::memory::{aligned, room, spread};
@@ -339,13 +339,7 @@ impl Window {
             if let Some(row) = row {
                 let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];
                 let y = strip.first_row + row;
-                keep(
-                    &self.channels,
-                    self.format,
-                    source.picture.row(strip.plane, y),
-                    out,
-                );
-                source.finish(strip.plane, y, out);
+                complete(&self.channels, self.format, source, (strip.plane, y), out);
             }
         }
     }
