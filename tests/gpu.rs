@@ -22,20 +22,30 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
 const TESTS: usize = 32;
 
-/// One at a time: some fill the card's memory, some count it.
-static CARD: Mutex<()> = Mutex::new(());
+/// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory, count it or take times.
+static CARD: RwLock<()> = RwLock::new(());
 
-/// The card, or `None` where there is none; then one visible line says how many tests that skips.
-fn card() -> Option<MutexGuard<'static, ()>> {
+/// The card beside other tests, or `None` where there is none.
+fn card() -> Option<RwLockReadGuard<'static, ()>> {
+    is_there().then(|| CARD.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The card and no other test on it, or `None` where there is none.
+fn card_alone() -> Option<RwLockWriteGuard<'static, ()>> {
+    is_there().then(|| CARD.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// True where there is a card; else one visible line says how many tests that skips.
+fn is_there() -> bool {
     static SAID: Once = Once::new();
     match probe() {
-        Ok(_) => Some(CARD.lock().unwrap_or_else(std::sync::PoisonError::into_inner)),
+        Ok(_) => true,
         Err(reason) => {
             let required = std::env::var_os("FRAMEPIPE_REQUIRE_GPU").is_some();
             assert!(!required, "FRAMEPIPE_REQUIRE_GPU is set, but {reason}");
@@ -46,7 +56,7 @@ fn card() -> Option<MutexGuard<'static, ()>> {
                     "SKIPPED: {TESTS} GPU tests (tests/gpu.rs): {reason}"
                 );
             });
-            None
+            false
         }
     }
 }
@@ -863,7 +873,7 @@ fn a_block_or_device_that_cannot_be_is_refused_with_the_limit() {
 
 #[test]
 fn a_full_card_leaves_fewer_slots_and_then_a_clear_error() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let chain = chain(&["box:size=3"], Border::Replicate, Planes::All, Algorithm::Direct);
     // 64 MB a picture, two pictures a slot.
     let list: Vec<Case> = (0..4)
@@ -891,7 +901,7 @@ fn a_full_card_leaves_fewer_slots_and_then_a_clear_error() {
 
 #[test]
 fn a_run_broken_off_frees_what_it_held() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let free = || devices().unwrap().cards[0].memory_free;
     let chain = chain(
         &["gaussian:sigma=3"],
@@ -924,7 +934,7 @@ fn a_run_broken_off_frees_what_it_held() {
 
 #[test]
 fn memory_stays_flat_over_a_hundred_thousand_frames() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let chain = chain(
         &["gaussian:size=5:sigma=1.1"],
         Border::Replicate,
@@ -1071,7 +1081,7 @@ fn an_error_in_mid_stream_ends_the_run_with_its_reason() {
 
 #[test]
 fn an_interrupt_in_mid_flight_ends_with_whole_frames() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out.y4m");
     let process = program()
@@ -1145,7 +1155,7 @@ fn two_processes_share_a_card() {
 
 #[test]
 fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
     let (input, frames) = if is_stand_in() {
@@ -1210,7 +1220,7 @@ fn compiled_kernels_are_kept_and_damaged_ones_made_again() {
 
 #[test]
 fn what_was_tuned_here_is_what_auto_goes_by() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let tables = || -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder.path().join("framepipe")).unwrap();
@@ -1264,7 +1274,7 @@ fn what_was_tuned_here_is_what_auto_goes_by() {
 
 #[test]
 fn an_interrupt_while_tuning_keeps_no_table() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut tune = program();
     tune.args([
@@ -1322,7 +1332,7 @@ fn expected(chain: &Chain, format: PixelFormat, (width, height): (usize, usize),
 
 #[test]
 fn kernels_that_are_timed_make_the_references_bits() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let effort = KernelEffort {
         time: Duration::from_millis(2),
         rounds: (3, 5),
@@ -1370,7 +1380,7 @@ fn kernels_that_are_timed_make_the_references_bits() {
 
 #[test]
 fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
-    let Some(_card) = card() else { return };
+    let Some(_card) = card_alone() else { return };
     let (mut bench, why_not) = Bench::new(0, Effort::QUICK);
     assert!(bench.has_card(), "{why_not:?}");
     let case = |subject| bench::Case {
@@ -1446,7 +1456,7 @@ fn quick_tests_hold_on_a_stand_in_for_a_card() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
     let mut tests = Command::new(std::env::current_exe().unwrap());
-    tests.arg("--exact").args(ON_A_STAND_IN);
+    tests.args(["--exact", "--test-threads=1"]).args(ON_A_STAND_IN);
     tests.env("FRAMEPIPE_REQUIRE_GPU", "1");
     tests
         .env("FRAMEPIPE_STANDIN_SEED", "2")
