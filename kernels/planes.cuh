@@ -54,6 +54,12 @@ __device__ __forceinline__ i32 border_index(i32 at, i32 n)
 #elif BORDER == 1
     return -1;
 #else
+    // Less than a length beyond, as nearly always, no division is needed.
+    const i32 beyond = at < 0 ? -1 - at : at - n;
+    const i32 inside = BORDER == 4 ? (at < 0 ? n - 1 - beyond : beyond) : at < 0 ? beyond + (BORDER == 3) : n - 1 - beyond - (BORDER == 3);
+    if ((unsigned)inside < (unsigned)n) {
+        return inside;
+    }
     // 64 bits, since twice the length may not fit 32.
     const i64 period = BORDER == 2 ? 2 * (i64)n : BORDER == 3 ? 2 * (i64)n - 2 : (i64)n;
     if (period == 0) {

@@ -391,7 +391,7 @@ fn masks_that_share_a_launch_give_the_references_bits() {
     let lopsided = "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5";
     // Weights of one byte, of which a launch takes more.
     let large = format!("mask:rows={}:divisor=128", ["1 2 1 2 1 -2 1 2 3"; 9].join(";"));
-    let chains: [&[&str]; 7] = [
+    let chains: [&[&str]; 8] = [
         &[lopsided, "sharpen"],
         &[
             "mask:rows=3 -2 5 1 7;1 1 1 1 1;0 2 0 -4 9;1 1 1 1 1;2 0 0 0 6:divisor=31",
@@ -404,7 +404,8 @@ fn masks_that_share_a_launch_give_the_references_bits() {
         ],
         &["mask:rows=9;8;7;6;5;4;3;2;1:divisor=45", lopsided, "box:size=3"],
         &["box:size=7", lopsided, "sobel-x:bias=128", "laplacian8"],
-        &["gaussian:size=5", "gaussian:size=5"],
+        &["gaussian:size=5", "gaussian:size=7"],
+        &["gaussian:size=9:sigma=2", lopsided],
     ];
     let borders = [
         Border::Replicate,

@@ -438,9 +438,13 @@ fn direct(
             let (down, blocks) = match bands {
                 _ if pieces > 64 => (4, 2),
                 3.. => (2, 4),
+                _ if parts == 4 => (4, 4),
                 _ => (2, 5),
             };
             let steps = match (patch, bands) {
+                // What a lane keeps of four components is half of its registers in eight steps.
+                (Patch::Shared, _) if parts == 4 => 4,
+                (_, ..3) if parts == 4 => 3,
                 (Patch::Shared, _) => 8,
                 (_, ..3) if resident => 6,
                 (_, 3..) if !resident => 3,
@@ -454,7 +458,8 @@ fn direct(
         _ if resident => Block::new((2, 1), 8, 5),
         (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
         (_, ..3) => Block::new((2, 1), 6, 4),
-        _ => Block::new((2, 2), 2, 3),
+        // Weights are read anew for each tile, once for all of a warp's steps.
+        _ => Block::new((1, 2), 4, 6),
     });
     let mut own = vec![
         ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
