@@ -16,7 +16,7 @@ const LARGE: u64 = 7680 * 4320;
 
 /// All of 8-bit samples.
 #[rustfmt::skip]
-const ROWS: [Row; 27] = [
+const ROWS: [Row; 28] = [
     (false, 3, 1, SMALL, &[(Tensor, 0.0030), (Registers, 0.0090), (Global, 0.0159), (Constant, 0.0148), (Shared, 0.0166), (ConstantShared, 0.0160)]),
     (false, 7, 1, SMALL, &[(Registers, 0.0150), (Global, 0.0461), (Constant, 0.0443), (Shared, 0.0342), (ConstantShared, 0.0241)]),
     (false, 11, 1, SMALL, &[(Registers, 0.0296), (ConstantShared, 0.0427)]),
@@ -30,12 +30,13 @@ const ROWS: [Row; 27] = [
     (true, 25, 1, SMALL, &[(Registers, 0.0268), (ConstantShared, 0.0405)]),
     (false, 3, 3, SMALL, &[(Registers, 0.0271), (Global, 0.0445), (Constant, 0.0392), (Shared, 0.0524), (ConstantShared, 0.0509)]),
     (false, 7, 3, SMALL, &[(Registers, 0.0413), (Global, 0.129), (Constant, 0.119), (Shared, 0.0987), (ConstantShared, 0.0758)]),
+    (false, 15, 3, SMALL, &[(Registers, 0.124), (Global, 0.661), (Constant, 0.441), (Shared, 0.385), (ConstantShared, 0.222)]),
     (true, 3, 3, SMALL, &[(Registers, 0.0383), (Global, 0.0614), (Constant, 0.0575), (Shared, 0.0854), (ConstantShared, 0.0837)]),
     (true, 7, 3, SMALL, &[(Registers, 0.0427), (Global, 0.0739), (Constant, 0.0707), (Shared, 0.0939), (ConstantShared, 0.0905)]),
     (true, 15, 3, SMALL, &[(Registers, 0.0563), (Global, 0.115), (Constant, 0.107), (Shared, 0.116), (ConstantShared, 0.106)]),
     (false, 5, 1, LARGE, &[(Tensor, 0.0226)]),
     (false, 7, 1, LARGE, &[(Tensor, 0.0258)]),
-    (false, 9, 1, LARGE, &[(Tensor, 0.0293)]),
+    (false, 9, 1, LARGE, &[(Tensor, 0.0282)]),
     (false, 11, 1, LARGE, &[(Tensor, 0.0382)]),
     (false, 13, 1, LARGE, &[(Tensor, 0.0412)]),
     (false, 15, 1, LARGE, &[(Tensor, 0.0471)]),
