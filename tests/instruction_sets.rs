@@ -304,6 +304,56 @@ fn rows_that_are_zipped_give_the_references_bits() {
     assert!(compared > 150, "{compared}");
 }
 
+/// Sums of 16-bit samples that reach the ends of 32 bits and go beyond: pictures of black and white alone, masks whose weights add up to 2^15, 2^16, 2^17, to
+/// nothing, and with both signs.
+#[test]
+fn sixteen_bits_of_black_and_white_give_the_references_bits() {
+    let mut random = Random::new(31);
+    let specs = [
+        "gaussian:size=3",
+        "gaussian:size=5",
+        "gaussian:size=7",
+        "gaussian:size=9",
+        "box:size=5",
+        "sharpen",
+        "unsharp:size=5",
+        "laplacian8",
+        "sobel-x",
+        "mask:rows=1 3 7:divisor=16",
+    ];
+    let mut compared = 0;
+    for spec in specs {
+        for algorithm in [Algorithm::Direct, Algorithm::Separable] {
+            for (name, bias) in [
+                ("gray16le", 0.0),
+                ("rgb48le", 0.0),
+                ("gray16le", 30000.0),
+                ("p016le", -9.5),
+            ] {
+                for white in [0, 16, 32] {
+                    let mut frame = noise(format(name), 83, 11, &mut random);
+                    for plane in 0..frame.layout().planes().len() {
+                        for y in 0..frame.layout().planes()[plane].height {
+                            for sample in frame.row_mut(plane, y).as_chunks_mut::<2>().0 {
+                                *sample = [if random.below(32) < white { 255 } else { 0 }; 2];
+                            }
+                        }
+                    }
+                    let mut chain = Chain {
+                        filters: vec![spec.parse().unwrap()],
+                        border: BORDERS[random.below(6) as usize],
+                        planes: Planes::All,
+                        algorithm,
+                    };
+                    chain.filters[0].bias = bias;
+                    compared += usize::from(agrees(&chain, &frame, 1));
+                }
+            }
+        }
+    }
+    assert!(compared > 150, "{compared}");
+}
+
 /// Noise whose alpha is, stretch by stretch of rows, noise, the largest, nothing, the largest but for one pixel, and nothing or the largest.
 fn noise_under_alpha(name: &str, (width, height): (usize, usize), random: &mut Random) -> Frame {
     let format = format(name);

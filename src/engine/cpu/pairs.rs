@@ -12,7 +12,7 @@ use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
-use super::reader::Reader;
+use super::reader::{Reader, range};
 use super::simd::Vectors;
 use super::sums::Sums;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
@@ -254,20 +254,26 @@ fn separable(
 ) -> Option<Parts> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
-    let reader = Reader::for_bound(format, magnitude(&r.weights) * max + r.rounding());
-    let gain = |sign: i64| -> i64 {
-        let q = r.weights.iter().map(|&q| sign * i64::from(q));
-        q.filter(|&q| q > 0).sum()
-    };
-    let top = (gain(1) * max + r.rounding()) >> r.shift;
-    let bottom = (-gain(-1) * max + r.rounding()) >> r.shift;
+    let (column_total, whole) = (total(&c.weights), 1_i64 << c.shift);
+    let bound = magnitude(&r.weights) * max + r.rounding();
+    let (reader, missing) = Reader::choose(format, bound, || {
+        // What the column makes of it must come to whole levels.
+        Reader::offset_after(&r.weights, r.shift, r.rounding())
+            .filter(|missing| column_total * missing % whole == 0)
+    });
+    // Intermediates as they are held: those of offset words may have their offset left.
+    let between = range(&r.weights, (0, max));
+    let held = |sum: i64| ((sum + r.rounding()) >> r.shift) - missing.unwrap_or(0);
+    let (bottom, top) = (held(between.0), held(between.1));
     let sums = |pieces: usize, bits: u32| Sums {
         pieces,
         bits,
         shift: c.shift,
+        range: range(&c.weights, (bottom, top)),
         largest: top.max(-bottom),
         weight: magnitude(&c.weights),
         correction: 0,
+        raise: (column_total * missing.unwrap_or(0)) >> c.shift,
     };
     let order = (row_order(channels), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
@@ -286,9 +292,14 @@ fn separable(
     } else {
         Pairing::Zipped(zips(&r.weights, step, reader))
     };
+    let correction = if missing.is_some() {
+        0
+    } else {
+        reader.correction(total(&r.weights))
+    };
     let row = RowPass {
         pairing,
-        start: (r.rounding() + reader.correction(total(&r.weights))) as i32,
+        start: (r.rounding() + correction) as i32,
         shift: r.shift,
         bits,
     };
@@ -317,14 +328,23 @@ impl Pairs {
             Kernel::Direct(k) => {
                 let largest = i64::from(format.max_value());
                 let weight = magnitude(&k.weights);
-                let reader = Reader::for_bound(format, weight * largest + (1 << k.shift));
+                let below = 1_i64 << k.shift;
+                let (reader, missing) = Reader::choose(format, weight * largest + below, || {
+                    Reader::offset_after(&k.weights, k.shift, below - 1)
+                });
+                let (values, correction) = match missing {
+                    Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
+                    None => ((0, largest), reader.correction(total(&k.weights))),
+                };
                 let sums = Sums {
                     pieces: reader.pieces(),
                     bits: 8,
                     shift: k.shift,
+                    range: range(&k.weights, values),
                     largest,
                     weight,
-                    correction: reader.correction(total(&k.weights)),
+                    correction,
+                    raise: missing.unwrap_or(0),
                 };
                 let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
                 let (taps, changes) = direct(k, channels.len(), reader)?;

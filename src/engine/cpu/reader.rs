@@ -10,7 +10,7 @@ pub(super) enum Reader {
     Bytes,
     /// Words as they are.
     Words,
-    /// Words less 32768; the sums' beginning makes up for it.
+    /// Words less 32768; the sums' beginning makes up for it, or what is added once they are shifted down.
     Offset,
     /// The two bytes of a word, as two pieces.
     Halves,
@@ -22,13 +22,38 @@ impl Reader {
     }
 
     /// The reader for which sums that stay below `bound` in magnitude, rounding included, are exact.
-    pub(super) fn for_bound(format: PixelFormat, bound: i64) -> Reader {
+    fn for_bound(format: PixelFormat, bound: i64) -> Reader {
         match format.depth() {
             8 => Reader::Bytes,
             16 if bound < 1 << 31 => Reader::Offset,
             _ if bound < 1 << 31 => Reader::Words,
             _ => Reader::Halves,
         }
+    }
+
+    /// The reader for which such sums are exact, and what is missing in them; `offset` is what would be in those of offset words.
+    pub(super) fn choose(
+        format: PixelFormat,
+        bound: i64,
+        offset: impl Fn() -> Option<i64>,
+    ) -> (Reader, Option<i64>) {
+        let plain = Reader::for_bound(format, bound);
+        if plain == Reader::Halves
+            && format.depth() == 16
+            && let Some(missing) = offset()
+        {
+            return (Reader::Offset, Some(missing));
+        }
+        (plain, None)
+    }
+
+    /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way: without what makes up for the offset, and with
+    /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
+    pub(super) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
+        let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
+        let offset = weights.iter().map(|&q| i64::from(q)).sum::<i64>() << 15;
+        let fits = lowest >= i64::from(i32::MIN) && highest + added <= i64::from(i32::MAX);
+        (fits && offset % (1 << shift) == 0).then_some(offset >> shift)
     }
 
     pub(super) fn reading(self, format: PixelFormat) -> Reading {
@@ -52,5 +77,42 @@ impl Reader {
     /// What is to be added to a sum over weights that add up to `total`.
     pub(super) fn correction(self, total: i64) -> i64 {
         if self == Reader::Offset { total << 15 } else { 0 }
+    }
+}
+
+/// The least and the largest sum that values between two numbers come to, weighted.
+pub(super) fn range(weights: &[i32], (least, most): (i64, i64)) -> (i64, i64) {
+    let all = |sign: i64| -> i64 { weights.iter().map(|&q| (sign * i64::from(q)).max(0)).sum() };
+    let (positive, negative) = (all(1), all(-1));
+    (
+        positive * least - negative * most,
+        positive * most - negative * least,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offset_words_reach_as_far_as_32_bits_hold_their_sums() {
+        let quarter = 1 << 14;
+        // 4 * 2^14 * -32768 is the least number of 32 bits; the largest sum leaves 65535 for what is added.
+        let most = [quarter; 4];
+        assert_eq!(range(&most, (-32768, 32767)), (-(1 << 31), (1 << 31) - 65536));
+        assert_eq!(Reader::offset_after(&most, 9, 65535), Some(1 << 22));
+        assert_eq!(Reader::offset_after(&most, 9, 65536), None);
+        assert_eq!(
+            Reader::offset_after(&[quarter, quarter, quarter, quarter, 1], 9, 0),
+            None
+        );
+        // Weights of both signs: each end takes the other one's values.
+        assert_eq!(
+            range(&[3, -2], (-32768, 32767)),
+            (-3 * 32768 - 2 * 32767, 3 * 32767 + 2 * 32768)
+        );
+        assert_eq!(Reader::offset_after(&[3, -2], 15, 0), Some(1));
+        // 32768 is no whole level of 2^16.
+        assert_eq!(Reader::offset_after(&[3, -2], 16, 0), None);
     }
 }

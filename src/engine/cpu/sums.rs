@@ -11,12 +11,16 @@ pub(super) struct Sums {
     pub(super) bits: u32,
     /// The scale: samples are `sum >> shift`.
     pub(super) shift: u32,
+    /// The least and the largest sum, without bias.
+    pub(super) range: (i64, i64),
     /// The largest magnitude of a value that is weighted.
     pub(super) largest: i64,
     /// The sum of the weights' magnitudes.
     pub(super) weight: i64,
     /// What is added to make up for an offset of the values.
     pub(super) correction: i64,
+    /// What is added for the same reason once sums are shifted down.
+    pub(super) raise: i64,
 }
 
 impl Sums {
@@ -33,14 +37,20 @@ impl Sums {
         };
         let first = channels.iter().find_map(convolved)?;
         // Channels that are not convolved are computed along with the others and then replaced.
-        let each: Vec<Convolve> = channels.iter().map(|c| convolved(c).unwrap_or(first)).collect();
+        let of = |c: &ChannelStep| {
+            let c = convolved(c).unwrap_or(first);
+            let high = c.high + self.raise;
+            Convolve { high, ..c }
+        };
+        let each: Vec<Convolve> = channels.iter().map(of).collect();
         let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
             let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
             all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
                 .collect()
         };
         let limit = i64::from(i32::MAX);
-        let bound = self.weight * self.largest;
+        let (lowest, highest) = self.range;
+        let fits = |more: i64| lowest + more >= i64::from(i32::MIN) && highest + more <= limit;
         let biased = |c: &Convolve| (c.high << self.shift) + c.low;
         let mut finish = Finish {
             channels: channels.len(),
@@ -51,18 +61,18 @@ impl Sums {
             left: format.shift(),
             ..Finish::default()
         };
-        if each.iter().all(|c| bound + biased(c).abs() <= limit) {
+        if each.iter().all(|c| fits(biased(c))) {
             // 32-bit sums may wrap on the way: they end where they should.
             finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
             finish.start[1..].fill(pattern(&|_| 0));
             return Some(finish);
         }
-        let high_fits = |c: &Convolve| c.high.abs() + (bound >> self.shift) + 2 <= limit;
+        let high_fits = |c: &Convolve| c.high.abs() + (highest.max(-lowest) >> self.shift) + 2 <= limit;
         if !each.iter().all(high_fits) {
             return None;
         }
         finish.high = pattern(&|c| c.high);
-        if each.iter().all(|c| bound + c.low <= limit) {
+        if each.iter().all(|c| fits(c.low)) {
             finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
             finish.start[1..].fill(pattern(&|_| 0));
             return Some(finish);

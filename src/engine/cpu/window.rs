@@ -170,13 +170,17 @@ impl Flat {
     fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
         let largest = (self.columns * self.rows) as i64 * i64::from(format.max_value());
         let is_centred = self.is_column && self.is_even() && largest <= i64::from(u16::MAX);
+        let largest = self.values() as i64 * i64::from(format.max_value());
+        let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
         let sums = Sums {
             pieces: 1,
             bits: 16,
             shift: self.shift,
-            largest: self.values() as i64 * i64::from(format.max_value()),
-            weight: self.weights.iter().map(|q| q.abs()).sum(),
+            range: (-weight * largest, weight * largest),
+            largest,
+            weight,
             correction: if is_centred { self.weights[0] << 15 } else { 0 },
+            raise: 0,
         };
         let mut weights = [0; 1 + DIFFERENCES];
         weights[0] = i16::try_from(self.weights[0]).ok()?.into();
