@@ -13,11 +13,14 @@
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::filter::{Algorithm, Chain, Planes};
-use framepipe::frame::{Allocator, Buffer, Frame, Layout, Pageable, PixelFormat};
+use framepipe::frame::{Frame, FramePool, Layout, PixelFormat};
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Instant;
+
+/// Frames of one time where the engine is kept full, as a multiple of those in flight.
+const STRETCH: usize = 4;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -82,14 +85,13 @@ impl Job {
         Ok(bytes)
     }
 
-    /// The input in memory as a pipeline holds it: rows aligned to 64 bytes.
-    fn frame(&self, picture: &[u8]) -> Outcome<Frame> {
-        let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
-        let tight = Layout::new(self.format, self.size.0, self.size.1, 1)?;
+    /// Fills `frame` with the picture.
+    fn fill(picture: &[u8], frame: &mut Frame) -> Outcome<()> {
+        let layout = *frame.layout();
+        let tight = Layout::new(layout.format(), layout.width(), layout.height(), 1)?;
         if picture.len() != tight.size() {
             return Err(format!("the picture has {} bytes, not {}", picture.len(), tight.size()).into());
         }
-        let mut frame = Frame::new(layout, Buffer::unpooled(Pageable.allocate(layout.size())?))?;
         for (index, plane) in tight.planes().iter().enumerate() {
             for y in 0..plane.height {
                 let start = plane.offset + y * plane.stride;
@@ -97,33 +99,56 @@ impl Job {
                 frame.row_mut(index, y).copy_from_slice(row);
             }
         }
-        Ok(frame)
+        Ok(())
     }
 
-    /// Milliseconds of each frame, sorted.
+    /// Milliseconds a frame, sorted: of single frames where the engine works on one at a time, else means over stretches in which it is kept full.
     fn run(&self) -> Outcome<Vec<f64>> {
         let picture = self.picture()?;
         let mut engine = Cpu::with_instruction_set(self.chain.clone(), self.threads, self.set)?;
+        // As a pipeline holds frames: rows aligned to 64 bytes.
         let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
-        let mut output = Buffer::unpooled(Pageable.allocate(layout.size())?);
-        let mut times = Vec::with_capacity(self.frames);
-        let mut last = Vec::new();
-        // Two frames more than are counted, so that memory is there and warm.
-        for k in 0..self.frames + 2 {
-            let input = self.frame(&picture)?;
-            let begin = Instant::now();
-            engine.submit(input, output, 64)?;
-            let result = engine.collect()?.ok_or("the engine gave nothing back")?;
-            let time = begin.elapsed().as_secs_f64() * 1e3;
-            if k >= 2 {
-                times.push(time);
+        let depth = engine.depth();
+        let inputs = FramePool::new(depth, engine.input_allocator());
+        let outputs = FramePool::new(depth + 1, engine.output_allocator());
+        outputs.prepare(layout.size())?;
+        let mut filled = Vec::new();
+        for _ in 0..depth {
+            let mut frame = Frame::new(layout, inputs.try_take().ok_or("no input is free")?)?;
+            Job::fill(&picture, &mut frame)?;
+            filled.push(frame);
+        }
+        // Back into the pool, which hands them out as they are: the engine only reads them.
+        drop(filled);
+        let mut in_flight = 0;
+        let mut next = |engine: &mut Cpu| -> Outcome<Frame> {
+            while in_flight < depth {
+                let input = Frame::new(layout, inputs.try_take().ok_or("no input is free")?)?;
+                engine.submit(input, outputs.try_take().ok_or("no output is free")?, 64)?;
+                in_flight += 1;
             }
-            if k + 1 == self.frames + 2 && self.output.is_some() {
+            in_flight -= 1;
+            Ok(engine.collect()?.ok_or("the engine gave nothing back")?)
+        };
+        // More frames than are counted, so that memory is there and warm.
+        for _ in 0..=depth {
+            next(&mut engine)?;
+        }
+        let stretch = if depth == 1 { 1 } else { STRETCH * depth };
+        let mut times = Vec::new();
+        let mut last = Vec::new();
+        while times.len() * stretch < self.frames {
+            let begin = Instant::now();
+            for _ in 1..stretch {
+                next(&mut engine)?;
+            }
+            let result = next(&mut engine)?;
+            times.push(begin.elapsed().as_secs_f64() * 1e3 / stretch as f64);
+            if times.len() * stretch >= self.frames && self.output.is_some() {
                 for (index, plane) in result.layout().planes().iter().enumerate() {
                     (0..plane.height).for_each(|y| last.extend_from_slice(result.row(index, y)));
                 }
             }
-            output = result.into_parts().1;
         }
         if let Some(path) = &self.output {
             std::fs::write(path, last)?;

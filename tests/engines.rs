@@ -8,8 +8,10 @@ use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, NAMED_MASKS, Plan, Planes, factors};
-use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Pageable, PixelFormat, Range};
+use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, FramePool, Pageable, PixelFormat, Range};
 use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, real};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 const BORDERS: [Border; 6] = [
     Border::Replicate,
@@ -132,6 +134,79 @@ fn every_border_and_size_agrees_too() {
             }
         }
     }
+}
+
+#[test]
+fn frames_in_flight_come_back_in_order_with_the_references_bits() {
+    let mut random = Random::new(12);
+    // Planes under alpha take several rounds of strips, and so do the steps of a chain.
+    let formats = ["gray", "rgb24", "rgba", "yuva444p", "gbrap16le"];
+    for (turn, threads) in [2, 3, 4, 7, 12].into_iter().enumerate() {
+        let chain = Chain {
+            filters: vec![
+                filter("gaussian:size=5"),
+                filter("laplacian8"),
+                filter("box:size=9"),
+            ],
+            ..one("box:size=3", BORDERS[turn], Algorithm::Auto)
+        };
+        let mut engine = Cpu::new(chain.clone(), threads).unwrap();
+        let depth = engine.depth();
+        assert!(depth > threads.min(4), "{threads} threads keep {depth} frames");
+        let mut expected = VecDeque::new();
+        for sequence in 0..4 * depth + 1 {
+            // Of several sizes and formats, so that frames that are done first had to wait for others.
+            let size = [(203, 331), (33, 5), (64, 150)][random.below(3) as usize];
+            let mut frame = noise(
+                format(formats[random.below(5) as usize]),
+                size.0,
+                size.1,
+                &mut random,
+            );
+            frame.sequence = sequence as u64;
+            frame.metadata.pts = Some(3 * sequence as i64);
+            let memory = Pageable.allocate(frame.layout().size() * 2).unwrap();
+            let mut input = copy(&frame, 64);
+            (input.sequence, input.metadata) = (frame.sequence, frame.metadata.clone());
+            engine.submit(input, Buffer::unpooled(memory), 1).unwrap();
+            expected.push_back(frame);
+            // The last ones are collected without another one behind them, and all at the end.
+            while expected.len() == depth || sequence == 4 * depth && !expected.is_empty() {
+                let source = expected.pop_front().unwrap();
+                let result = engine.collect().unwrap().unwrap();
+                assert_eq!(
+                    (result.sequence, result.metadata.pts),
+                    (source.sequence, source.metadata.pts)
+                );
+                let place = first_difference(&reference(&chain, &source), &result);
+                assert_eq!(
+                    place,
+                    None,
+                    "{threads} threads, frame {sequence} of {}",
+                    source.format()
+                );
+            }
+        }
+        assert!(engine.collect().unwrap().is_none());
+    }
+}
+
+#[test]
+fn an_engine_that_goes_with_frames_in_flight_gives_their_buffers_back() {
+    let pool = FramePool::new(6, Arc::new(Pageable));
+    let mut engine = Cpu::new(one("gaussian:size=7", Border::Mirror, Algorithm::Auto), 2).unwrap();
+    let mut random = Random::new(13);
+    for _ in 0..engine.depth() {
+        let frame = noise(format("gray"), 700, 500, &mut random);
+        let mut input = Frame::new(*frame.layout(), pool.try_take().unwrap()).unwrap();
+        input.bytes_mut().copy_from_slice(frame.bytes());
+        engine.submit(input, pool.try_take().unwrap(), 64).unwrap();
+    }
+    drop(engine);
+    // Waits until the threads are done with the last of them.
+    let never = crossbeam_channel::never();
+    let buffers: Vec<Buffer> = (0..6).map_while(|_| pool.take(&never).ok()).collect();
+    assert_eq!(buffers.len(), 6);
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The threads that share out the rows, and the memory that each keeps from frame to frame.
+//! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
 
 use crate::engine::EngineError;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
@@ -14,30 +14,34 @@ pub(super) struct Scratch {
     pub(super) window: super::window::Scratch,
 }
 
-/// A fixed number of threads, of which the caller is one: it works while the others wake up.
+/// A fixed number of threads. Where it is more than one, frames are handed to them, and a frame that would leave some of them idle is shared out by its rows.
 pub(super) struct Team {
-    others: Option<rayon::ThreadPool>,
+    /// `None` where the caller is all there is.
+    threads: Option<rayon::ThreadPool>,
     scratch: Vec<Mutex<Scratch>>,
+    /// Frames that were handed over and are not done.
+    frames: AtomicUsize,
 }
 
 impl Team {
     /// A team of `threads` threads (0: one a core).
     pub(super) fn new(threads: usize) -> Result<Team, EngineError> {
-        let threads = match threads {
+        let size = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
         let start = || {
             rayon::ThreadPoolBuilder::new()
-                .num_threads(threads - 1)
-                .thread_name(|i| format!("convolve-{}", i + 1))
+                .num_threads(size)
+                .thread_name(|i| format!("convolve-{i}"))
                 .build()
                 .map_err(|e| EngineError::Unavailable(format!("cannot start the engine's threads: {e}")))
         };
-        let others = if threads > 1 { Some(start()?) } else { None };
+        let threads = if size > 1 { Some(start()?) } else { None };
         Ok(Team {
-            others,
-            scratch: (0..threads).map(|_| Mutex::default()).collect(),
+            threads,
+            scratch: (0..size).map(|_| Mutex::default()).collect(),
+            frames: AtomicUsize::new(0),
         })
     }
 
@@ -46,37 +50,53 @@ impl Team {
         self.scratch.len()
     }
 
-    /// Calls `work` once with each item, on whichever thread is free.
+    /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a thread is free, in the order of the calls.
+    pub(super) fn hand_over(self: &Arc<Team>, frame: impl FnOnce(&Team) + Send + 'static) {
+        let Some(threads) = &self.threads else {
+            frame(self);
+            return;
+        };
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        let team = Arc::clone(self);
+        threads.spawn_fifo(move || {
+            let _done = Done(&team.frames);
+            frame(&team);
+        });
+    }
+
+    /// How many threads a frame has to itself: all, if no other is waiting.
+    pub(super) fn share(&self) -> usize {
+        self.size().div_ceil(self.frames.load(Ordering::Relaxed).max(1))
+    }
+
+    /// Calls `work` once with each item, on this thread and those that have nothing else to do.
     pub(super) fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(&mut Scratch, T) + Sync) {
-        let most = items.len();
+        let others = self.share().min(items.len()).saturating_sub(1);
         let items = Mutex::new(items.into_iter());
         // A panic in another frame left nothing behind that this one reads.
         let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let run = |scratch: &Mutex<Scratch>| {
-            let mut scratch = scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = || {
+            let own = rayon::current_thread_index().unwrap_or(0) % self.size();
+            let mut scratch = self.scratch[own].lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(item) = next() {
                 work(&mut scratch, item);
             }
         };
-        let [own, others @ ..] = &self.scratch[..] else {
-            return;
-        };
-        let Some(pool) = &self.others else {
-            run(own);
+        let (Some(threads), 1..) = (&self.threads, others) else {
+            run();
             return;
         };
         let busy = AtomicUsize::new(0);
-        pool.in_place_scope(|scope| {
-            let run = &run;
-            let busy = &busy;
-            for scratch in others.iter().take(most.saturating_sub(1)) {
-                busy.fetch_add(1, Ordering::Relaxed);
+        threads.in_place_scope(|scope| {
+            let (run, busy) = (&run, &busy);
+            for _ in 0..others {
                 scope.spawn(move |_| {
+                    busy.fetch_add(1, Ordering::Relaxed);
                     let _done = Done(busy);
-                    run(scratch);
+                    run();
                 });
             }
-            run(own);
+            run();
             // The others have at most one item left each, which is less to wait for than to be woken.
             let begin = Instant::now();
             while busy.load(Ordering::Acquire) > 0 && begin.elapsed() < PATIENCE {
@@ -86,10 +106,10 @@ impl Team {
     }
 }
 
-/// How long the caller watches the others end before it sleeps.
+/// How long a thread watches the others end before it sleeps.
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// Counts a thread as done when it goes, panicking or not.
+/// Counts one less when it goes, panicking or not.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {

@@ -1,0 +1,226 @@
+//! One frame's way through the steps of a chain.
+
+use super::alpha::{Alpha, Source, Weighted};
+use super::simd::{self, InstructionSet};
+use super::team::{Scratch, Team};
+use super::{Picture, Strip, strip};
+#[cfg(target_arch = "x86_64")]
+use super::{pairs, window};
+use crate::filter::{Kernel, Plan, Step};
+use crate::frame::{Frame, Layout, PixelFormat};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How one plane's part of a step is carried out.
+enum Way {
+    /// Plain loops.
+    Portable,
+    /// Sums of windows that rows enter and leave.
+    #[cfg(target_arch = "x86_64")]
+    Window(Box<window::Window>),
+    /// Pairs of samples, two rows at a time.
+    #[cfg(target_arch = "x86_64")]
+    Pairs(Box<pairs::Pairs>),
+}
+
+impl Way {
+    fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(vectors) = simd::Vectors::of(set) {
+            if let Some(window) = window::Window::new(vectors, step, plane, format) {
+                return Way::Window(Box::new(window));
+            }
+            if let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format) {
+                return Way::Pairs(Box::new(pairs));
+            }
+        }
+        let _ = (step, plane, format, set);
+        Way::Portable
+    }
+
+    fn convolve(
+        &self,
+        step: &Step,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        match self {
+            Way::Portable => strip::convolve(step, source, layout, strip),
+            #[cfg(target_arch = "x86_64")]
+            Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
+            #[cfg(target_arch = "x86_64")]
+            Way::Pairs(pairs) => pairs.convolve(source, layout, strip, &mut scratch.pairs),
+        }
+    }
+}
+
+/// How a step is carried out.
+struct Carried {
+    /// One a plane.
+    ways: Vec<Way>,
+    alpha: Option<Alpha>,
+}
+
+/// A plan, and how each step is carried out.
+pub(super) struct Prepared {
+    plan: Plan,
+    carried: Vec<Carried>,
+}
+
+impl Prepared {
+    pub(super) fn new(plan: Plan, set: InstructionSet) -> Prepared {
+        let of_step = |step: &Step| {
+            let planes = 0..step.planes.len();
+            Carried {
+                ways: planes
+                    .map(|plane| Way::new(step, plane, plan.format, set))
+                    .collect(),
+                alpha: Alpha::new(step, plan.format, set),
+            }
+        };
+        let carried = plan.steps.iter().map(of_step).collect();
+        Prepared { plan, carried }
+    }
+}
+
+/// A frame to filter.
+pub(super) struct Job {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) input: Frame,
+    /// Where the result goes.
+    pub(super) output: Frame,
+    /// How the pictures between the steps lie.
+    pub(super) inner: Layout,
+    pub(super) between: Between,
+}
+
+/// Pictures between the steps of a chain, kept from frame to frame.
+#[derive(Default)]
+pub(super) struct Between([Vec<u8>; 2]);
+
+impl Job {
+    /// Filters the frame; gives back the result and the memory that was worked in.
+    pub(super) fn run(mut self, team: &Team) -> (Frame, Between) {
+        let (layout, inner) = (*self.output.layout(), self.inner);
+        let Between([from, to]) = &mut self.between;
+        let steps = &self.prepared.plan.steps;
+        for (index, (step, carried)) in steps.iter().zip(&self.prepared.carried).enumerate() {
+            let picture = match index {
+                0 => Picture {
+                    layout: self.input.layout(),
+                    bytes: self.input.bytes(),
+                },
+                _ => Picture {
+                    layout: &inner,
+                    bytes: from,
+                },
+            };
+            if index + 1 == steps.len() {
+                apply(team, step, carried, picture, &layout, self.output.bytes_mut());
+            } else {
+                to.resize(inner.size(), 0);
+                apply(team, step, carried, picture, &inner, to);
+                std::mem::swap(from, to);
+            }
+        }
+        self.output.sequence = self.input.sequence;
+        self.output.born = self.input.born;
+        self.output.metadata = self.input.into_parts().0;
+        (self.output, self.between)
+    }
+}
+
+/// Carries out one step: `layout` is that of `output`.
+fn apply(
+    team: &Team,
+    step: &Step,
+    carried: &Carried,
+    input: Picture<'_>,
+    layout: &Layout,
+    output: &mut [u8],
+) {
+    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
+        let strips = strips(step, layout, planes, output, team.share());
+        team.each(strips, |scratch, mut strip| {
+            carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch);
+        });
+    };
+    let planes = 0..layout.planes().len();
+    let with = |alpha| Source {
+        picture: input,
+        alpha,
+    };
+    let Some(alpha) = &carried.alpha else {
+        convolve(with(None), planes, output);
+        return;
+    };
+    let weighted = |convolved| with(Some(Weighted { by: alpha, convolved }));
+    let Some(own) = alpha.own_plane() else {
+        convolve(weighted(None), planes, output);
+        return;
+    };
+    // Alpha comes first: rows of the colours need it convolved.
+    let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
+    convolve(with(None), own..own + 1, rest);
+    let convolved = (&*rest, layout.planes()[own].stride);
+    convolve(weighted(Some(convolved)), 0..own, colours);
+    let strips = strips(step, layout, own..own + 1, rest, team.share());
+    team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
+}
+
+/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
+/// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
+fn strips<'a>(
+    step: &Step,
+    layout: &Layout,
+    planes: Range<usize>,
+    mut bytes: &'a mut [u8],
+    threads: usize,
+) -> Vec<Strip<'a>> {
+    let height = step.kernel.size().1;
+    let (most, least_rows) = match &step.kernel {
+        // Each strip makes the row pass of the rows around it anew.
+        Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
+        Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
+    };
+    let mut strips = Vec::new();
+    let mut at = layout.planes()[planes.start].offset;
+    for (index, plane) in layout
+        .planes()
+        .iter()
+        .enumerate()
+        .take(planes.end)
+        .skip(planes.start)
+    {
+        let (_, rest) = bytes.split_at_mut(plane.offset - at);
+        let len = plane.stride * (plane.height - 1) + layout.row_bytes(index);
+        let (mut own, rest) = rest.split_at_mut(len);
+        at = plane.offset + len;
+        bytes = rest;
+        let parts = match (plane.height / least_rows).clamp(1, most) {
+            _ if threads == 1 => 1,
+            few if few < threads => few,
+            // As many for each thread.
+            many => many / threads * threads,
+        };
+        // Even, since rows are made two at a time.
+        let rows = plane.height.div_ceil(parts).next_multiple_of(2);
+        let mut first_row = 0;
+        while first_row < plane.height {
+            let rows = rows.min(plane.height - first_row);
+            let end = (rows * plane.stride).min(own.len());
+            let (strip, rest) = own.split_at_mut(end);
+            own = rest;
+            strips.push(Strip {
+                plane: index,
+                first_row,
+                rows,
+                bytes: strip,
+            });
+            first_row += rows;
+        }
+    }
+    strips
+}
