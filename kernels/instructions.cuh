@@ -141,6 +141,34 @@ __device__ __forceinline__ float reciprocal(float x)
     return r;
 }
 
+// The sum of `c` and the products of two words' bytes.
+__device__ __forceinline__ u32 dot_4(u32 a, u32 b, u32 c)
+{
+    u32 r;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    return r;
+}
+
+// The sum of `c` and the products of the halves of `a` with the bytes of half HALF of `b`.
+template <i32 HALF> __device__ __forceinline__ u32 dot_2(u32 a, u32 b, u32 c)
+{
+    u32 r;
+    if constexpr (HALF == 0) {
+        asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    } else {
+        asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+    }
+    return r;
+}
+
+// The whole part of what is not negative; what is too large, or infinite, becomes the largest number.
+__device__ __forceinline__ u32 whole_part(float x)
+{
+    u32 r;
+    asm("cvt.rzi.u32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return r;
+}
+
 // Four numbers cut to bytes, the first one lowest.
 __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {

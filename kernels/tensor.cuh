@@ -35,7 +35,6 @@ struct Tiles {
     i32 planes;
     i32 count;      // tiles of all planes
     i32 row_shift;  // of a separable mask's row pass, or of the first of two masks
-    i32 offset;     // what is added to colours that were divided by alpha
 };
 
 constexpr i32 THREADS = 32 * WARPS;
@@ -340,12 +339,10 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
             }
         }
         if constexpr (WEIGHED) {
-#pragma unroll
-            for (i32 c = 0; c < CHANNELS; ++c) {
-                pixels[c] = weighted(pixels[c]);
-            }
+            separate_weighted(separated, pixels);
+        } else {
+            separate(separated, pixels);
         }
-        separate(separated, pixels);
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
             if (is_convolved(c) || c == ALPHA) {
@@ -699,6 +696,7 @@ template <bool ALIGNED, i32 N> struct Output {
     const i32 rows;  // rows from there to the plane's end
     u8 *out;         // in the row that is written next
     i32 row = 0;
+    u32 transparent = 0;  // a bit for each pixel that is not restored yet, the last one's the lowest: set if it has no alpha
 
     // `end` is the byte of the rows at which results end, if they do not go on to the rows' own end.
     __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y, i32 end = 0x7fffffff)
@@ -707,33 +705,69 @@ template <bool ALIGNED, i32 N> struct Output {
     {
     }
 
-    // Divides colours that were weighed by alpha by it, and writes the pixels. `alphas` are the pixels' before the step.
-    __device__ __forceinline__ void put_straight(u32 (&words)[N], const u32 (&alphas)[N], i32 offset, i32 step)
+    // Divides colours that were weighed by alpha by it, and writes the pixels as number `index` of COUNT rows: component(k, c, more) is `more` and what the mask made of
+    // component c of pixel k, `alphas` are the pixels' before the step.
+    template <i32 COUNT, class Component>
+    __device__ __forceinline__ void put_straight(i32 index, const Component &component, const u32 (&alphas)[N], i32 step)
     {
-        bool is_transparent = false;
-        u32 weights[N];
+        constexpr i32 AT_ONCE = 32 / N;
+        u32 words[N];
 #pragma unroll
         for (i32 k = 0; k < N; ++k) {
-            const u32 convolved = words[k] >> 8 * ALPHA_BYTE & 0xff;
-            const u32 alpha = FILTER_ALPHA ? convolved : alphas[k];
-            weights[k] = NORMALISE ? convolved : alpha;
-            is_transparent |= weights[k] == 0;
-            words[k] = straight(words[k], weights[k], alpha, offset);
+            // A sum begins with `more`.
+            const auto convolved = [&](u32 more) { return component(k, ALPHA_BYTE, more); };
+            const auto alpha = [&](u32 more) { return FILTER_ALPHA ? convolved(more) : alphas[k] + more; };
+            const auto weight = [&](u32 more) { return NORMALISE ? convolved(more) : alpha(more); };
+            const u32 colours[4] = {component(k, 0, 0), component(k, 1, 0), component(k, 2, 0), component(k, 3, 0)};
+            words[k] = straight(colours, weight(FLOAT_BITS), alpha(0));
+            // In comes a set bit where 1 less than nothing is below 0.
+            transparent = __funnelshift_l(weight(~0u), transparent, 1);
         }
-        if (is_transparent && row < rows) {
-            // Nothing to divide by: the colours from before.
-            const u8 *before = plane.original + (i64)(y + row) * plane.original_pitch + x;
+        put(words, step);
+        if (index % AT_ONCE == AT_ONCE - 1 || index == COUNT - 1) {
+            restore(index % AT_ONCE + 1, step);
+        }
+    }
+
+    // Of the last `count` rows, the colours that there was no alpha to divide by are those from before. That comes after all rows, so that nobody waits for
+    // it where there are none.
+    __device__ __forceinline__ void restore(i32 count, i32 step)
+    {
+        if (!ALIGNED) {
+            // Lanes write some bytes for each other.
+            __syncwarp();
+        }
+        if (transparent == 0) {
+            return;
+        }
+        constexpr u32 COLOURS = CONVOLVED & ~(1 << ALPHA_BYTE);
+#pragma unroll 1
+        for (i32 i = count - 1; i >= 0; --i, transparent >>= N) {
+            const i32 r = row + (i - count) * step;
+            const u8 *before = plane.original + (i64)(y + r) * plane.original_pitch + x;
+            u8 *after = plane.result + (i64)(y + r) * plane.result_pitch + x;
+            u32 pixels[N];
+            auto is_restored = [&](i32 k) { return (transparent >> (N - 1 - k) & 1) && r < rows && 4 * k < left; };
 #pragma unroll
             for (i32 k = 0; k < N; ++k) {
-                if (weights[k] == 0 && 4 * k < left) {
+                if (is_restored(k)) {
                     const u8 *p = before + 4 * k;
-                    const u32 pixel = ALIGNED ? word(p) : p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24;
-                    constexpr u32 OF_ALPHA = 0xffu << 8 * ALPHA_BYTE;
-                    words[k] = (pixel & ~OF_ALPHA) | (words[k] & OF_ALPHA);
+                    pixels[k] = ALIGNED ? word(p) : p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24;
+                }
+            }
+#pragma unroll
+            for (i32 k = 0; k < N; ++k) {
+                if (is_restored(k)) {
+#pragma unroll
+                    for (i32 c = 0; c < 4; ++c) {
+                        if (COLOURS >> c & 1) {
+                            after[4 * k + c] = (u8)(pixels[k] >> 8 * c);
+                        }
+                    }
                 }
             }
         }
-        put(words, step);
+        static_assert(N < 32, "a row's bits can be shifted out");
     }
 
     // Writes the next row, and goes `step` rows down from it.

@@ -235,15 +235,6 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     const i32 left = PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across), top = down + (TWO_ROWS ? t / 2 : t);
     const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
     Output<ALIGNED, PARTS * WORDS> output(plane, run, tile.x + left, tile.y + top);
-    auto put = [&](i32 s, u32(&words)[PARTS * WORDS]) {
-        if constexpr (WEIGHED) {
-            u32 alphas[PARTS * WORDS];
-            read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
-            output.put_straight(words, alphas, tiles.offset, ROWS_DOWN);
-        } else {
-            output.put(words, ROWS_DOWN);
-        }
-    };
     const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
     if constexpr (APART) {
@@ -264,21 +255,35 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
-            u32 words[WORDS * CHANNELS];
+            if constexpr (WEIGHED) {
+                u32 alphas[PARTS * WORDS];
+                read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
+                output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); }, alphas, ROWS_DOWN);
+            } else {
+                u32 words[WORDS * CHANNELS];
 #pragma unroll
-            for (i32 k = 0; k < WORDS; ++k) {
-                u32 pixels[CHANNELS];
-                interleave(pixels, kept[s][k]);
+                for (i32 k = 0; k < WORDS; ++k) {
+                    u32 pixels[CHANNELS];
+                    interleave(pixels, kept[s][k]);
 #pragma unroll
-                for (i32 c = 0; c < CHANNELS; ++c) {
-                    words[CHANNELS * k + c] = pixels[c];
+                    for (i32 c = 0; c < CHANNELS; ++c) {
+                        words[CHANNELS * k + c] = pixels[c];
+                    }
                 }
+                output.put(words, ROWS_DOWN);
             }
-            put(s, words);
         }
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
-        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; }, put);
+        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; }, [&](i32 s, u32(&words)[WORDS]) {
+            if constexpr (WEIGHED) {
+                u32 alphas[WORDS];
+                read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
+                output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
+            } else {
+                output.put(words, ROWS_DOWN);
+            }
+        });
     }
 }
 

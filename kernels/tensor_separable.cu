@@ -305,7 +305,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
             if constexpr (WEIGHED) {
                 u32 alphas[2 * SAMPLE_BYTES];
                 read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * done + 8 * h);
-                output.put_straight(words, alphas, tiles.offset, 8);
+                output.template put_straight<2 * STEPS>(2 * done + h, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, 8);
             } else {
                 output.put(words, 8);
             }

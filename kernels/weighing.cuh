@@ -12,40 +12,87 @@
 constexpr bool WEIGHED = ALPHA >= 0;
 constexpr i32 ALPHA_BYTE = WEIGHED ? ALPHA : 0;
 
-// c * a / 255 of each colour, rounded to the nearest; alpha stays.
-__device__ __forceinline__ u32 weighted(u32 pixel)
+// Colours times alpha, c * a / 255 rounded to the nearest, as the third byte of `values`; that of alpha is not touched.
+//
+// n / 255 to the nearest is (n + 128) * 257 / 65536. Dot products pick the bytes that they multiply, and leave the pipe that logic and permutations share,
+// which is the busiest, to others.
+__device__ __forceinline__ void weigh_colours(u32 (&values)[4], u32 pixel)
 {
-    const u32 alpha = pixel >> 8 * ALPHA_BYTE & 0xff;
-    // Two bytes in each word, of which alpha is weighed as 255.
-    constexpr u32 OPAQUE = 0xffu << 8 * (ALPHA_BYTE & 2);
-    u32 even = (pixel & 0xff00ff) | (ALPHA_BYTE % 2 ? 0 : OPAQUE);
-    u32 odd = (pixel >> 8 & 0xff00ff) | (ALPHA_BYTE % 2 ? OPAQUE : 0);
-    // n / 255 to the nearest is (n + 128 + (n + 128) / 256) / 256, and no half of a word comes to 65536.
-    even = even * alpha + 0x800080;
-    odd = odd * alpha + 0x800080;
-    even += __byte_perm(even, 0, 0x4341);
-    odd += __byte_perm(odd, 0, 0x4341);
-    return __byte_perm(even, odd, 0x7351);
+    const u32 low = __byte_perm(pixel, 0, 0x4400 | ALPHA_BYTE * 0x11), high = low << 16;  // 257 * a in either half
+    constexpr u32 HALF = 128 * 257;
+    if (ALPHA_BYTE != 0) {
+        values[0] = dot_2<0>(low, pixel, HALF);
+    }
+    if (ALPHA_BYTE != 1) {
+        values[1] = dot_2<0>(high, pixel, HALF);
+    }
+    if (ALPHA_BYTE != 2) {
+        values[2] = dot_2<1>(low, pixel, HALF);
+    }
+    if (ALPHA_BYTE != 3) {
+        values[3] = dot_2<1>(high, pixel, HALF);
+    }
 }
 
-// c * 255 / a of each colour, rounded to the nearest, halves up, and `offset` more; with `alpha` beside them. Anything where a is 0.
-//
-// Beside a half lies nothing nearer than 0.5 / a, so that 0.25 / a more turn halves up and nothing else. Errors are below 2^-22 of the quotient, which is at
-// most 255 * 255 / a. Then a number is added that is so large that the sum's last bit counts whole ones.
-__device__ __forceinline__ u32 straight(u32 pixel, u32 a, u32 alpha, i32 offset)
+// A pixel of four words' bytes: number `of_alpha` of alpha's word and number `of_colour` of the others.
+__device__ __forceinline__ u32 pixel_of(const u32 (&words)[4], i32 of_colour, i32 of_alpha)
 {
-    // A byte's bits are a float of 2^-149 times the byte, so no colour need be converted if all is smaller: a quotient by 2^-49, and what it is multiplied by
-    // larger by 2^100.
-    constexpr float SMALL = 1.0f / (1ull << 49), LARGE = (float)(1ull << 50) * (float)(1ull << 50);
-    constexpr float WHOLE = 12582912.0f;
-    const float inverse = reciprocal(__int_as_float(a | 0x4b000000) - 8388608.0f);
-    const float scale = 255.0f * LARGE * inverse, half = 0.25f * SMALL * inverse;
-    const float whole = (WHOLE + (float)offset) * SMALL;
-    i32 values[4];
+    auto byte = [&](i32 c) { return c == ALPHA_BYTE ? of_alpha : of_colour; };
+    const u32 first = __byte_perm(words[0], words[1], byte(0) | (4 + byte(1)) << 4);
+    const u32 last = __byte_perm(words[2], words[3], byte(2) | (4 + byte(3)) << 4);
+    return __byte_perm(first, last, 0x5410);
+}
+
+// A pixel, its colours weighed by alpha.
+__device__ __forceinline__ u32 weighted(u32 pixel)
+{
+    u32 values[4];
+    weigh_colours(values, pixel);
+    values[ALPHA_BYTE] = pixel;
+    return pixel_of(values, 2, ALPHA_BYTE);
+}
+
+// Four pixels weighed, as four bytes of each component.
+template <i32 N> __device__ __forceinline__ void separate_weighted(u32 (&parts)[N], const u32 (&pixels)[N])
+{
+    static_assert(N == 4, "a pixel is three colours and alpha");
+    u32 values[4][4];
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) {
+        weigh_colours(values[k], pixels[k]);
+        values[k][ALPHA_BYTE] = pixels[k];
+    }
 #pragma unroll
     for (i32 c = 0; c < 4; ++c) {
-        const float colour = fmaf(__int_as_float(pixel >> 8 * c & 0xff), scale, half) + whole;
-        values[c] = c == ALPHA_BYTE ? (i32)alpha : __float_as_int(colour) - __float_as_int(WHOLE * SMALL);
+        const i32 byte = c == ALPHA_BYTE ? ALPHA_BYTE : 2, order = byte | (4 + byte) << 4;
+        parts[c] = __byte_perm(__byte_perm(values[0][c], values[1][c], order), __byte_perm(values[2][c], values[3][c], order), 0x5410);
     }
-    return pack_4(values[0], values[1], values[2], values[3]);
+}
+
+// Byte k of a word, and `more`; see above for why so.
+__device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more = 0)
+{
+    return dot_4(word, 1u << 8 * k, more);
+}
+
+// What is added to a number below 2^23 to make the bits of a float of it, and that float of 0.
+constexpr u32 FLOAT_BITS = 0x4b000000;
+constexpr float FLOAT_ZERO = 8388608.0f;
+
+// A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with `alpha` beside them. Anything where a is 0. `a` comes as the
+// bits of a float, see above.
+//
+// Quotients have 24 places, so that the whole number is a byte by itself. Where the mask is an average no colour is larger than a; else those that are come
+// to 255. Beside a half lies nothing nearer than 0.5 / a of a whole, which is 2^-9 and more. The inverse is too large by 2^-20 of itself, which is at most
+// 2^-12 of a whole and more than all errors: it turns halves up and nothing else.
+__device__ __forceinline__ u32 straight(const u32 (&colours)[4], u32 a, u32 alpha)
+{
+    constexpr float SCALE = 255.0f * (1 << 24) * (1.0f + 1.0f / (1 << 20));
+    const u32 inverse = whole_part(SCALE * reciprocal(__int_as_float(a) - FLOAT_ZERO));
+    u32 values[4];
+#pragma unroll
+    for (i32 c = 0; c < 4; ++c) {
+        values[c] = c == ALPHA_BYTE ? alpha : (NORMALISE ? colours[c] : min(colours[c], a - FLOAT_BITS)) * inverse + (1u << 23);
+    }
+    return pixel_of(values, 3, 0);
 }

@@ -560,6 +560,8 @@ fn every_colour_under_every_alpha() {
         "mask:rows=1",
         "mask:rows=1:divisor=3:bias=20",
         "mask:rows=-1 3 -1:bias=-9",
+        "mask:rows=-1 3 -1",
+        "mask:rows=-2 5 -2",
     ];
     for format in [
         "rgba",

@@ -107,6 +107,23 @@ inline float reciprocal(float x)
     return __builtin_nextafterf(1.0f / x, x * (float)(1 - 2 * ((int)x & 1)));
 }
 
+inline u32 dot_4(u32 a, u32 b, u32 c)
+{
+    for (int k = 0; k < 4; ++k) c += (a >> 8 * k & 0xff) * (b >> 8 * k & 0xff);
+    return c;
+}
+
+template <i32 HALF> inline u32 dot_2(u32 a, u32 b, u32 c)
+{
+    for (int k = 0; k < 2; ++k) c += (a >> 16 * k & 0xffff) * (b >> (16 * HALF + 8 * k) & 0xff);
+    return c;
+}
+
+inline u32 whole_part(float x)
+{
+    return x < 4294967296.0f ? (u32)x : ~0u;
+}
+
 inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {
     const i32 values[4] = {a, b, c, d};

@@ -55,7 +55,6 @@ pub(super) struct Tiles {
     pub(super) planes: i32,
     pub(super) count: i32,
     pub(super) row_shift: i32,
-    pub(super) offset: i32,
 }
 
 /// `struct Rows` of alpha.cu.

@@ -463,11 +463,6 @@ impl Work<'_> {
             },
             other => self.channel(other, &|_| 0),
         };
-        // A bias beyond this cuts every colour, whatever it is exactly.
-        let offset = self
-            .step
-            .alpha
-            .map_or(0, |alpha| alpha.offset.clamp(-(1 << 17), 1 << 17));
         let mut planes = self.planes(group, shift, source, result, source, &channel);
         if let Some(next) = self.next {
             for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
@@ -490,7 +485,6 @@ impl Work<'_> {
             planes: group.planes.len() as i32,
             count: count as i32,
             row_shift: pass.kernel.row_shift as i32,
-            offset,
         };
         let launch = TilesLaunch {
             function: function.function,

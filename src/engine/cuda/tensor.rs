@@ -312,7 +312,8 @@ impl Weighing {
         let [plane] = format.planes() else { return None };
         let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
         let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
-        let fits = (planes.channels, format.bytes_per_sample(), alpha.gain) == (4, 1, 1 << 16);
+        let is_byte = (planes.channels, format.bytes_per_sample()) == (4, 1);
+        let fits = is_byte && (alpha.gain, alpha.offset) == (1 << 16, 0);
         (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Weighing {
             alpha: place,
             normalise: alpha.normalise,
@@ -832,6 +833,8 @@ mod tests {
         assert!(weighs("sharpen", "rgba", Planes::All, Algorithm::Direct));
         let third = "mask:rows=1:divisor=3";
         assert!(!weighs(third, "rgba", Planes::All, Algorithm::Direct));
+        let biased = "sharpen:bias=3";
+        assert!(!weighs(biased, "rgba", Planes::All, Algorithm::Direct));
         // Alpha alone is weighed by nothing.
         let alpha = Planes::Only(vec![Channel::Alpha]);
         assert!(!weighs("sharpen", "rgba", alpha, Algorithm::Direct));
