@@ -378,20 +378,39 @@ template <bool ALIGNED> __device__ __forceinline__ void weigh(u8 *stage)
     }
 }
 
-// Alpha before the step of pixels beside each other, the first at byte `x` of a tile's row `y`: out of the tile, whose colours are weighed, or out of its
-// components.
-template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(u32 (&alphas)[N], const u8 *stage, i32 x, i32 y)
+// Alpha before the step of N pixels beside each other: words that hold it, and which of their bytes it is.
+template <i32 N> struct Alphas {
+    u32 words[APART ? (N + 3) / 4 : N];
+
+    __device__ __forceinline__ u32 word(i32 k) const { return words[APART ? k / 4 : k]; }
+    static constexpr __device__ i32 byte(i32 k) { return APART ? k % 4 : ALPHA_BYTE; }
+};
+
+// Those of the pixels from byte `x` of a tile's row `y` on: out of the tile, whose colours are weighed, or out of its components.
+template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alphas<N> &alphas, const u8 *stage, i32 x, i32 y)
 {
-    constexpr i32 GAP = APART ? 1 : 4;
     const u8 *p = stage + (y + MASK_H / 2) * row_pitch<ALIGNED>;
     if constexpr (APART) {
-        p += ALPHA_BYTE * PART + (LEFT - START + x) / CHANNELS;
-    } else {
-        p += (ALIGNED ? 0 : early_by(p)) + LEFT + x + ALPHA_BYTE;
-    }
+        constexpr i32 FIRST = (LEFT - START) / CHANNELS, REMAINDER = FIRST % 4;
+        p += ALPHA_BYTE * PART + FIRST - REMAINDER + x / CHANNELS;
 #pragma unroll
-    for (i32 k = 0; k < N; ++k) {
-        alphas[k] = p[GAP * k];
+        for (i32 k = 0; k < N / 4; ++k) {
+            alphas.words[k] = word(p + 4 * k);
+            if (REMAINDER != 0) {
+                alphas.words[k] = __funnelshift_r(alphas.words[k], word(p + 4 * k + 4), 8 * REMAINDER);
+            }
+        }
+    } else if constexpr (ALIGNED) {
+#pragma unroll
+        for (i32 k = 0; k < N; ++k) {
+            alphas.words[k] = word(p + LEFT + x + 4 * k);
+        }
+    } else {
+        p += early_by(p) + LEFT + x + ALPHA_BYTE;
+#pragma unroll
+        for (i32 k = 0; k < N; ++k) {
+            alphas.words[k] = (u32)p[4 * k] << 8 * ALPHA_BYTE;
+        }
     }
 }
 
@@ -708,7 +727,7 @@ template <bool ALIGNED, i32 N> struct Output {
     // Divides colours that were weighed by alpha by it, and writes the pixels as number `index` of COUNT rows: component(k, c, more) is `more` and what the mask made of
     // component c of pixel k, `alphas` are the pixels' before the step.
     template <i32 COUNT, class Component>
-    __device__ __forceinline__ void put_straight(i32 index, const Component &component, const u32 (&alphas)[N], i32 step)
+    __device__ __forceinline__ void put_straight(i32 index, const Component &component, const Alphas<N> &alphas, i32 step)
     {
         constexpr i32 AT_ONCE = 32 / N;
         u32 words[N];
@@ -716,10 +735,11 @@ template <bool ALIGNED, i32 N> struct Output {
         for (i32 k = 0; k < N; ++k) {
             // A sum begins with `more`.
             const auto convolved = [&](u32 more) { return component(k, ALPHA_BYTE, more); };
-            const auto alpha = [&](u32 more) { return FILTER_ALPHA ? convolved(more) : alphas[k] + more; };
-            const auto weight = [&](u32 more) { return NORMALISE ? convolved(more) : alpha(more); };
+            const auto weight = [&](u32 more) {
+                return NORMALISE || FILTER_ALPHA ? convolved(more) : byte_of(alphas.word(k), alphas.byte(k), more);
+            };
             const u32 colours[4] = {component(k, 0, 0), component(k, 1, 0), component(k, 2, 0), component(k, 3, 0)};
-            words[k] = straight(colours, weight(FLOAT_BITS), alpha(0));
+            words[k] = straight(colours, weight(FLOAT_BITS), FILTER_ALPHA ? convolved(0) : alphas.word(k), FILTER_ALPHA ? 0 : alphas.byte(k));
             // In comes a set bit where 1 less than nothing is below 0.
             transparent = __funnelshift_l(weight(~0u), transparent, 1);
         }

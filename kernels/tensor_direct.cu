@@ -256,7 +256,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
             if constexpr (WEIGHED) {
-                u32 alphas[PARTS * WORDS];
+                Alphas<PARTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
                 output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); }, alphas, ROWS_DOWN);
             } else {
@@ -277,7 +277,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
         convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; }, [&](i32 s, u32(&words)[WORDS]) {
             if constexpr (WEIGHED) {
-                u32 alphas[WORDS];
+                Alphas<PARTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
                 output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
             } else {

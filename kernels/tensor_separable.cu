@@ -303,7 +303,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 words[SAMPLE_BYTES + k] = t & 1 ? parts[1][k] : other;
             }
             if constexpr (WEIGHED) {
-                u32 alphas[2 * SAMPLE_BYTES];
+                Alphas<2 * SAMPLE_BYTES> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * done + 8 * h);
                 output.template put_straight<2 * STEPS>(2 * done + h, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, 8);
             } else {

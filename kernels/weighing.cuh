@@ -69,30 +69,30 @@ template <i32 N> __device__ __forceinline__ void separate_weighted(u32 (&parts)[
     }
 }
 
-// Byte k of a word, and `more`; see above for why so.
+// Byte k of a word, and `more`; see above for why so. One of four keeps the pipes in balance.
 __device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more = 0)
 {
-    return dot_4(word, 1u << 8 * k, more);
+    return k == 0 && more == 0 ? word & 0xff : dot_4(word, 1u << 8 * k, more);
 }
 
 // What is added to a number below 2^23 to make the bits of a float of it, and that float of 0.
 constexpr u32 FLOAT_BITS = 0x4b000000;
 constexpr float FLOAT_ZERO = 8388608.0f;
 
-// A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with `alpha` beside them. Anything where a is 0. `a` comes as the
-// bits of a float, see above.
+// A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with byte `of_alpha` of `alpha` beside them. Anything where a is
+// 0. `a` comes as the bits of a float, see above.
 //
 // Quotients have 24 places, so that the whole number is a byte by itself. Where the mask is an average no colour is larger than a; else those that are come
 // to 255. Beside a half lies nothing nearer than 0.5 / a of a whole, which is 2^-9 and more. The inverse is too large by 2^-20 of itself, which is at most
 // 2^-12 of a whole and more than all errors: it turns halves up and nothing else.
-__device__ __forceinline__ u32 straight(const u32 (&colours)[4], u32 a, u32 alpha)
+__device__ __forceinline__ u32 straight(const u32 (&colours)[4], u32 a, u32 alpha, i32 of_alpha)
 {
-    constexpr float SCALE = 255.0f * (1 << 24) * (1.0f + 1.0f / (1 << 20));
-    const u32 inverse = whole_part(SCALE * reciprocal(__int_as_float(a) - FLOAT_ZERO));
+    constexpr float UNIT = 1.0f / (255.0f * (1 << 24) * (1.0f + 1.0f / (1 << 20)));
+    const u32 inverse = whole_part(reciprocal(fmaf(__int_as_float(a), UNIT, -FLOAT_ZERO * UNIT)));
     u32 values[4];
 #pragma unroll
     for (i32 c = 0; c < 4; ++c) {
         values[c] = c == ALPHA_BYTE ? alpha : (NORMALISE ? colours[c] : min(colours[c], a - FLOAT_BITS)) * inverse + (1u << 23);
     }
-    return pixel_of(values, 3, 0);
+    return pixel_of(values, 3, of_alpha);
 }

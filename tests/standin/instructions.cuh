@@ -101,10 +101,10 @@ inline void wait_for_earlier_launches()
     standin::state.services->wait_for_earlier_launches(standin::state.now);
 }
 
-// As far from 1 / x as a card's may be.
+// As far from 1 / x as a card's may be, on either side by turns.
 inline float reciprocal(float x)
 {
-    return __builtin_nextafterf(1.0f / x, x * (float)(1 - 2 * ((int)x & 1)));
+    return __builtin_nextafterf(1.0f / x, __float_as_int(x) & 1 ? 0.0f : 2.0f / x);
 }
 
 inline u32 dot_4(u32 a, u32 b, u32 c)

@@ -74,6 +74,8 @@ pub(super) struct TensorKernel {
     pub(super) weighs: bool,
     /// What a block does at a time.
     block: Block,
+    /// The same where a frame has few tiles of these.
+    low: Option<Block>,
     /// Rows that are loaded of a tile besides its own.
     halo: usize,
 }
@@ -160,6 +162,9 @@ const TILE_COST: usize = 8;
 /// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are.
 const ALONE: usize = 5;
 
+/// High tiles pay where a frame has so many times the tiles that the card holds at a time.
+const MANY: usize = 4;
+
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
@@ -171,9 +176,15 @@ pub(super) fn fitted(
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
+    let shaped = |block| shaped(step, format, planes, limits, Some(block)).ok();
+    let are_few = kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
+    let low = kernel.low.filter(|_| are_few).and_then(shaped);
+    let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
-    let block = fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps)?;
-    shaped(step, format, planes, limits, Some(block)).ok()
+    match fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps) {
+        Some(block) => shaped(block),
+        None => low,
+    }
 }
 
 /// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.
@@ -247,10 +258,11 @@ fn shaped(
         }
         Kernel::Separable(kernel) => {
             let shape = separable(kernel, step, format, planes, block)?;
-            let lower = (shape.block.steps > 1).then_some(Block {
+            let half = (shape.block.steps > 1).then_some(Block {
                 steps: shape.block.steps / 2,
                 ..shape.block
             });
+            let lower = shape.low.or(half);
             return match (shape.finish(step, format, planes, limits), lower) {
                 // The halo of a long mask may leave room for a lower tile.
                 (Err(Unfit::SharedMemory), Some(_)) => shaped(step, format, planes, limits, lower),
@@ -341,6 +353,8 @@ struct Shape {
     eight_rows: bool,
     fragments: Vec<u32>,
     row_shift: u32,
+    /// The block where a frame has few tiles of this one's.
+    low: Option<Block>,
 }
 
 /// How windows cover what a patch of results reads.
@@ -439,7 +453,8 @@ fn direct(
             let (down, blocks) = match bands {
                 _ if pieces > 64 => (4, 2),
                 3.. => (2, 4),
-                _ if parts == 4 => (4, 4),
+                // Of the widest windows' registers three blocks' are enough.
+                _ if parts == 4 => (4, if patch == Patch::Shared { 4 } else { 3 }),
                 _ => (2, 5),
             };
             let steps = match (patch, bands) {
@@ -486,6 +501,7 @@ fn direct(
         eight_rows: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
+        low: None,
     }
 }
 
@@ -538,7 +554,14 @@ fn separable(
     } else {
         Block::new((4, 1), steps, 3)
     };
-    let block = block.unwrap_or(best);
+    // Weighing takes the halo as long as the tile, so that high tiles save where there are enough of them.
+    let is_high = Weighing::of(step, format, planes).is_some() && block.is_none() && best.steps == 4;
+    let low = is_high.then_some(best);
+    let block = match block {
+        Some(block) => block,
+        None if is_high => Block::new((4, 1), 8, 3),
+        None => best,
+    };
     Ok(Shape {
         source: Source::TensorSeparable,
         own: vec![
@@ -557,6 +580,7 @@ fn separable(
         eight_rows: true,
         fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,
+        low,
     })
 }
 
@@ -679,6 +703,7 @@ impl Shape {
             row_shift: self.row_shift,
             weighs: weighing.is_some(),
             block: self.block,
+            low: self.low,
             halo: height - 1 + self.rows_below,
         })
     }
@@ -761,18 +786,20 @@ mod tests {
 
     /// The tiles for a frame of one plane of a gray picture: bytes across and rows.
     fn tile(spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
+        tile_in("gray", spec, algorithm, size)
+    }
+
+    /// The tile, in bytes and rows, for frames of so many bytes across and rows.
+    fn tile_in(format: &str, spec: &str, algorithm: Algorithm, size: (usize, usize)) -> (usize, usize) {
         let chain = Chain {
             filters: vec![spec.parse().unwrap()],
             algorithm,
             border: Border::Replicate,
             planes: Planes::All,
         };
-        let format = PixelFormat::from_name("gray").unwrap();
+        let format = PixelFormat::from_name(format).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-        let planes = Interleaving {
-            channels: 1,
-            convolved: 1,
-        };
+        let (planes, _) = groups(&plan.steps[0])[0];
         let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
         let work = (&plan.steps[0], format, planes);
         fitted(&kernel, work, &[size], &h200()).map_or(kernel.tile, |k| k.tile)
@@ -793,6 +820,20 @@ mod tests {
         assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 16));
         // Both passes come in groups of 16 rows.
         assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 32));
+    }
+
+    #[test]
+    fn large_frames_under_alpha_get_high_tiles_for_separable_masks() {
+        for spec in ["gaussian:size=5", "gaussian:size=15"] {
+            let tile = |format, (width, height): (usize, usize)| {
+                tile_in(format, spec, Algorithm::Separable, (4 * width, height))
+            };
+            assert_eq!(tile("rgba", (7680, 4320)), (128, 128), "{spec}");
+            assert_eq!(tile("rgba", (3840, 2160)), (128, 128), "{spec}");
+            assert_eq!(tile("rgba", (1920, 1080)), (128, 64), "{spec}");
+            // Where nothing is weighed they are as they were.
+            assert_eq!(tile("gray", (7680, 4320)), (128, 64), "{spec}");
+        }
     }
 
     #[test]

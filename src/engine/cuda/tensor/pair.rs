@@ -154,6 +154,7 @@ impl<'a> Pair<'a> {
             eight_rows: false,
             fragments: weights.concat(),
             row_shift: self.masks[0].shift,
+            low: None,
         };
         shape.finish_as(&extent, self.steps[0], self.format, PLAIN, limits)
     }
