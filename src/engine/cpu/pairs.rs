@@ -12,7 +12,7 @@ use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
-use super::reader::{Reader, range};
+use super::reader::{Reader, magnitude, range, total};
 use super::simd::Vectors;
 use super::sums::Sums;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
@@ -83,14 +83,6 @@ pub(super) struct Scratch {
 
 fn pack(low: i32, high: i32) -> i32 {
     (low & 0xFFFF) | (high << 16)
-}
-
-fn magnitude(weights: &[i32]) -> i64 {
-    weights.iter().map(|q| i64::from(q.abs())).sum()
-}
-
-fn total(weights: &[i32]) -> i64 {
-    weights.iter().map(|&q| i64::from(q)).sum()
 }
 
 /// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.

@@ -51,7 +51,7 @@ impl Reader {
     /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
     pub(super) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
-        let offset = weights.iter().map(|&q| i64::from(q)).sum::<i64>() << 15;
+        let offset = total(weights) << 15;
         let fits = lowest >= i64::from(i32::MIN) && highest + added <= i64::from(i32::MAX);
         (fits && offset % (1 << shift) == 0).then_some(offset >> shift)
     }
@@ -78,6 +78,16 @@ impl Reader {
     pub(super) fn correction(self, total: i64) -> i64 {
         if self == Reader::Offset { total << 15 } else { 0 }
     }
+}
+
+/// What weights add up to.
+pub(super) fn total(weights: &[i32]) -> i64 {
+    weights.iter().map(|&q| i64::from(q)).sum()
+}
+
+/// What they add up to without their signs.
+pub(super) fn magnitude(weights: &[i32]) -> i64 {
+    weights.iter().map(|&q| i64::from(q).abs()).sum()
 }
 
 /// The least and the largest sum that values between two numbers come to, weighted.

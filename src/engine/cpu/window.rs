@@ -168,8 +168,8 @@ impl Flat {
 
     /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
     fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
-        let largest = (self.columns * self.rows) as i64 * i64::from(format.max_value());
-        let is_centred = self.is_column && self.is_even() && largest <= i64::from(u16::MAX);
+        let of_window = (self.columns * self.rows) as i64 * i64::from(format.max_value());
+        let is_centred = self.is_column && self.is_even() && of_window <= i64::from(u16::MAX);
         let largest = self.values() as i64 * i64::from(format.max_value());
         let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
         let sums = Sums {
