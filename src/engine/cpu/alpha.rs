@@ -2,7 +2,7 @@
 
 use super::alpha_loops::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
 use super::simd::{Compiled, InstructionSet};
-use super::{Picture, Strip};
+use super::strip::{Picture, Strip};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 

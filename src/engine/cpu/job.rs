@@ -1,12 +1,15 @@
 //! One frame's way through the steps of a chain.
 
 use super::alpha::{Alpha, Source, Weighted};
-use super::simd::{self, InstructionSet};
+use super::portable;
+use super::simd::InstructionSet;
+#[cfg(target_arch = "x86_64")]
+use super::simd::Vectors;
+use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
-use super::{Picture, Strip, strip};
 #[cfg(target_arch = "x86_64")]
 use super::{pairs, window};
-use crate::filter::{Kernel, Plan, Step};
+use crate::filter::{Plan, Step};
 use crate::frame::{Frame, Layout, PixelFormat};
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +29,7 @@ enum Way {
 impl Way {
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
         #[cfg(target_arch = "x86_64")]
-        if let Some(vectors) = simd::Vectors::of(set) {
+        if let Some(vectors) = Vectors::of(set) {
             if let Some(window) = window::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
             }
@@ -47,7 +50,7 @@ impl Way {
         scratch: &mut Scratch,
     ) {
         match self {
-            Way::Portable => strip::convolve(step, source, layout, strip),
+            Way::Portable => portable::convolve(step, source, layout, strip),
             #[cfg(target_arch = "x86_64")]
             Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
             #[cfg(target_arch = "x86_64")]
@@ -168,59 +171,4 @@ fn apply(
     convolve(weighted(Some(convolved)), 0..own, colours);
     let strips = strips(step, layout, own..own + 1, rest, team.share());
     team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
-}
-
-/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
-/// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
-fn strips<'a>(
-    step: &Step,
-    layout: &Layout,
-    planes: Range<usize>,
-    mut bytes: &'a mut [u8],
-    threads: usize,
-) -> Vec<Strip<'a>> {
-    let height = step.kernel.size().1;
-    let (most, least_rows) = match &step.kernel {
-        // Each strip makes the row pass of the rows around it anew.
-        Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
-        Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
-    };
-    let mut strips = Vec::new();
-    let mut at = layout.planes()[planes.start].offset;
-    for (index, plane) in layout
-        .planes()
-        .iter()
-        .enumerate()
-        .take(planes.end)
-        .skip(planes.start)
-    {
-        let (_, rest) = bytes.split_at_mut(plane.offset - at);
-        let len = plane.stride * (plane.height - 1) + layout.row_bytes(index);
-        let (mut own, rest) = rest.split_at_mut(len);
-        at = plane.offset + len;
-        bytes = rest;
-        let parts = match (plane.height / least_rows).clamp(1, most) {
-            _ if threads == 1 => 1,
-            few if few < threads => few,
-            // As many for each thread.
-            many => many / threads * threads,
-        };
-        // Even, since rows are made two at a time.
-        let rows = plane.height.div_ceil(parts).next_multiple_of(2);
-        let mut first_row = 0;
-        while first_row < plane.height {
-            let rows = rows.min(plane.height - first_row);
-            let end = (rows * plane.stride).min(own.len());
-            let (strip, rest) = own.split_at_mut(end);
-            own = rest;
-            strips.push(Strip {
-                plane: index,
-                first_row,
-                rows,
-                bytes: strip,
-            });
-            first_row += rows;
-        }
-    }
-    strips
 }

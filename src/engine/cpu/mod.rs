@@ -20,6 +20,7 @@ mod loops;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
+mod portable;
 #[cfg(target_arch = "x86_64")]
 mod reader;
 mod rows;
@@ -59,50 +60,6 @@ pub struct Cpu {
 
 /// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond that share out a frame's rows.
 const MOST_AT_ONCE: usize = 4;
-
-/// A picture to read.
-#[derive(Clone, Copy)]
-struct Picture<'a> {
-    layout: &'a Layout,
-    bytes: &'a [u8],
-}
-
-impl<'a> Picture<'a> {
-    /// Row `y` of plane `index`, without its padding.
-    fn row(&self, index: usize, y: usize) -> &'a [u8] {
-        let start = self.layout.planes()[index].offset + y * self.layout.planes()[index].stride;
-        &self.bytes[start..start + self.layout.row_bytes(index)]
-    }
-}
-
-/// Rows of one plane of the result, for one thread to write.
-struct Strip<'a> {
-    plane: usize,
-    first_row: usize,
-    rows: usize,
-    bytes: &'a mut [u8],
-}
-
-/// Which row of which plane is being made.
-struct At {
-    plane: usize,
-    /// The row in the plane.
-    row: usize,
-}
-
-impl Strip<'_> {
-    /// Calls `make` with each row of the strip, padding excluded.
-    fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
-        let (stride, len) = (layout.planes()[self.plane].stride, layout.row_bytes(self.plane));
-        for (k, row) in self.bytes.chunks_mut(stride).take(self.rows).enumerate() {
-            let at = At {
-                plane: self.plane,
-                row: self.first_row + k,
-            };
-            make(at, &mut row[..len]);
-        }
-    }
-}
 
 impl Cpu {
     /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of this machine.

@@ -6,7 +6,6 @@
 //! results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved
 //! all at once: neighbouring pixels are then `channels` samples apart.
 
-use super::Strip;
 use super::alpha::Source;
 use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
@@ -14,6 +13,7 @@ use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, T
 use super::memory::{aligned, room, spread};
 use super::reader::{Reader, magnitude, range, total};
 use super::simd::Vectors;
+use super::strip::Strip;
 use super::sums::Sums;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};

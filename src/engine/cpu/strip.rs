@@ -1,170 +1,104 @@
-//! A strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
+//! Pictures, and strips of their rows.
 
-use super::Strip;
-use super::alpha::Source;
-use super::rows::{Place, Sum, accumulate, accumulate_column, extend, finish, intermediate, load, store};
-use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
+use crate::filter::{Kernel, Step};
 use crate::frame::Layout;
+use std::ops::Range;
 
-/// Makes the strip's rows from the picture.
-pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {
-    let format = layout.format();
-    let channels = &step.planes[strip.plane];
-    if channels.iter().all(|c| *c == ChannelStep::Copy) {
-        strip.each_row(layout, |at, row| {
-            row.copy_from_slice(source.picture.row(at.plane, at.row));
-        });
-        return;
+/// A picture to read.
+#[derive(Clone, Copy)]
+pub(super) struct Picture<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Picture<'a> {
+    /// Row `y` of plane `index`, without its padding.
+    pub(super) fn row(&self, index: usize, y: usize) -> &'a [u8] {
+        let start = self.layout.planes()[index].offset + y * self.layout.planes()[index].stride;
+        &self.bytes[start..start + self.layout.row_bytes(index)]
     }
-    let plane = strip.plane;
-    let mut line = vec![0; layout.planes()[plane].width];
-    for (channel, what) in channels.iter().enumerate() {
-        let place = Place {
-            channels: channels.len(),
-            channel,
-            format,
+}
+
+/// Rows of one plane of the result, for one thread to write.
+pub(super) struct Strip<'a> {
+    pub(super) plane: usize,
+    pub(super) first_row: usize,
+    pub(super) rows: usize,
+    pub(super) bytes: &'a mut [u8],
+}
+
+/// Which row of which plane is being made.
+pub(super) struct At {
+    pub(super) plane: usize,
+    /// The row in the plane.
+    pub(super) row: usize,
+}
+
+impl Strip<'_> {
+    /// Calls `make` with each row of the strip, padding excluded.
+    pub(super) fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
+        let (stride, len) = (layout.planes()[self.plane].stride, layout.row_bytes(self.plane));
+        for (k, row) in self.bytes.chunks_mut(stride).take(self.rows).enumerate() {
+            let at = At {
+                plane: self.plane,
+                row: self.first_row + k,
+            };
+            make(at, &mut row[..len]);
+        }
+    }
+}
+
+/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
+/// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
+pub(super) fn strips<'a>(
+    step: &Step,
+    layout: &Layout,
+    planes: Range<usize>,
+    mut bytes: &'a mut [u8],
+    threads: usize,
+) -> Vec<Strip<'a>> {
+    let height = step.kernel.size().1;
+    let (most, least_rows) = match &step.kernel {
+        // Each strip makes the row pass of the rows around it anew.
+        Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
+        Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
+    };
+    let mut strips = Vec::new();
+    let mut at = layout.planes()[planes.start].offset;
+    for (index, plane) in layout
+        .planes()
+        .iter()
+        .enumerate()
+        .take(planes.end)
+        .skip(planes.start)
+    {
+        let (_, rest) = bytes.split_at_mut(plane.offset - at);
+        let len = plane.stride * (plane.height - 1) + layout.row_bytes(index);
+        let (mut own, rest) = rest.split_at_mut(len);
+        at = plane.offset + len;
+        bytes = rest;
+        let parts = match (plane.height / least_rows).clamp(1, most) {
+            _ if threads == 1 => 1,
+            few if few < threads => few,
+            // As many for each thread.
+            many => many / threads * threads,
         };
-        match what {
-            ChannelStep::Copy => strip.each_row(layout, |at, row| {
-                load(place, source.picture.row(at.plane, at.row), &mut line);
-                store(place, &line, row);
-            }),
-            ChannelStep::Fill(value) => {
-                line.fill(i32::from(*value));
-                strip.each_row(layout, |_, row| store(place, &line, row));
-            }
-            ChannelStep::Convolve(c) => {
-                let job = Job {
-                    source,
-                    plane,
-                    place,
-                    border: step.border,
-                    c,
-                };
-                let deep = format.depth() > 12;
-                match &step.kernel {
-                    Kernel::Direct(k) if deep => job.direct::<i64>(k, layout, strip),
-                    Kernel::Direct(k) => job.direct::<i32>(k, layout, strip),
-                    Kernel::Separable(k) if deep => job.separable::<i64, i64>(k, layout, strip),
-                    Kernel::Separable(k) if k.wide => job.separable::<i32, i64>(k, layout, strip),
-                    Kernel::Separable(k) => job.separable::<i32, i32>(k, layout, strip),
-                }
-            }
-        }
-    }
-    strip.each_row(layout, |at, row| source.finish(at.plane, at.row, row));
-}
-
-/// The last rows that were loaded, in place of each other: row `y` of the frame lies at `y mod rows`.
-struct Ring {
-    rows: usize,
-    width: usize,
-    lines: Vec<i32>,
-    next: i64,
-}
-
-impl Ring {
-    fn new(rows: usize, width: usize, first: i64) -> Ring {
-        Ring {
-            rows,
-            width,
-            lines: vec![0; rows * width],
-            next: first,
-        }
-    }
-
-    fn line(&self, y: i64) -> &[i32] {
-        let at = y.rem_euclid(self.rows as i64) as usize * self.width;
-        &self.lines[at..at + self.width]
-    }
-
-    /// Loads rows until `last` is there.
-    fn advance(&mut self, last: i64, mut load: impl FnMut(i64, &mut [i32])) {
-        while self.next <= last {
-            let at = self.next.rem_euclid(self.rows as i64) as usize * self.width;
-            load(self.next, &mut self.lines[at..at + self.width]);
-            self.next += 1;
-        }
-    }
-}
-
-/// One component to convolve.
-struct Job<'a> {
-    source: Source<'a>,
-    plane: usize,
-    place: Place,
-    border: Border,
-    c: &'a Convolve,
-}
-
-impl Job<'_> {
-    /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
-    fn load(&self, y: i64, radius: usize, room: &mut Vec<u8>, line: &mut [i32]) {
-        let outside = i32::from(self.c.border);
-        match self
-            .border
-            .index(y, self.source.picture.layout.planes()[self.plane].height)
-        {
-            None => line.fill(outside),
-            Some(y) => {
-                let width = line.len() - 2 * radius;
-                load(
-                    self.place,
-                    self.source.row(self.plane, y, room),
-                    &mut line[radius..radius + width],
-                );
-                extend(line, radius, self.border, outside);
-            }
-        }
-    }
-
-    fn direct<S: Sum>(&self, kernel: &DirectKernel, layout: &Layout, strip: &mut Strip<'_>) {
-        let width = layout.planes()[self.plane].width;
-        let max = layout.format().max_value() as i32;
-        let (rx, ry) = (kernel.width / 2, kernel.height as i64 / 2);
-        let mut ring = Ring::new(kernel.height, width + 2 * rx, strip.first_row as i64 - ry);
-        let mut sums = vec![S::from(0); width];
-        let mut out = vec![0; width];
-        let mut room = Vec::new();
-        strip.each_row(layout, |at, row| {
-            let y = at.row as i64;
-            ring.advance(y + ry, |y, line| self.load(y, rx, &mut room, line));
-            sums.fill(S::from_bias(self.c.low));
-            for (weights, y) in kernel.weights.chunks(kernel.width).zip(y - ry..) {
-                accumulate(&mut sums, weights, ring.line(y));
-            }
-            finish(&sums, kernel.shift, self.c.high, max, &mut out);
-            store(self.place, &out, row);
-        });
-    }
-
-    fn separable<R: Sum, C: Sum>(&self, kernel: &SeparableKernel, layout: &Layout, strip: &mut Strip<'_>) {
-        let width = layout.planes()[self.plane].width;
-        let max = layout.format().max_value() as i32;
-        let (rx, ry) = (
-            kernel.row.weights.len() / 2,
-            kernel.column.weights.len() as i64 / 2,
-        );
-        let mut ring = Ring::new(kernel.column.weights.len(), width, strip.first_row as i64 - ry);
-        let mut line = vec![0; width + 2 * rx];
-        let mut row_sums = vec![R::from(0); width];
-        let mut sums = vec![C::from(0); width];
-        let mut out = vec![0; width];
-        let mut room = Vec::new();
-        strip.each_row(layout, |at, row| {
-            let y = at.row as i64;
-            ring.advance(y + ry, |y, t| {
-                self.load(y, rx, &mut room, &mut line);
-                row_sums.fill(R::from_bias(kernel.row.rounding()));
-                accumulate(&mut row_sums, &kernel.row.weights, &line);
-                intermediate(&row_sums, kernel.row.shift, t);
+        // Even, since rows are made two at a time.
+        let rows = plane.height.div_ceil(parts).next_multiple_of(2);
+        let mut first_row = 0;
+        while first_row < plane.height {
+            let rows = rows.min(plane.height - first_row);
+            let end = (rows * plane.stride).min(own.len());
+            let (strip, rest) = own.split_at_mut(end);
+            own = rest;
+            strips.push(Strip {
+                plane: index,
+                first_row,
+                rows,
+                bytes: strip,
             });
-            sums.fill(C::from_bias(self.c.low));
-            for (&q, y) in kernel.column.weights.iter().zip(y - ry..) {
-                accumulate_column(&mut sums, q, ring.line(y));
-            }
-            finish(&sums, kernel.column.shift, self.c.high, max, &mut out);
-            store(self.place, &out, row);
-        });
+            first_row += rows;
+        }
     }
+    strips
 }

@@ -4,7 +4,6 @@
 //! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
-use super::Strip;
 use super::alpha::Source;
 use super::edges::{self, Edges, complete};
 use super::lanes::{Lanes, Order};
@@ -12,6 +11,7 @@ use super::loops::{self, Finish, Reading, TILE};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::simd::Vectors;
+use super::strip::Strip;
 use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
