@@ -396,6 +396,9 @@ def compare(options, tasks, folder):
             except Exception as error:  # told, and the others go on
                 row["peers"][peer.name] = {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
         rows.append(row)
+        # A run that is broken off has told what it found.
+        found = ", ".join(f"{name} {answer.get('median', answer.get('error'))}" for name, answer in row["peers"].items())
+        print(f"gpu.py: {len(rows)} of {len(tasks)}, {task.kind} K {task.taps} {task.form} {task.size}: {found}", file=sys.stderr, flush=True)
         if torch:
             torch.cuda.empty_cache()
         if cupy:
