@@ -105,6 +105,11 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
     return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
 
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift)
+{
+    return (unsigned)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32);
+}
+
 inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
