@@ -18,6 +18,8 @@
 //   ALPHA, NORMALISE, FILTER_ALPHA  as in weighing.cuh
 //   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
 //   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
+//   BY_FOURS        1: what weighs a tile by alpha leaves of each four pixels four bytes of each component, where the pixels were; their first bytes lie as
+//                   many bytes from the row's first as 16 goes into
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
 // at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins. What a lane reads beyond the
@@ -235,19 +237,14 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
         // What follows writes over the end of the last chunk.
         __syncthreads();
     }
-    for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
-        const i32 r = k / (left + right);
-        i32 sample = k - r * (left + right);
-        sample = sample < left ? sample - left : plane.width * CHANNELS + sample - left;
-        const i32 pixel = (sample + CHANNELS * MASK_W) / CHANNELS - MASK_W;
-        const i32 c = sample - pixel * CHANNELS;
+    // Component c of a pixel of the tile's row r as the border says it, and where it belongs; nowhere if the row has no values.
+    const auto beyond = [&](Sample &value, i32 r, i32 pixel, i32 c) -> Sample * {
         const i32 x = border_index(pixel, plane.width), y = border_index(top + r, plane.height);
         if (BORDER == 1 && y < 0) {
-            continue;
+            return nullptr;
         }
         u8 *row = stage + r * ROW + early<ALIGNED>(row_start(plane, tile, y)) - (tile.x - LEFT);
         const i32 from = (x * CHANNELS + c) * SAMPLE_BYTES;
-        Sample value;
         if (BORDER == 1) {
             value = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
         } else if ((u32)(from - (tile.x - LEFT)) < (u32)(LEFT + TILE_W + REACH)) {
@@ -255,7 +252,44 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
         } else {
             value = __ldg((const Sample *)(plane.source + (i64)y * plane.source_pitch + from));
         }
-        *(Sample *)(row + sample * SAMPLE_BYTES) = value;
+        return (Sample *)(row + (pixel * CHANNELS + c) * SAMPLE_BYTES);
+    };
+    constexpr i32 REACHED = REACH / SAMPLE_BYTES;
+    if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !WEIGHED)) {
+        // A row a thread, and all of its samples at once: in a small frame the tiles at its edges are what all wait for. What weighs by alpha has no
+        // registers for it.
+        for (i32 r = threadIdx.x; r < rows; r += THREADS) {
+#pragma unroll
+            for (i32 edge = 0; edge < 2; ++edge) {
+                const i32 count = edge == 0 ? left : right, first = edge == 0 ? -(MASK_W / 2) : plane.width;
+                Sample *to[REACHED + 1] = {};
+                Sample values[REACHED + 1];
+#pragma unroll
+                for (i32 i = 0; i < REACHED; ++i) {
+                    if (i < count) {
+                        to[i] = beyond(values[i], r, first + i / CHANNELS, i % CHANNELS);
+                    }
+                }
+#pragma unroll
+                for (i32 i = 0; i < REACHED; ++i) {
+                    if (to[i]) {
+                        *to[i] = values[i];
+                    }
+                }
+            }
+        }
+    } else {
+        for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
+            const i32 r = k / (left + right);
+            i32 sample = k - r * (left + right);
+            sample = sample < left ? sample - left : plane.width * CHANNELS + sample - left;
+            const i32 pixel = (sample + CHANNELS * MASK_W) / CHANNELS - MASK_W;
+            Sample value;
+            Sample *to = beyond(value, r, pixel, sample - pixel * CHANNELS);
+            if (to) {
+                *to = value;
+            }
+        }
     }
     if (BORDER == 1 && rows_beyond) {
         const i32 samples = (end - (tile.x - REACH)) / SAMPLE_BYTES;
@@ -352,27 +386,63 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
     }
 }
 
+// Four words of a tile's row, from byte `at` on: of an aligned row a multiple of 16.
+template <bool ALIGNED> __device__ __forceinline__ void read_four_words(u32 (&to)[4], const u8 *row, i32 at)
+{
+    if constexpr (ALIGNED) {
+        const uint4 four = *(const uint4 *)(row + at);
+        to[0] = four.x;
+        to[1] = four.y;
+        to[2] = four.z;
+        to[3] = four.w;
+    } else {
+        at += early_by(row);
+        u32 next = word(row + (at & ~3));
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+            const u32 low = next;
+            next = word(row + (at & ~3) + 4 * k + 4);
+            to[k] = __funnelshift_r(low, next, 8 * (at & 3));
+        }
+    }
+}
+
+// Four pixels with their colours weighed, as pixels or as four bytes of each component.
+__device__ __forceinline__ void weigh_four(u32 (&weighed)[4], const u32 (&pixels)[4])
+{
+    if constexpr (BY_FOURS) {
+        separate_weighted(weighed, pixels);
+    } else {
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+            weighed[k] = weighted(pixels[k]);
+        }
+    }
+}
+
 // Weighs the colours of a loaded tile by their alpha, where they are.
 template <bool ALIGNED> __device__ __forceinline__ void weigh(u8 *stage)
 {
-    if constexpr (ALIGNED) {
-        constexpr i32 FIRST = (LEFT - REACH) / 16, COUNT = ALIGNED_CHUNKS - FIRST;
-        for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
-            const i32 r = k / COUNT;
-            uint4 *four = (uint4 *)(stage + r * ALIGNED_PITCH) + (FIRST + k - r * COUNT);
-            const uint4 pixels = *four;
-            *four = make_uint4(weighted(pixels.x), weighted(pixels.y), weighted(pixels.z), weighted(pixels.w));
-        }
-    } else {
-        constexpr i32 COUNT = (2 * REACH + TILE_W) / 4;
-        for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
-            const i32 r = k / COUNT;
-            u8 *row = stage + r * PITCH;
-            u8 *p = row + early_by(row) + (LEFT - REACH) + 4 * (k - r * COUNT);
-            const u32 pixel = weighted(p[0] | p[1] << 8 | p[2] << 16 | (u32)p[3] << 24);
+    constexpr i32 FIRST = (LEFT - REACH) / 16, COUNT = ALIGNED_CHUNKS - FIRST;
+    for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
+        const i32 r = k / COUNT;
+        u8 *row = stage + r * pitch<ALIGNED>;
+        u8 *p = row + 16 * (FIRST + k - r * COUNT) + (ALIGNED ? 0 : early_by(row));
+        u32 pixels[4], weighed[4];
+        if constexpr (ALIGNED) {
+            read_four_words<ALIGNED>(pixels, p, 0);
+            weigh_four(weighed, pixels);
+            *(uint4 *)p = make_uint4(weighed[0], weighed[1], weighed[2], weighed[3]);
+        } else {
+            // Byte by byte, since others write the rest of the words.
 #pragma unroll
-            for (i32 c = 0; c < 4; ++c) {
-                p[c] = (u8)(pixel >> 8 * c);
+            for (i32 i = 0; i < 4; ++i) {
+                pixels[i] = p[4 * i] | p[4 * i + 1] << 8 | p[4 * i + 2] << 16 | (u32)p[4 * i + 3] << 24;
+            }
+            weigh_four(weighed, pixels);
+#pragma unroll
+            for (i32 i = 0; i < 16; ++i) {
+                p[i] = (u8)(weighed[i / 4] >> 8 * (i % 4));
             }
         }
     }
@@ -380,10 +450,11 @@ template <bool ALIGNED> __device__ __forceinline__ void weigh(u8 *stage)
 
 // Alpha before the step of N pixels beside each other: words that hold it, and which of their bytes it is.
 template <i32 N> struct Alphas {
-    u32 words[APART ? (N + 3) / 4 : N];
+    static constexpr bool BESIDE = APART || BY_FOURS;  // four pixels' in a word
+    u32 words[BESIDE ? (N + 3) / 4 : N];
 
-    __device__ __forceinline__ u32 word(i32 k) const { return words[APART ? k / 4 : k]; }
-    static constexpr __device__ i32 byte(i32 k) { return APART ? k % 4 : ALPHA_BYTE; }
+    __device__ __forceinline__ u32 word(i32 k) const { return words[BESIDE ? k / 4 : k]; }
+    static constexpr __device__ i32 byte(i32 k) { return BESIDE ? k % 4 : ALPHA_BYTE; }
 };
 
 // Those of the pixels from byte `x` of a tile's row `y` on: out of the tile, whose colours are weighed, or out of its components.
@@ -400,6 +471,11 @@ template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alpha
                 alphas.words[k] = __funnelshift_r(alphas.words[k], word(p + 4 * k + 4), 8 * REMAINDER);
             }
         }
+    } else if constexpr (BY_FOURS) {
+        static_assert(N == 4 || !BY_FOURS, "a lane has four pixels");
+        u32 parts[4];
+        read_four_words<ALIGNED>(parts, p, LEFT + x);
+        alphas.words[0] = parts[ALPHA_BYTE];
     } else if constexpr (ALIGNED) {
 #pragma unroll
         for (i32 k = 0; k < N; ++k) {

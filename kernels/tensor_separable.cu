@@ -1,11 +1,12 @@
 // A separable mask on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers is what the column pass wants there.
 //
 // The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8 columns of the intermediate. Rows are
-// worked on in groups of 16. A warp goes down a strip of 32 samples. Parameters beside those of tensor.cuh, whose BANDS are the row pass's:
-//   ROW_PIECES      16-byte pieces of a row under 16 results; COLUMN_GROUPS: groups of 16 rows under 16 results
+// worked on in groups of 16. A warp goes down a strip of 32 samples, or of 16 pixels BY_FOURS. Parameters beside those of tensor.cuh, whose BANDS are the
+// row pass's:
+//   ROW_PIECES      16-byte pieces of a row, or of a component's row, under 16 results; COLUMN_GROUPS: groups of 16 rows under 16 results
 //   COLUMN_BYTES    signed bytes of a column's weight
 //   START           the byte of a tile's row at which its first window begins
-//   STEPS           groups of 16 result rows that a warp goes down
+//   STEPS           groups of 16 result rows that a warp goes down; WRITTEN_OUT: how many of them the code has one after the other, which divides STEPS
 //   BY_HALVES       1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least 16, all components of a plane add the
 //                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 or 16 are shifted away before
 #include "tensor.cuh"
@@ -20,6 +21,15 @@ constexpr bool ROW_HALF = ROW_PIECES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
 // With two groups the older one lies in the first half of a product's bytes or in the second by turns, so that nothing needs to move. Wide ones have no
 // registers for both layouts of the weights.
 constexpr bool TURNS = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
+// Passes over 16 rows before there is a result.
+constexpr i32 AHEAD = COLUMN_GROUPS - 1;
+static_assert(STEPS % WRITTEN_OUT == 0 && (!TURNS || WRITTEN_OUT % 2 == 0 || WRITTEN_OUT == STEPS), "turns go on from one turn of the loop to the next");
+// True if nobody needs the lower 8 rows of the last group.
+constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && WRITTEN_OUT == STEPS;
+// A lane's results: four neighbours of either half of the strip's samples, or four pixels' of each component.
+constexpr i32 SIDES = BY_FOURS ? CHANNELS : 2;
+constexpr i32 STRIP = BY_FOURS ? 16 * CHANNELS : 32 * SAMPLE_BYTES;
+static_assert(!BY_FOURS || (WEIGHED && BETWEEN_BYTES == 2), "only what is weighed comes by fours, and leaves no registers for wide values");
 
 struct Bands {
     u32 row[BANDS][ROW_WHOLE + 1][4];
@@ -173,141 +183,230 @@ template <i32 N> __device__ __forceinline__ void take(i32 (&one)[N], const i32 (
     }
 }
 
-template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
-                                              const Starts &starts, const i32 (&rounding)[4], const Bands &bands)
-{
-    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    const i32 wx = warp % WARPS_X * (32 * SAMPLE_BYTES), wy = warp / WARPS_X * (16 * STEPS);
-    const i32 zero[4] = {};
-    const i32 row_shift = tiles.row_shift;
-    const i32 first = (tile.x + wx) / SAMPLE_BYTES + 4 * t;
-    const i32 left = wx + (t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
-    const Run run{t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
-    Output<ALIGNED, 2 * SAMPLE_BYTES> output(plane, run, tile.x + left, tile.y + wy + g);
-    constexpr i32 PASSES = STEPS + COLUMN_GROUPS - 1;
-    // Of wide ones written out pass after pass, too many registers would hold what later passes need.
-    constexpr i32 UNROLLED = BETWEEN_BYTES == 2 ? PASSES : 1;
-    // Of each block of 16 columns: the columns that products hold in rows g, and those in rows g + 8.
-    Intermediate between[2][2];
-#pragma unroll UNROLLED
-    for (i32 s = 0; s < PASSES; ++s) {
-        // The row pass for 16 rows.
-        i32 values[2][2][4];
+// The words of a row, `at` its first window's byte, that the row pass multiplies: word_of(side, k) is piece k for a side.
+template <bool ALIGNED> struct Windows {
+    static constexpr i32 READ = BY_FOURS ? CHANNELS * ROW_PIECES : ROW_PIECES + SAMPLE_BYTES;
+    u32 words[READ];
+
+    __device__ __forceinline__ void read(const u8 *row, i32 strip, i32 t)
+    {
+        if constexpr (BY_FOURS) {
 #pragma unroll
-        for (i32 block = 0; block < 2; ++block) {
-            constexpr i32 READ = ROW_PIECES + SAMPLE_BYTES;
-            u32 pixels[READ];
-            const u8 *row = stage + (wy + 16 * s + 8 * block + g) * pitch<ALIGNED>;
-            read_words<ALIGNED, READ, 16, START % 4>(pixels, row, START + wx + 4 * t);
+            for (i32 k = 0; k < ROW_PIECES; ++k) {
+                u32 four[4];
+                read_four_words<ALIGNED>(four, row, START + strip + 16 * (4 * k + t));
 #pragma unroll
-            for (i32 side = 0; side < 2; ++side) {
-                i32 sums[BANDS][4];
-                const u32 *p = pixels + side * SAMPLE_BYTES;
-#pragma unroll
-                for (i32 i = 0; i < BANDS; ++i) {
-                    const i32(&begin)[4] = either(i == BANDS - 1, rounding, zero);
-#pragma unroll
-                    for (i32 k = 0; k < ROW_WHOLE; ++k) {
-                        const u32(&w)[4] = bands.row[i][k];
-                        multiply_weights_pixels(sums[i], w[0], w[1], w[2], w[3], p[2 * k], p[2 * k + 1], either(k == 0, begin, sums[i]));
-                    }
-                    if (ROW_HALF) {
-                        const u32(&w)[2] = bands.row_half[i];
-                        multiply_weights_pixels_16(sums[i], w[0], w[1], p[ROW_PIECES - 1], either(ROW_WHOLE == 0, begin, sums[i]));
-                    }
+                for (i32 c = 0; c < 4; ++c) {
+                    words[4 * k + c] = four[c];
                 }
+            }
+        } else {
+            read_words<ALIGNED, READ, 16, START % 4>(words, row, START + strip + 4 * t);
+        }
+    }
+
+    __device__ __forceinline__ u32 word_of(i32 side, i32 k) const
+    {
+        return words[BY_FOURS ? CHANNELS * k + side : side * SAMPLE_BYTES + k];
+    }
+};
+
+// False if nobody needs a side's results: an alpha that is kept and divides nothing.
+__device__ __forceinline__ bool is_needed(i32 side)
+{
+    return !BY_FOURS || is_convolved(side) || (side == ALPHA && (NORMALISE || FILTER_ALPHA));
+}
+
+// The row pass for 8 rows of one side: four values of the intermediate.
+template <bool ALIGNED>
+__device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &bands, const Windows<ALIGNED> &windows, i32 side, const i32 (&rounding)[4],
+                                             i32 row_shift)
+{
+    const i32 zero[4] = {};
+    i32 sums[BANDS][4];
 #pragma unroll
-                for (i32 k = 0; k < 4; ++k) {
-                    i32 one[BANDS];
-                    take(one, sums, k);
-                    values[block][side][k] = between_passes(one, row_shift);
+    for (i32 i = 0; i < BANDS; ++i) {
+        const i32(&begin)[4] = either(i == BANDS - 1, rounding, zero);
+#pragma unroll
+        for (i32 k = 0; k < ROW_WHOLE; ++k) {
+            const u32(&w)[4] = bands.row[i][k];
+            const u32 low = windows.word_of(side, 2 * k), high = windows.word_of(side, 2 * k + 1);
+            multiply_weights_pixels(sums[i], w[0], w[1], w[2], w[3], low, high, either(k == 0, begin, sums[i]));
+        }
+        if (ROW_HALF) {
+            const u32(&w)[2] = bands.row_half[i];
+            const u32 last = windows.word_of(side, ROW_PIECES - 1);
+            multiply_weights_pixels_16(sums[i], w[0], w[1], last, either(ROW_WHOLE == 0, begin, sums[i]));
+        }
+    }
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) {
+        i32 one[BANDS];
+        take(one, sums, k);
+        values[k] = between_passes(one, row_shift);
+    }
+}
+
+// The column pass for 16 rows of one side, whose lane's first sample is number `first` of its row: packed, four samples of row g and four of row g + 8.
+__device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Starts &starts,
+                                            const Bands &bands, i32 turn, const Intermediate (&between)[2], i32 first)
+{
+    // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one product at a time.
+    constexpr i32 KEPT = BETWEEN_BYTES == 2 ? SUMS : 1;
+    i32 results[2][KEPT][4];
+#pragma unroll
+    for (i32 n = 0; n < 2; ++n) {
+        auto &kept = results[n];
+        if constexpr (KEPT == SUMS) {
+            multiply_column(kept, starts, bands, turn, between[n]);
+        } else {
+            i32 sums[SUMS][4];
+            multiply_column(sums, starts, bands, turn, between[n]);
+#pragma unroll
+            for (i32 i = 0; i < 4; ++i) {
+                i32 one[SUMS];
+                take(one, sums, i);
+                if constexpr (BY_HALVES) {
+                    kept[0][i] = finish_by_halves(planes, one);
+                } else {
+                    kept[0][i] = finish(planes, plane, one, first + 2 * n + i % 2);
                 }
             }
         }
+    }
 #pragma unroll
-        for (i32 side = 0; side < 2; ++side) {
+    for (i32 h = 0; h < 2; ++h) {
+        i32 four[4];
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+            i32 one[KEPT];
+            take(one, results[k / 2], 2 * h + k % 2);
+            if constexpr (KEPT == SUMS) {
+                four[k] = finish(planes, plane, one, first + k);
+            } else {
+                four[k] = one[0];
+            }
+        }
+        pack(parts[h], four);
+    }
+}
+
+// A warp's way down its strip of a tile.
+template <bool ALIGNED> struct Strip {
+    const Planes &planes;
+    const Plane &plane;
+    const Starts &starts;
+    const Bands &bands;
+    const i32 (&rounding)[4];
+    const i32 row_shift;
+    const i32 first;  // the number of the lane's first sample in its row
+    // Of each side: the columns that products hold in rows g, and those in rows g + 8.
+    Intermediate between[SIDES][2];
+
+    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are complete with them, if there are any: of rows g and of rows g + 8
+    // four samples of each side.
+    __device__ __forceinline__ void pass(u32 (&parts)[2][SIDES][SAMPLE_BYTES], const Windows<ALIGNED> (&windows)[2], i32 s, bool has_lower)
+    {
+#pragma unroll
+        for (i32 side = 0; side < SIDES; ++side) {
+            if (!is_needed(side)) {
+                continue;
+            }
+            i32 values[2][4] = {};
+            multiply_row(values[0], bands, windows[0], side, rounding, row_shift);
+            if (has_lower) {
+                multiply_row(values[1], bands, windows[1], side, rounding, row_shift);
+            }
 #pragma unroll
             for (i32 n = 0; n < 2; ++n) {
                 Intermediate &b = between[side][n];
-                const i32 upper[2] = {values[0][side][2 * n], values[0][side][2 * n + 1]};
-                const i32 lower[2] = {values[1][side][2 * n], values[1][side][2 * n + 1]};
+                const i32 upper[2] = {values[0][2 * n], values[0][2 * n + 1]}, lower[2] = {values[1][2 * n], values[1][2 * n + 1]};
                 if constexpr (!TURNS) {
 #pragma unroll
-                    for (i32 k = 0; k + 1 < COLUMN_GROUPS; ++k) {
+                    for (i32 k = 0; k < AHEAD; ++k) {
 #pragma unroll
                         for (i32 j = 0; j < BETWEEN_BYTES; ++j) {
                             b.bytes[j][k] = b.bytes[j][k + 1];
                         }
                     }
                 }
-                split(upper, lower, b, TURNS ? s % 2 : COLUMN_GROUPS - 1);
+                split(upper, lower, b, TURNS ? s % 2 : AHEAD);
+            }
+            if (s >= AHEAD) {
+                u32 finished[2][SAMPLE_BYTES];
+                finish_side(finished, planes, plane, starts, bands, TURNS ? (s - AHEAD) % 2 : 0, between[side], first + 16 * side);
+#pragma unroll
+                for (i32 h = 0; h < 2; ++h) {
+#pragma unroll
+                    for (i32 k = 0; k < SAMPLE_BYTES; ++k) {
+                        parts[h][side][k] = finished[h][k];
+                    }
+                }
             }
         }
-        if (s < COLUMN_GROUPS - 1) {
-            continue;
+    }
+};
+
+template <bool ALIGNED>
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
+                                              const Starts &starts, const i32 (&rounding)[4], const Bands &bands)
+{
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const i32 wx = warp % WARPS_X * STRIP, wy = warp / WARPS_X * (16 * STEPS);
+    // Without fours two lanes exchange what they have of either side, so that each has neighbours of one.
+    const i32 left = wx + (BY_FOURS ? 4 * CHANNELS * t : t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
+    const Run run{BY_FOURS ? lane - 1 : t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
+    constexpr i32 WORDS = SIDES * SAMPLE_BYTES;
+    Output<ALIGNED, WORDS> output(plane, run, tile.x + left, tile.y + wy + g);
+    Strip<ALIGNED> strip{planes, plane, starts, bands, rounding, tiles.row_shift, (tile.x + wx) / SAMPLE_BYTES + 4 * t};
+    const u8 *row = stage + (wy + g) * pitch<ALIGNED>;
+    const auto pass = [&](u32(&parts)[2][SIDES][SAMPLE_BYTES], i32 s, bool has_lower) {
+        Windows<ALIGNED> windows[2];
+        windows[0].read(row, wx, t);
+        if (has_lower) {
+            windows[1].read(row + 8 * pitch<ALIGNED>, wx, t);
         }
-        // The column pass for the 16 rows whose window is complete.
-        const i32 done = s - (COLUMN_GROUPS - 1);
-        // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one product at a time.
-        constexpr i32 KEPT = BETWEEN_BYTES == 2 ? SUMS : 1;
-        i32 results[2][2][KEPT][4];
+        row += 16 * pitch<ALIGNED>;
+        strip.pass(parts, windows, s, has_lower);
+    };
 #pragma unroll
-        for (i32 side = 0; side < 2; ++side) {
+    for (i32 s = 0; s < AHEAD; ++s) {
+        u32 none[2][SIDES][SAMPLE_BYTES];
+        pass(none, s, true);
+    }
+#pragma unroll 1
+    for (i32 step = 0; step < STEPS; step += WRITTEN_OUT) {
 #pragma unroll
-            for (i32 n = 0; n < 2; ++n) {
-                const i32 turn = TURNS ? done % 2 : 0;
-                auto &kept = results[side][n];
-                if constexpr (KEPT == SUMS) {
-                    multiply_column(kept, starts, bands, turn, between[side][n]);
+        for (i32 k = 0; k < WRITTEN_OUT; ++k) {
+            if (BY_FOURS && !LAST_IS_HALF) {
+                // The compiler would read the next rows so early that registers spill.
+                __syncwarp();
+            }
+            u32 parts[2][SIDES][SAMPLE_BYTES] = {};
+            pass(parts, AHEAD + k, !LAST_IS_HALF || k < WRITTEN_OUT - 1);
+#pragma unroll
+            for (i32 h = 0; h < 2; ++h) {
+                const auto &half = parts[h];
+                u32 words[WORDS] = {};
+                if constexpr (!BY_FOURS) {
+                    // Its neighbour has the four samples beside a lane's on either side.
+#pragma unroll
+                    for (i32 i = 0; i < SAMPLE_BYTES; ++i) {
+                        const u32 other = __shfl_xor_sync(~0u, t & 1 ? half[0][i] : half[1][i], 1);
+                        words[i] = t & 1 ? other : half[0][i];
+                        words[SAMPLE_BYTES + i] = t & 1 ? half[1][i] : other;
+                    }
+                }
+                if constexpr (WEIGHED) {
+                    Alphas<WORDS> alphas;
+                    read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * (step + k) + 8 * h);
+                    const auto component = [&](i32 i, i32 c, u32 more) {
+                        return BY_FOURS ? byte_of(half[c % SIDES][0], i, more) : byte_of(words[i], c, more);
+                    };
+                    output.template put_straight<2 * WRITTEN_OUT>(2 * k + h, component, alphas, 8);
                 } else {
-                    i32 sums[SUMS][4];
-                    multiply_column(sums, starts, bands, turn, between[side][n]);
-#pragma unroll
-                    for (i32 i = 0; i < 4; ++i) {
-                        i32 one[SUMS];
-                        take(one, sums, i);
-                        if constexpr (BY_HALVES) {
-                            kept[0][i] = finish_by_halves(planes, one);
-                        } else {
-                            kept[0][i] = finish(planes, plane, one, first + 16 * side + 2 * n + i % 2);
-                        }
-                    }
+                    output.put(words, 8);
                 }
-            }
-        }
-#pragma unroll
-        for (i32 h = 0; h < 2; ++h) {
-            // Four samples on either side in this lane; its neighbour has the four beside them.
-            u32 parts[2][SAMPLE_BYTES];
-#pragma unroll
-            for (i32 side = 0; side < 2; ++side) {
-                i32 four[4];
-#pragma unroll
-                for (i32 k = 0; k < 4; ++k) {
-                    i32 one[KEPT];
-                    take(one, results[side][k / 2], 2 * h + k % 2);
-                    if constexpr (KEPT == SUMS) {
-                        four[k] = finish(planes, plane, one, first + 16 * side + k);
-                    } else {
-                        four[k] = one[0];
-                    }
-                }
-                pack(parts[side], four);
-            }
-            u32 words[2 * SAMPLE_BYTES];
-#pragma unroll
-            for (i32 k = 0; k < SAMPLE_BYTES; ++k) {
-                const u32 other = __shfl_xor_sync(~0u, t & 1 ? parts[0][k] : parts[1][k], 1);
-                words[k] = t & 1 ? other : parts[0][k];
-                words[SAMPLE_BYTES + k] = t & 1 ? parts[1][k] : other;
-            }
-            if constexpr (WEIGHED) {
-                Alphas<2 * SAMPLE_BYTES> alphas;
-                read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * done + 8 * h);
-                output.template put_straight<2 * STEPS>(2 * done + h, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, 8);
-            } else {
-                output.put(words, 8);
             }
         }
     }

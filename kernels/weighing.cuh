@@ -70,7 +70,7 @@ template <i32 N> __device__ __forceinline__ void separate_weighted(u32 (&parts)[
 }
 
 // Byte k of a word, and `more`; see above for why so. One of four keeps the pipes in balance.
-__device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more = 0)
+__device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more)
 {
     return k == 0 && more == 0 ? word & 0xff : dot_4(word, 1u << 8 * k, more);
 }

@@ -129,6 +129,9 @@ const MOST_WEIGHTS: usize = 40;
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
+/// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three blocks on a multiprocessor.
+const MOST_PIECES_BY_THREE: usize = 8;
+
 /// How much a block does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
@@ -159,8 +162,10 @@ pub(super) fn tune(
 /// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
 const TILE_COST: usize = 8;
 
-/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are.
+/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are. It is less of the time
+/// of a separable mask's warps, which have more to do.
 const ALONE: usize = 5;
+const ALONE_SEPARABLE: usize = 2;
 
 /// High tiles pay where a frame has so many times the tiles that the card holds at a time.
 const MANY: usize = 4;
@@ -202,6 +207,10 @@ fn fitting(
         return None;
     }
     let warps = kernel.block.warps;
+    let alone = match kernel.recipe.source {
+        Source::TensorSeparable => ALONE_SEPARABLE,
+        _ => ALONE,
+    };
     let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
     let cost = |block: &Block| {
         let rows = rows(block.steps);
@@ -214,7 +223,7 @@ fn fitting(
         let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
         // Blocks that find no room begin when others have ended.
         let rounds = busiest.div_ceil(fit.max(1));
-        rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + ALONE)
+        rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
     };
     let lowest = |warps: (usize, usize), blocks: usize| {
         let steps = least..=kernel.block.steps;
@@ -263,9 +272,17 @@ fn shaped(
                 ..shape.block
             });
             let lower = shape.low.or(half);
-            return match (shape.finish(step, format, planes, limits), lower) {
+            let (is_high, finished) = (shape.low.is_some(), shape.finish(step, format, planes, limits));
+            let has_room = |kernel: &TensorKernel| {
+                kernel.block.blocks * (kernel.shared + 1024) <= limits.shared_per_multiprocessor as usize
+            };
+            return match (finished, lower) {
                 // The halo of a long mask may leave room for a lower tile.
                 (Err(Unfit::SharedMemory), Some(_)) => shaped(step, format, planes, limits, lower),
+                // High tiles are no gain where they leave room for fewer blocks.
+                (Ok(kernel), Some(_)) if is_high && !has_room(&kernel) => {
+                    shaped(step, format, planes, limits, lower)
+                }
                 (finished, _) => finished,
             };
         }
@@ -349,8 +366,10 @@ struct Shape {
     read: usize,
     /// Rows that are read below the mask's last.
     rows_below: usize,
-    /// True if lanes read eight rows at once, whose words must lie in different banks.
-    eight_rows: bool,
+    /// How rows lie apart so that lanes that read several at once meet in no bank: the remainder of a row's pieces of 16 bytes, and what divides them.
+    pieces_apart: (usize, usize),
+    /// True if four pixels' components lie side by side where colours were weighed.
+    by_fours: bool,
     fragments: Vec<u32>,
     row_shift: u32,
     /// The block where a frame has few tiles of this one's.
@@ -498,7 +517,8 @@ fn direct(
         start: parts * start,
         read: parts * 16 * windows,
         rows_below: 0,
-        eight_rows: false,
+        pieces_apart: (0, 1),
+        by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
         low: None,
@@ -513,6 +533,48 @@ fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bo
     kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
 }
 
+/// The block of a separable mask's kernel for large frames, and the one for frames that have few tiles of it, if that is another.
+fn separable_blocks(
+    passes: Passes,
+    bands: usize,
+    column_bytes: usize,
+    sample_bytes: usize,
+    by_fours: bool,
+) -> Result<(Block, Option<Block>), Unfit> {
+    let Passes { pieces, groups, .. } = passes;
+    let (row, column) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
+    if passes.wide {
+        // Three bytes of four values in each of four products, and the pixels of a window.
+        let held = row + column + 12 * groups + pieces;
+        let blocks = if held > MOST_HELD_BY_THREE { 2 } else { 3 };
+        let steps = if groups > 2 { 8 } else { 4 };
+        return if held > MOST_HELD_BY_TWO {
+            Err(Unfit::Registers)
+        } else {
+            Ok((beside(steps, blocks), None))
+        };
+    }
+    if row > MOST_WEIGHTS || column > MOST_WEIGHTS {
+        return Err(Unfit::Registers);
+    }
+    Ok(match (by_fours, groups) {
+        (true, ..=2) => (beside(4, 3), Some(beside(2, 4))),
+        (true, _) => (Block::new((4, 2), 4, 1), Some(beside(4, 2))),
+        (false, ..=2) => {
+            let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
+            // Of samples of two bytes two high tiles would not leave room for three blocks.
+            if sample_bytes == 1 {
+                (beside(8, 3), Some(low))
+            } else {
+                (low, None)
+            }
+        }
+        (false, _) if bands * pieces > MOST_PIECES_BY_THREE => (beside(8, 2), None),
+        (false, _) => (beside(8, 3), None),
+    })
+}
+
 fn separable(
     kernel: &SeparableKernel,
     step: &Step,
@@ -521,16 +583,22 @@ fn separable(
     block: Option<Block>,
 ) -> Result<Shape, Unfit> {
     let sample_bytes = format.bytes_per_sample();
+    let weighs = Weighing::of(step, format, planes).is_some();
+    let by_fours = weighs && !kernel.wide;
+    // Pixels of a word each, so that a lane's four neighbours are 16 bytes.
+    let components = if by_fours { planes.channels } else { 1 };
     let row = Mask {
         weights: &kernel.row.weights,
         size: (kernel.row.weights.len(), 1),
-        channels: planes.channels,
+        channels: planes.channels / components,
         sample_bytes,
     };
     let column = &kernel.column.weights;
     let start = row.reach().next_multiple_of(4);
     let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
-    let groups = (15 + column.len()).div_ceil(16);
+    // Blocks of 8 rows under 16 results, and groups of 16.
+    let eights = (15 + column.len()).div_ceil(8);
+    let groups = eights.div_ceil(2);
     let passes = Passes {
         start,
         pieces,
@@ -538,29 +606,26 @@ fn separable(
         wide: kernel.wide,
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
-    let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
-    let steps = if groups > 2 { 8 } else { 4 };
-    let best = if kernel.wide {
-        // Three bytes of four values in each of four products, and the pixels of a window.
-        let held = row_weights + column_weights + 12 * groups + pieces;
-        if held > MOST_HELD_BY_TWO {
-            return Err(Unfit::Registers);
-        }
-        Block::new((4, 1), steps, if held > MOST_HELD_BY_THREE { 2 } else { 3 })
-    } else if row_weights > MOST_WEIGHTS || column_weights > MOST_WEIGHTS {
-        return Err(Unfit::Registers);
-    } else if bands * pieces <= 4 && groups <= 2 {
-        Block::new((4, 1), 4, 4)
-    } else {
-        Block::new((4, 1), steps, 3)
+    let (high, low) = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
+    let (block, low) = block.map_or((high, low), |block| (block, None));
+    let written_out = match block.steps {
+        // Of wide sums written out pass after pass, too many registers would hold what later passes need.
+        _ if kernel.wide => 1,
+        // More does not fit the card's instruction cache, or the registers.
+        4 if by_fours && groups > 2 => 2,
+        8 if groups <= 2 && bands * pieces > 6 => 4,
+        steps => steps,
     };
-    // Weighing takes the halo as long as the tile, so that high tiles save where there are enough of them.
-    let is_high = Weighing::of(step, format, planes).is_some() && block.is_none() && best.steps == 4;
-    let low = is_high.then_some(best);
-    let block = match block {
-        Some(block) => block,
-        None if is_high => Block::new((4, 1), 8, 3),
-        None => best,
+    let across = if by_fours {
+        16 * components
+    } else {
+        32 * sample_bytes
+    };
+    // Only where the last pass has code of its own can it leave rows out.
+    let rows_read = if written_out == block.steps {
+        8 * eights
+    } else {
+        16 * groups
     };
     Ok(Shape {
         source: Source::TensorSeparable,
@@ -569,15 +634,18 @@ fn separable(
             ("COLUMN_GROUPS", groups as i64),
             ("COLUMN_BYTES", column_bytes as i64),
             ("BY_HALVES", i64::from(goes_by_halves(kernel, step, bands))),
+            ("WRITTEN_OUT", written_out as i64),
         ],
         bands,
         parts: 1,
-        warp: (32 * sample_bytes, 16 * block.steps),
+        warp: (across, 16 * block.steps),
         block,
-        start,
-        read: 16 * pieces,
-        rows_below: 16 * groups - 15 - column.len(),
-        eight_rows: true,
+        start: components * start,
+        read: components * 16 * pieces,
+        rows_below: rows_read - 15 - column.len(),
+        // A warp reads eight rows at once, a word a lane, or turns of two, 16 bytes a lane.
+        pieces_apart: if by_fours { (4, 8) } else { (1, 2) },
+        by_fours,
         fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,
         low,
@@ -627,15 +695,16 @@ impl Shape {
         let ((width, height), tile) = (extent.mask, extent.tile);
         let reach = width / 2 * planes.channels * sample_bytes;
         let left = self.start.next_multiple_of(16);
-        let odd_if_rows = |pieces: usize| if self.eight_rows { pieces | 1 } else { pieces };
+        let (remainder, number) = self.pieces_apart;
+        let apart = |pieces: usize| pieces + (number + remainder - pieces % number) % number;
         // Rows of memory may begin up to 15 bytes after a multiple of 16.
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
         let read_to = left - self.start + self.computed().0 + self.read + 24;
-        let pitch = 16 * odd_if_rows(read_to.max(16 * chunks + 4).div_ceil(16));
+        let pitch = 16 * apart(read_to.max(16 * chunks + 4).div_ceil(16));
         // Aligned rows need neither: what is read beyond one is the next, and beyond the last one there is room enough for longer rows.
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
-        let aligned_pitch = 16 * odd_if_rows(aligned_chunks);
+        let aligned_pitch = 16 * apart(aligned_chunks);
         let rows = tile.1 + height - 1;
         let stage = (pitch * (rows + self.rows_below)).next_multiple_of(128);
         // A component's rows, of what the tile's windows cover.
@@ -685,6 +754,7 @@ impl Shape {
             ("APART", i64::from(is_apart)),
             ("PART", part as i64),
             ("PART_PITCH", part_pitch as i64),
+            ("BY_FOURS", i64::from(self.by_fours)),
             ("ALPHA", weighing.map_or(-1, |w| w.alpha as i64)),
             ("NORMALISE", weighs(|w| w.normalise)),
             ("FILTER_ALPHA", weighs(|w| w.filter_alpha)),
@@ -818,21 +888,48 @@ mod tests {
         assert_eq!(tile("sharpen", Direct, (7680, 4320)), (512, 16));
         // A tiny one stays as it is.
         assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 16));
-        // Both passes come in groups of 16 rows.
-        assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 32));
+        // 10 x 12 tiles of a separable mask: one for nearly each multiprocessor is better than two of half the height.
+        assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 64));
+        assert_eq!(tile("gaussian:size=15", Separable, (1920, 1080)), (128, 64));
     }
 
     #[test]
-    fn large_frames_under_alpha_get_high_tiles_for_separable_masks() {
+    fn large_frames_get_high_tiles_for_separable_masks() {
         for spec in ["gaussian:size=5", "gaussian:size=15"] {
-            let tile = |format, (width, height): (usize, usize)| {
-                tile_in(format, spec, Algorithm::Separable, (4 * width, height))
+            let tile = |format, bytes, (width, height): (usize, usize)| {
+                tile_in(format, spec, Algorithm::Separable, (bytes * width, height))
             };
-            assert_eq!(tile("rgba", (7680, 4320)), (128, 128), "{spec}");
-            assert_eq!(tile("rgba", (3840, 2160)), (128, 128), "{spec}");
-            assert_eq!(tile("rgba", (1920, 1080)), (128, 64), "{spec}");
-            // Where nothing is weighed they are as they were.
-            assert_eq!(tile("gray", (7680, 4320)), (128, 64), "{spec}");
+            assert_eq!(tile("gray", 1, (7680, 4320)), (128, 128), "{spec}");
+            assert_eq!(tile("gray", 1, (3840, 2160)), (128, 64), "{spec}");
+            assert_eq!(tile("rgb24", 3, (7680, 4320)), (128, 128), "{spec}");
+            // Two such tiles would not leave room for three blocks.
+            assert_eq!(tile("gray10le", 2, (7680, 4320)), (256, 64), "{spec}");
+            assert_eq!(tile("rgba", 4, (3840, 2160)), (256, 64), "{spec}");
+            assert_eq!(tile("rgba", 4, (1920, 1080)), (256, 32), "{spec}");
+        }
+        let card = DeviceInfo {
+            shared_per_multiprocessor: 100 << 10,
+            ..h200()
+        };
+        let rows = |card| separable_kernel("gaussian:size=5", "gray", card).map(|k| k.tile.1);
+        assert_eq!((rows(&h200()), rows(&card)), (Ok(128), Ok(64)));
+    }
+
+    #[test]
+    fn what_is_weighed_comes_by_fours_in_rows_that_meet_no_bank() {
+        for spec in [
+            "gaussian:size=3",
+            "gaussian:size=9",
+            "gaussian:size=15",
+            "gaussian:size=25",
+        ] {
+            let kernel = separable_kernel(spec, "rgba", &h200()).unwrap();
+            assert_eq!(value(&kernel, "BY_FOURS"), 1, "{spec}");
+            // Two rows that lanes read at once lie in different halves of the 128 bytes that all banks give.
+            assert_eq!(value(&kernel, "ALIGNED_PITCH") % 128, 64, "{spec}");
+            assert_eq!(value(&kernel, "PITCH") % 128, 64, "{spec}");
+            let without = separable_kernel(spec, "rgb24", &h200()).unwrap();
+            assert_eq!(value(&without, "BY_FOURS"), 0, "{spec}");
         }
     }
 
