@@ -188,12 +188,24 @@ pub(super) struct Weighted<'a> {
 
 impl<'a> Source<'a> {
     /// Row `y` of a plane as it is convolved, in `room` if that is not how it lies in the picture.
+    #[inline]
     pub(super) fn row<'b>(&self, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
     where
         'a: 'b,
     {
+        match self.alpha {
+            None => self.picture.row(plane, y),
+            Some(weighted) => self.row_under(weighted.by, plane, y, room),
+        }
+    }
+
+    /// [`Source::row`] where there is alpha.
+    fn row_under<'b>(&self, alpha: &Alpha, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
+    where
+        'a: 'b,
+    {
         let before = self.picture.row(plane, y);
-        let Some((alpha, form)) = self.alpha.and_then(|a| Some((a.by, a.by.forms[plane]?))) else {
+        let Some(form) = alpha.forms[plane] else {
             return before;
         };
         let row = self.picture.row(alpha.plane, y);

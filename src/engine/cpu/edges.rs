@@ -93,6 +93,7 @@ impl Edges {
     }
 
     /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant; perhaps in `room`.
+    #[inline]
     pub(super) fn row<'a>(
         &self,
         source: Source<'a>,
@@ -106,6 +107,12 @@ impl Edges {
             Some(y) => source.row(plane, y, room),
         }
     }
+}
+
+/// True if rows of what is convolved are not yet rows of the result, but have to be [`complete`]d.
+pub(super) fn is_partial(channels: &[ChannelStep], source: Source<'_>) -> bool {
+    let is_convolved = |c: &ChannelStep| matches!(c, ChannelStep::Convolve(_));
+    source.alpha.is_some() || !channels.iter().all(is_convolved)
 }
 
 /// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not, and makes colours straight.

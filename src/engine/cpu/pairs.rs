@@ -7,7 +7,7 @@
 //! all at once: neighbouring pixels are then `channels` samples apart.
 
 use super::alpha::Source;
-use super::edges::{self, Edges, complete};
+use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
@@ -411,6 +411,7 @@ impl Pairs {
         self.edges.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
+        let partial = is_partial(&self.channels, source);
         let mut next = 0;
         room(&mut scratch.spare, samples * bytes);
         for pair in 0..strip.rows.div_ceil(2) {
@@ -468,7 +469,7 @@ impl Pairs {
                 loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
-            let made = [Some(upper), both.then_some(lower)];
+            let made = [Some(upper).filter(|_| partial), Some(lower).filter(|_| partial && both)];
             for (y, row) in (y..).zip(made.into_iter().flatten()) {
                 complete(&self.channels, self.format, source, (strip.plane, y), row);
             }

@@ -13,6 +13,7 @@ pub(super) struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// Row `y` of plane `index`, without its padding.
+    #[inline]
     pub(super) fn row(&self, index: usize, y: usize) -> &'a [u8] {
         let start = self.layout.planes()[index].offset + y * self.layout.planes()[index].stride;
         &self.bytes[start..start + self.layout.row_bytes(index)]

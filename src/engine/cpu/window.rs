@@ -5,7 +5,7 @@
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
 use super::alpha::Source;
-use super::edges::{self, Edges, complete};
+use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Reading, TILE};
 use super::memory::{aligned, room, spread};
@@ -280,10 +280,12 @@ impl Window {
         let sums = aligned(&mut scratch.sums, made);
         let weighted = aligned(&mut scratch.weighted, made);
         match &self.ending {
-            Ending::Scaled(_) | Ending::Centred { .. } => sums.fill(0),
+            Ending::Scaled(scale) => sums.fill(scale.add),
+            Ending::Centred { .. } => sums.fill(0),
             Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
+        let partial = is_partial(&self.channels, source);
         for k in 0..rows - 1 + strip.rows {
             let y = first + k as i64;
             let entering = self
@@ -340,7 +342,7 @@ impl Window {
             } else {
                 window_loops::make::<L, 2>(lanes, sums, line, making, out);
             }
-            if let Some(row) = row {
+            if let Some(row) = row.filter(|_| partial) {
                 let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];
                 let y = strip.first_row + row;
                 complete(&self.channels, self.format, source, (strip.plane, y), out);

@@ -192,7 +192,7 @@ unsafe fn add_steps<L: Lanes, const COUNT: usize>(lanes: L, from: *const u16, st
     }
 }
 
-/// `((sum + add) x factor + 2^14) >> (15 + down)`.
+/// `((sum + add) x factor + 2^14) >> (15 + down)`, where sums are kept with `add`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
     pub(super) add: u16,
@@ -410,18 +410,19 @@ struct Scaled {
 }
 
 impl Ending for Scaled {
-    type Constants<V: Copy> = [V; 2];
+    type Constants<V: Copy> = V;
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 2] {
-        [self.scale.add, self.scale.factor].map(|word| lanes.splat(i32::from(word) << 16 | i32::from(word)))
+    fn constants<L: Lanes>(&self, lanes: L) -> L::V {
+        let word = i32::from(self.scale.factor);
+        lanes.splat(word << 16 | word)
     }
 
     #[inline(always)]
     unsafe fn put<L: Lanes, const BYTES: usize>(
         &self,
         lanes: L,
-        [add, factor]: [L::V; 2],
+        factor: L::V,
         _: Row,
         x: usize,
         changes: [L::V; 2],
@@ -434,7 +435,7 @@ impl Ending for Scaled {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
                 let sum = lanes.add_words(lanes.load(kept), changes[v]);
                 lanes.store(kept, sum);
-                let product = lanes.multiply_round_words(lanes.add_words(sum, add), factor);
+                let product = lanes.multiply_round_words(sum, factor);
                 values[v] = lanes.shift_words_down(product, self.scale.down);
             }
             if BYTES == 1 {
