@@ -469,7 +469,10 @@ impl Pairs {
                 loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
             }
             let y = strip.first_row + 2 * pair;
-            let made = [Some(upper).filter(|_| partial), Some(lower).filter(|_| partial && both)];
+            let made = [
+                Some(upper).filter(|_| partial),
+                Some(lower).filter(|_| partial && both),
+            ];
             for (y, row) in (y..).zip(made.into_iter().flatten()) {
                 complete(&self.channels, self.format, source, (strip.plane, y), row);
             }

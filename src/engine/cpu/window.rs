@@ -13,7 +13,7 @@ use super::reader::Reader;
 use super::simd::Vectors;
 use super::strip::Strip;
 use super::sums::Sums;
-use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
+use super::window_loops::{self, BY_BYTES, DIFFERENCES, Horizontal, Making, Scale};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -58,6 +58,8 @@ struct Flat {
 pub(super) struct Scratch {
     /// A row with what lies beyond its ends.
     words: Vec<u16>,
+    /// The ends of a row of bytes with what lies beyond them.
+    bytes: Vec<u8>,
     /// Sums of four, of eight and of as many samples of it as the mask has columns.
     parts: [Vec<u16>; 3],
     /// The rows' sums, row y in place of row y - rows; after them the last two rows that were in the middle, without their ends.
@@ -286,11 +288,41 @@ impl Window {
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
+        let by_bytes = bytes == 1 && self.edges.channels() == 1 && BY_BYTES.contains(&self.mask.columns);
+        let ends = room(&mut scratch.bytes, origin + made + TILE);
         for k in 0..rows - 1 + strip.rows {
             let y = first + k as i64;
             let entering = self
                 .edges
                 .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
+            if let (true, Ending::Scaled(scale)) = (by_bytes, &self.ending) {
+                let (head, tail) = window_loops::ends_of_bytes(samples, self.mask.columns);
+                ends[origin..][..head].copy_from_slice(&entering[..head]);
+                ends[origin + tail..][..samples - tail].copy_from_slice(&entering[tail..]);
+                self.edges.fill(&scratch.places, ends, |sample| sample as u8);
+                let row = k.checked_sub(rows - 1);
+                let out = match row {
+                    Some(row) => &mut strip.bytes[row * plane.stride..][..samples],
+                    None => room(&mut scratch.spare, samples),
+                };
+                let bytes = window_loops::ByteRow {
+                    row: entering,
+                    padded: ends,
+                    origin,
+                };
+                let line = (&mut *ring, k % rows * slot, made);
+                window_loops::make_of_bytes(lanes, bytes, self.mask.columns, line, (sums, scale), out);
+                if let Some(row) = row.filter(|_| partial) {
+                    complete(
+                        &self.channels,
+                        self.format,
+                        source,
+                        (strip.plane, strip.first_row + row),
+                        out,
+                    );
+                }
+                continue;
+            }
             loops::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
             self.edges.fill(&scratch.places, words, |sample| sample);
             let row = k.checked_sub(rows - 1);

@@ -338,6 +338,173 @@ impl Row {
     }
 }
 
+/// A row of bytes of one channel, as it lies and as a padded copy of which only the ends need to be there.
+#[derive(Clone, Copy)]
+pub(super) struct ByteRow<'a> {
+    pub(super) row: &'a [u8],
+    pub(super) padded: &'a [u8],
+    /// Where the row's first byte lies in the padded copy.
+    pub(super) origin: usize,
+}
+
+/// Columns of masks for [`make_of_bytes`].
+pub(super) const BY_BYTES: [usize; 3] = [3, 5, 7];
+
+/// Bytes of a row that are read from its padded copy: those before the first number, and those from the second one on.
+pub(super) fn ends_of_bytes(samples: usize, columns: usize) -> (usize, usize) {
+    let beyond = columns / 2 + 1;
+    let inner = samples.saturating_sub(beyond) / TILE * TILE;
+    (
+        samples.min(TILE + beyond),
+        inner.max(TILE).saturating_sub(beyond).min(samples),
+    )
+}
+
+/// [`make`] with [`Making::Scaled`] for bytes of one channel and masks of 3, 5 or 7 columns: bytes are added up as they lie in memory, in two vectors for the
+/// results at even places and at odd ones, which is how the lines of the ring and the sums lie, too.
+pub(super) fn make_of_bytes<L: Lanes>(
+    lanes: L,
+    bytes: ByteRow<'_>,
+    columns: usize,
+    (ring, at, made): (&mut [u16], usize, usize),
+    (sums, scale): (&mut [u16], &Scale),
+    out: &mut [u8],
+) {
+    let (beyond, samples) = (columns / 2 + 1, bytes.row.len());
+    assert!(made.is_multiple_of(TILE) && at + made <= ring.len() && made <= sums.len());
+    assert!(samples <= made && out.len() == samples);
+    assert!(bytes.origin >= beyond && bytes.padded.len() >= bytes.origin + made + beyond);
+    let row = BytesOfRow::<0> {
+        bytes,
+        ring: ring[at..].as_mut_ptr(),
+        made,
+        sums: sums.as_mut_ptr(),
+        scale: *scale,
+        out,
+    };
+    match columns {
+        3 => lanes.enter(row.with::<3>()),
+        5 => lanes.enter(row.with::<5>()),
+        _ => lanes.enter(row.with::<7>()),
+    }
+}
+
+/// What [`make_of_bytes`] has checked, for masks of `COUNT` columns.
+struct BytesOfRow<'a, const COUNT: usize> {
+    bytes: ByteRow<'a>,
+    ring: *mut u16,
+    made: usize,
+    sums: *mut u16,
+    scale: Scale,
+    out: &'a mut [u8],
+}
+
+impl<'a, const COUNT: usize> BytesOfRow<'a, COUNT> {
+    fn with<const COLUMNS: usize>(self) -> BytesOfRow<'a, COLUMNS> {
+        let BytesOfRow {
+            bytes,
+            ring,
+            made,
+            sums,
+            scale,
+            out,
+        } = self;
+        BytesOfRow {
+            bytes,
+            ring,
+            made,
+            sums,
+            scale,
+            out,
+        }
+    }
+
+    /// Sums of `COUNT` bytes around those at even and at odd places from `from` on.
+    ///
+    /// # Safety
+    /// A vector's bytes are readable there, and COUNT / 2 + 1 before and after them.
+    #[inline(always)]
+    unsafe fn add_up<L: Lanes>(lanes: L, from: *const u8) -> [L::V; 2] {
+        let reach = COUNT / 2;
+        let low = lanes.splat(0x00FF_00FF);
+        // Pairs begin at even places, so that all of them serve results at even and at odd ones, but for what is alone at either end.
+        let first = reach.next_multiple_of(2);
+        // SAFETY: the caller has bounded them.
+        unsafe {
+            let at = |k: usize| lanes.load(from.sub(first).add(2 * k));
+            let (before, after) = (at(0), at(first));
+            let mut both = lanes.add_neighbours(at(1));
+            for k in 2..first {
+                both = lanes.add_words(both, lanes.add_neighbours(at(k)));
+            }
+            let (high, low) = (lanes.shift_words_down(before, 8), lanes.and(after, low));
+            if reach % 2 == 1 {
+                [lanes.add_words(both, high), lanes.add_words(both, low)]
+            } else {
+                let (even, odd) = (lanes.add_neighbours(before), lanes.add_neighbours(after));
+                [
+                    lanes.add_words(both, lanes.add_words(even, low)),
+                    lanes.add_words(both, lanes.add_words(odd, high)),
+                ]
+            }
+        }
+    }
+}
+
+impl<const COUNT: usize> Work for BytesOfRow<'_, COUNT> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let BytesOfRow {
+            bytes,
+            ring,
+            made,
+            sums,
+            scale,
+            out,
+        } = self;
+        let word = i32::from(scale.factor);
+        let factor = lanes.splat(word << 16 | word);
+        let (words, step) = (2 * L::LANES, 4 * L::LANES);
+        let samples = out.len();
+        let inner = (samples.saturating_sub(COUNT / 2 + 1) / TILE * TILE).max(TILE);
+        // SAFETY: an origin lies in the padded copy.
+        let padded = unsafe { bytes.padded.as_ptr().add(bytes.origin) };
+        let stretches = [
+            (padded, 0, TILE.min(made)),
+            (bytes.row.as_ptr(), TILE, inner),
+            (padded, inner, made),
+        ];
+        for (from, begin, end) in stretches {
+            for x in (begin..end).step_by(step) {
+                // SAFETY: `make_of_bytes` has bounded what is read of the padded copy, of the ring and of the sums. In the row itself as many bytes as are
+                // read beyond a step lie before TILE and after `inner`. What is written beyond the last sample goes elsewhere.
+                unsafe {
+                    let entering = Self::add_up(lanes, from.add(x));
+                    let mut values = entering;
+                    for v in 0..2 {
+                        let (line, kept) = (ring.add(x + v * words), sums.add(x + v * words));
+                        let change = lanes.sub_words(entering[v], lanes.load(line));
+                        lanes.store(line, entering[v]);
+                        let sum = lanes.add_words(lanes.load(kept), change);
+                        lanes.store(kept, sum);
+                        let product = lanes.multiply_round_words(sum, factor);
+                        values[v] = lanes.shift_words_down(product, scale.down);
+                    }
+                    let result = lanes.xor(values[0], lanes.shift_words_up(values[1], 8));
+                    if x + step <= samples {
+                        lanes.store(out.as_mut_ptr().add(x), result);
+                    } else if x < samples {
+                        let mut last = [0_u8; TILE];
+                        lanes.store(last.as_mut_ptr(), result);
+                        let rest = &mut out[x..];
+                        rest.copy_from_slice(&last[..rest.len()]);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// How what changes becomes samples.
 trait Ending {
     /// What stays the same along a row.
