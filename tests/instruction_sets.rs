@@ -218,6 +218,30 @@ fn boxes_of_every_size_give_the_references_bits() {
     assert!(compared > 250, "{compared}");
 }
 
+/// Small boxes of bytes, at every width around those of vectors, with all numbers of components.
+#[test]
+fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
+    let mut random = Random::new(24);
+    for (name, planes) in [
+        ("gray", "all"),
+        ("nv12", "all"),
+        ("rgb24", "all"),
+        ("rgb24", "g"),
+        ("rgba", "a"),
+    ] {
+        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257]) {
+            for (columns, rows) in [(3, 3), (5, 5), (7, 7), (3, 9), (7, 3)] {
+                let count = columns * rows;
+                let mask = Mask::from_integers(columns, rows, vec![1; count], count as i64).unwrap();
+                let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Auto);
+                chain.planes = planes.parse().unwrap();
+                let frame = noise(format(name), width, 1 + random.below(12) as usize, &mut random);
+                assert!(agrees(&chain, &frame, 1 + random.below(2) as usize));
+            }
+        }
+    }
+}
+
 #[test]
 fn masks_that_are_almost_boxes_give_the_references_bits() {
     let mut random = Random::new(23);

@@ -90,12 +90,6 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn add_neighbours(self, bytes: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)) }
-    }
-
-    #[inline(always)]
     fn shift_words_down(self, a: __m256i, by: u32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }

@@ -101,12 +101,6 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    fn add_neighbours(self, bytes: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512.
-        unsafe { _mm512_maddubs_epi16(bytes, _mm512_set1_epi8(1)) }
-    }
-
-    #[inline(always)]
     fn shift_words_down(self, a: __m512i, by: u32) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }

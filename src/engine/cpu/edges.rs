@@ -73,12 +73,21 @@ impl Edges {
 
     /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
     pub(super) fn fill<T: Copy>(&self, places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
-        let (n, origin) = (self.channels(), self.origin());
         for &(to, from) in places {
-            // Counted from the origin, before which it may lie.
-            let channel = (to + n * origin - origin) % n;
-            row[to] = from.map_or_else(|| sample(self.outside[channel]), |from| row[from]);
+            row[to] = from.map_or_else(|| sample(self.constant(to)), |from| row[from]);
         }
+    }
+
+    /// The border's constant at a place of a padded row.
+    pub(super) fn constant(&self, place: usize) -> u16 {
+        let (n, origin) = (self.channels(), self.origin());
+        // Counted from the origin, before which it may lie.
+        self.outside[(place + n * origin - origin) % n]
+    }
+
+    /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border holds a constant.
+    pub(super) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
+        self.border.index(y, height)
     }
 
     /// A row outside the frame, as rows are stored.
@@ -102,7 +111,7 @@ impl Edges {
         outside: &'a [u8],
         room: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        match self.border.index(y, source.picture.layout.planes()[plane].height) {
+        match self.row_index(y, source.picture.layout.planes()[plane].height) {
             None => outside,
             Some(y) => source.row(plane, y, room),
         }

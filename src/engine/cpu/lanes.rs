@@ -68,9 +68,6 @@ pub(super) trait Lanes: Copy {
     /// The products of words, divided by 2^15 and rounded, halves up.
     fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// Of each two neighbouring bytes the sum, as a word.
-    fn add_neighbours(self, bytes: Self::V) -> Self::V;
-
     /// Words without sign, shifted down.
     fn shift_words_down(self, a: Self::V, by: u32) -> Self::V;
 

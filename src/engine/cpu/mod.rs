@@ -10,6 +10,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod column_sums;
 mod edges;
 mod job;
 #[cfg(target_arch = "x86_64")]

@@ -5,6 +5,7 @@
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
 use super::alpha::Source;
+use super::column_sums::{self, ColumnSums};
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Reading, TILE};
@@ -13,7 +14,7 @@ use super::reader::Reader;
 use super::simd::Vectors;
 use super::strip::Strip;
 use super::sums::Sums;
-use super::window_loops::{self, BY_BYTES, DIFFERENCES, Horizontal, Making, Scale};
+use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -58,8 +59,6 @@ struct Flat {
 pub(super) struct Scratch {
     /// A row with what lies beyond its ends.
     words: Vec<u16>,
-    /// The ends of a row of bytes with what lies beyond them.
-    bytes: Vec<u8>,
     /// Sums of four, of eight and of as many samples of it as the mask has columns.
     parts: [Vec<u16>; 3],
     /// The rows' sums, row y in place of row y - rows; after them the last two rows that were in the middle, without their ends.
@@ -73,6 +72,8 @@ pub(super) struct Scratch {
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
     places: edges::Places,
+    /// What boxes of bytes are made with.
+    columns: column_sums::Scratch,
     /// The rows of the result that windows which are not yet full would make.
     spare: Vec<u8>,
 }
@@ -255,6 +256,54 @@ impl Window {
         }
     }
 
+    /// True for small boxes of bytes that are read as they lie.
+    fn is_of_bytes(&self, source: Source<'_>) -> bool {
+        let fits = column_sums::COLUMNS.contains(&self.mask.columns)
+            && self.edges.channels() <= column_sums::MOST_CHANNELS;
+        fits && self.format.bytes_per_sample() == 1 && source.alpha.is_none()
+    }
+
+    /// The strip by way of the sums of its columns.
+    fn convolve_bytes<L: Lanes>(
+        &self,
+        lanes: L,
+        scale: Scale,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
+        self.edges.find(plane.width, &mut scratch.places);
+        self.edges.store_outside(plane.width, &mut scratch.outside);
+        let mut sums = ColumnSums::new(&mut scratch.columns, &self.edges, samples);
+        let first = strip.first_row as i64 - rows as i64 / 2;
+        let partial = is_partial(&self.channels, source);
+        let row_at = |k: usize| match self.edges.row_index(first + k as i64, plane.height) {
+            Some(y) => source.picture.row(strip.plane, y),
+            None => &scratch.outside,
+        };
+        for k in 0..rows - 1 + strip.rows {
+            sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
+            let Some(row) = k.checked_sub(rows - 1) else {
+                continue;
+            };
+            sums.extend(&self.edges, &scratch.places, rows);
+            let out = &mut strip.bytes[row * plane.stride..][..samples];
+            sums.make(lanes, (self.mask.columns, plane.channels), scale, out);
+            if partial {
+                complete(
+                    &self.channels,
+                    self.format,
+                    source,
+                    (strip.plane, strip.first_row + row),
+                    out,
+                );
+            }
+        }
+    }
+
     fn convolve_with<L: Lanes>(
         &self,
         lanes: L,
@@ -263,6 +312,10 @@ impl Window {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
+        if let (Ending::Scaled(scale), true) = (&self.ending, self.is_of_bytes(source)) {
+            self.convolve_bytes(lanes, *scale, source, layout, strip, scratch);
+            return;
+        }
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
@@ -288,41 +341,11 @@ impl Window {
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
-        let by_bytes = bytes == 1 && self.edges.channels() == 1 && BY_BYTES.contains(&self.mask.columns);
-        let ends = room(&mut scratch.bytes, origin + made + TILE);
         for k in 0..rows - 1 + strip.rows {
             let y = first + k as i64;
             let entering = self
                 .edges
                 .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-            if let (true, Ending::Scaled(scale)) = (by_bytes, &self.ending) {
-                let (head, tail) = window_loops::ends_of_bytes(samples, self.mask.columns);
-                ends[origin..][..head].copy_from_slice(&entering[..head]);
-                ends[origin + tail..][..samples - tail].copy_from_slice(&entering[tail..]);
-                self.edges.fill(&scratch.places, ends, |sample| sample as u8);
-                let row = k.checked_sub(rows - 1);
-                let out = match row {
-                    Some(row) => &mut strip.bytes[row * plane.stride..][..samples],
-                    None => room(&mut scratch.spare, samples),
-                };
-                let bytes = window_loops::ByteRow {
-                    row: entering,
-                    padded: ends,
-                    origin,
-                };
-                let line = (&mut *ring, k % rows * slot, made);
-                window_loops::make_of_bytes(lanes, bytes, self.mask.columns, line, (sums, scale), out);
-                if let Some(row) = row.filter(|_| partial) {
-                    complete(
-                        &self.channels,
-                        self.format,
-                        source,
-                        (strip.plane, strip.first_row + row),
-                        out,
-                    );
-                }
-                continue;
-            }
             loops::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
             self.edges.fill(&scratch.places, words, |sample| sample);
             let row = k.checked_sub(rows - 1);

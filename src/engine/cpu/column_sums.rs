@@ -1,0 +1,213 @@
+//! Strips of small boxes of bytes by way of the sums of columns: each column's sum over the rows of the window changes by the byte that enters less the one that
+//! leaves, both read where they lie in the picture, and a result is the scaled sum of neighbouring columns' sums.
+//!
+//! Columns at even and at odd places are apart, as they come out of words of two bytes by a mask and by a shift, and so results go back in by a shift. Only
+//! the columns' sums are kept from row to row, which a row of RGB leaves room for in the first-level cache.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::edges::{Edges, Places};
+use super::lanes::{Lanes, Work};
+use super::loops::TILE;
+use super::memory::aligned;
+use super::window_loops::Scale;
+
+/// Columns of the masks that are made so.
+pub(super) const COLUMNS: [usize; 3] = [3, 5, 7];
+
+/// Components of a pixel, at most.
+pub(super) const MOST_CHANNELS: usize = 4;
+
+/// The memory that a thread works in.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Sums of the columns at even places, and at odd ones.
+    sums: [Vec<u16>; 2],
+    /// A row of zeros.
+    zeros: Vec<u8>,
+}
+
+/// The sums of a strip's columns.
+pub(super) struct ColumnSums<'a> {
+    sums: [&'a mut [u16]; 2],
+    zeros: &'a [u8],
+    /// Samples of a row, and where the first one's sum lies, counted in samples.
+    samples: usize,
+    origin: usize,
+}
+
+impl<'a> ColumnSums<'a> {
+    /// All zero, for rows of so many samples.
+    pub(super) fn new(scratch: &'a mut Scratch, edges: &Edges, samples: usize) -> ColumnSums<'a> {
+        let origin = edges.origin();
+        let len = (2 * origin + samples.next_multiple_of(TILE)) / 2 + TILE;
+        let sums = scratch.sums.each_mut().map(|half| {
+            let half = aligned(half, len);
+            half.fill(0);
+            half
+        });
+        scratch.zeros.resize(scratch.zeros.len().max(samples), 0);
+        ColumnSums {
+            sums,
+            zeros: &scratch.zeros[..samples],
+            samples,
+            origin,
+        }
+    }
+
+    /// A row enters the window, and another one leaves it once the window is full.
+    pub(super) fn change<L: Lanes>(&mut self, lanes: L, entering: &[u8], leaving: Option<&[u8]>) {
+        let leaving = leaving.unwrap_or(self.zeros);
+        assert!(entering.len() == self.samples && leaving.len() == self.samples);
+        let sums = self.halves();
+        lanes.enter(Change {
+            entering,
+            leaving,
+            sums,
+        });
+    }
+
+    /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
+    pub(super) fn extend(&mut self, edges: &Edges, places: &Places, rows: usize) {
+        for &(to, from) in places {
+            let sum = match from {
+                Some(from) => self.sums[from % 2][from / 2],
+                None => edges.constant(to) * rows as u16,
+            };
+            self.sums[to % 2][to / 2] = sum;
+        }
+    }
+
+    /// Makes a row of the result of sums of `columns` (one of [`COLUMNS`]) columns that are `channels` samples apart.
+    pub(super) fn make<L: Lanes>(
+        &mut self,
+        lanes: L,
+        (columns, channels): (usize, usize),
+        scale: Scale,
+        out: &mut [u8],
+    ) {
+        assert!(out.len() == self.samples && columns / 2 * channels <= self.origin);
+        let sums = self.halves();
+        macro_rules! make {
+            ($($columns:literal x $channels:literal),*) => {
+                match (columns, channels) {
+                    $(($columns, $channels) => lanes.enter(Make::<$columns, $channels> { sums, scale, out }),)*
+                    _ => unreachable!("a box of {columns} columns on {channels} channels"),
+                }
+            };
+        }
+        make!(3 x 1, 3 x 2, 3 x 3, 3 x 4, 5 x 1, 5 x 2, 5 x 3, 5 x 4, 7 x 1, 7 x 2, 7 x 3, 7 x 4);
+    }
+
+    /// Where the first sample's sum and the second one's lie.
+    fn halves(&mut self) -> [*mut u16; 2] {
+        let at = self.origin / 2;
+        self.sums.each_mut().map(|half| half[at..].as_mut_ptr())
+    }
+}
+
+/// See [`ColumnSums::change`].
+struct Change<'a> {
+    entering: &'a [u8],
+    leaving: &'a [u8],
+    sums: [*mut u16; 2],
+}
+
+impl Change<'_> {
+    /// Changes the sums of a step's columns from place `x` on, by bytes at `entering` and at `leaving`.
+    ///
+    /// # Safety
+    /// A step's bytes are readable at both, and its sums lie within the row's.
+    #[inline(always)]
+    unsafe fn step<L: Lanes>(&self, lanes: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
+        // SAFETY: see above.
+        unsafe {
+            let (more, less) = (lanes.load(entering), lanes.load(leaving));
+            let changes = [
+                lanes.sub_words(lanes.and(more, low), lanes.and(less, low)),
+                lanes.sub_words(lanes.shift_words_down(more, 8), lanes.shift_words_down(less, 8)),
+            ];
+            for odd in 0..2 {
+                let kept = self.sums[odd].add(x / 2);
+                lanes.store(kept, lanes.add_words(lanes.load(kept), changes[odd]));
+            }
+        }
+    }
+}
+
+impl Work for Change<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let low = lanes.splat(0x00FF_00FF);
+        let (step, samples) = (4 * L::LANES, self.entering.len());
+        let whole = samples / step * step;
+        for x in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones; both rows have as many bytes.
+            unsafe {
+                let (entering, leaving) = (self.entering.as_ptr().add(x), self.leaving.as_ptr().add(x));
+                self.step(lanes, low, x, entering, leaving);
+            }
+        }
+        if whole < samples {
+            let mut last = [[0_u8; TILE]; 2];
+            last[0][..samples - whole].copy_from_slice(&self.entering[whole..]);
+            last[1][..samples - whole].copy_from_slice(&self.leaving[whole..]);
+            // SAFETY: the copies are a step long, and sums go on to a multiple of TILE.
+            unsafe { self.step(lanes, low, whole, last[0].as_ptr(), last[1].as_ptr()) };
+        }
+    }
+}
+
+/// See [`ColumnSums::make`].
+struct Make<'a, const COLUMNS: usize, const CHANNELS: usize> {
+    sums: [*mut u16; 2],
+    scale: Scale,
+    out: &'a mut [u8],
+}
+
+impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
+    /// Makes a step's results from place `x` on.
+    ///
+    /// # Safety
+    /// The sums of the step's columns and of those that the mask reaches are there, and a step's bytes are writable at `to`.
+    #[inline(always)]
+    unsafe fn step<L: Lanes>(&self, lanes: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
+        let mut values = [add; 2];
+        // SAFETY: see above.
+        unsafe {
+            for odd in 0..2 {
+                for k in 0..COLUMNS {
+                    // The column's place from the step's first one: an even number, and 0 or 1.
+                    let place = (odd + k * CHANNELS) as isize - (COLUMNS / 2 * CHANNELS) as isize;
+                    let half = self.sums[place.rem_euclid(2) as usize].cast_const().add(x / 2);
+                    values[odd] = lanes.add_words(values[odd], lanes.load(half.offset(place.div_euclid(2))));
+                }
+                let product = lanes.multiply_round_words(values[odd], factor);
+                values[odd] = lanes.shift_words_down(product, self.scale.down);
+            }
+            lanes.store(to, lanes.xor(values[0], lanes.shift_words_up(values[1], 8)));
+        }
+    }
+}
+
+impl<const COLUMNS: usize, const CHANNELS: usize> Work for Make<'_, COLUMNS, CHANNELS> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let to = self.out.as_mut_ptr();
+        let (add, factor) = (i32::from(self.scale.add), i32::from(self.scale.factor));
+        let constants = [lanes.splat(add << 16 | add), lanes.splat(factor << 16 | factor)];
+        let (step, samples) = (4 * L::LANES, self.out.len());
+        let whole = samples / step * step;
+        for x in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones. `ColumnSums::extend` has filled in what the mask reaches beyond the row's ends.
+            unsafe { self.step(lanes, constants, x, to.add(x)) };
+        }
+        if whole < samples {
+            let mut last = [0_u8; TILE];
+            // SAFETY: the copy is a step long, and sums go on for another TILE.
+            unsafe { self.step(lanes, constants, whole, last.as_mut_ptr()) };
+            self.out[whole..].copy_from_slice(&last[..samples - whole]);
+        }
+    }
+}
