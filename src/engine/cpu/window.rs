@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::simd::Vectors;
 use super::strip::Strip;
 use super::sums::Sums;
-use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale};
+use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale, UNEVEN};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -33,8 +33,12 @@ pub(super) struct Window {
 enum Ending {
     /// The window's sum is all that counts.
     Scaled(Scale),
-    /// The window's sum and the middle row's count, both within 16 bits.
-    Centred { weights: [i32; 2], finish: Finish },
+    /// The window's sum and that of a few of its rows count, both within 16 bits.
+    Uneven {
+        weights: [i32; 2],
+        rows: Vec<usize>,
+        finish: Finish,
+    },
     /// Weighted sums of 32 bits.
     Weighted {
         /// What the edge of the window weighs, and after it what each step does.
@@ -121,6 +125,19 @@ impl Flat {
         self.weights[self.weights.len() / 2] - self.weights[0]
     }
 
+    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are, of which there are few.
+    fn uneven(&self) -> Option<(i64, i64, Vec<usize>)> {
+        let q = &self.weights;
+        let others_than = |base: i64| (0..q.len()).filter(move |&j| q[j] != base).collect::<Vec<_>>();
+        let (base, rows) = q
+            .iter()
+            .map(|&base| (base, others_than(base)))
+            .min_by_key(|(_, rows)| rows.len())?;
+        let excess = rows.first().map_or(0, |&j| q[j] - base);
+        let fits = self.is_column && rows.len() <= UNEVEN && rows.iter().all(|&j| q[j] - base == excess);
+        fits.then_some((base, excess, rows))
+    }
+
     /// The rows of a column that weigh more or less than the next one, and how much more; as far as the middle, after which it mirrors itself.
     fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
         let q = &self.weights;
@@ -172,8 +189,11 @@ impl Flat {
     /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
     fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
         let of_window = (self.columns * self.rows) as i64 * i64::from(format.max_value());
-        let is_centred = self.is_column && self.is_even() && of_window <= i64::from(u16::MAX);
         let largest = self.values() as i64 * i64::from(format.max_value());
+        let fits = |rows: &[usize]| rows.len() as i64 * largest <= i64::from(i16::MAX);
+        let uneven = self
+            .uneven()
+            .filter(|(_, _, rows)| of_window <= i64::from(u16::MAX) && fits(rows));
         let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
         let sums = Sums {
             pieces: 1,
@@ -182,7 +202,7 @@ impl Flat {
             range: (-weight * largest, weight * largest),
             largest,
             weight,
-            correction: if is_centred { self.weights[0] << 15 } else { 0 },
+            correction: uneven.as_ref().map_or(0, |(base, ..)| base << 15),
             raise: 0,
         };
         let mut weights = [0; 1 + DIFFERENCES];
@@ -195,9 +215,16 @@ impl Flat {
             weights[1] = i16::try_from(self.excess()).ok()?.into();
         }
         let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
-        if is_centred {
-            let weights = [weights[0], i16::try_from(self.excess()).ok()?.into()];
-            return Some(Ending::Centred { weights, finish });
+        if let Some((base, excess, rows)) = uneven {
+            let weights = [
+                i16::try_from(base).ok()?.into(),
+                i16::try_from(excess).ok()?.into(),
+            ];
+            return Some(Ending::Uneven {
+                weights,
+                rows,
+                finish,
+            });
         }
         Some(Ending::Weighted { weights, finish })
     }
@@ -336,7 +363,7 @@ impl Window {
         let weighted = aligned(&mut scratch.weighted, made);
         match &self.ending {
             Ending::Scaled(scale) => sums.fill(scale.add),
-            Ending::Centred { .. } => sums.fill(0),
+            Ending::Uneven { .. } => sums.fill(0),
             Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
@@ -355,12 +382,23 @@ impl Window {
                     scale,
                     left: self.reading.shift,
                 },
-                Ending::Centred { weights, finish } => Making::Centred {
-                    sums,
-                    weights: *weights,
-                    centre: (k + rows / 2 + 1) % rows * slot,
+                Ending::Uneven {
+                    weights,
+                    rows: uneven,
                     finish,
-                },
+                } => {
+                    let mut lines = [rows + 2; UNEVEN];
+                    for (line, j) in lines.iter_mut().zip(uneven) {
+                        *line = (k + 1 + j) % rows;
+                    }
+                    Making::Uneven {
+                        sums,
+                        weights: *weights,
+                        count: uneven.len(),
+                        lines: lines.map(|line| line * slot),
+                        finish,
+                    }
+                }
                 Ending::Weighted { weights, finish } => {
                     let mut differences = [[rows + 2; 2]; DIFFERENCES];
                     if self.mask.is_column {
@@ -437,7 +475,7 @@ mod tests {
         let window = Window::new(vectors, &plan.steps[0], 0, format);
         Some(match window.map(|window| window.ending) {
             Some(Ending::Scaled(_)) => "scaled",
-            Some(Ending::Centred { .. }) => "centred",
+            Some(Ending::Uneven { .. }) => "uneven",
             Some(Ending::Weighted { .. }) => "weighted",
             None => "none",
         })
@@ -460,11 +498,12 @@ mod tests {
         is("scaled", 3, None, false, 255);
         is("scaled", 7, None, false, 255);
         // The middle row's excess shows.
-        is("centred", 15, None, false, 255);
+        is("uneven", 15, None, false, 255);
         // Sums that leave 16 bits.
         is("weighted", 17, None, false, 255);
-        // Steps beside the middle, from 15 bits of weights.
-        is("weighted", 9, None, false, 255);
+        // Three rows weigh more, and five.
+        is("uneven", 9, None, false, 255);
+        is("uneven", 11, None, false, 255);
         is("weighted", 25, None, false, 255);
         is("weighted", 63, None, false, 255);
         // Quantisation mends the corners, where the window's edge is.

@@ -15,6 +15,9 @@ const LEAST_EIGHTS: usize = 17;
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
 pub(super) const DIFFERENCES: usize = 3;
 
+/// Rows of a window that may weigh more or less than the others.
+pub(super) const UNEVEN: usize = 5;
+
 /// How the samples of a row are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Horizontal {
@@ -209,13 +212,14 @@ pub(super) enum Making<'a> {
         /// Padding bits below a stored sample.
         left: u32,
     },
-    /// The windows' sums and their middle rows' are weighted.
-    Centred {
+    /// The windows' sums and those of a few of their rows are weighted.
+    Uneven {
         sums: &'a mut [u16],
-        /// What the window weighs, and how much more the middle row.
+        /// What the window weighs, and how much more the few rows.
         weights: [i32; 2],
-        /// Where in the memory of the ring the middle row lies.
-        centre: usize,
+        /// How many rows those are, and where in the memory of the ring they lie; the others lie where there are zeros.
+        count: usize,
+        lines: [usize; UNEVEN],
         /// Made for sums that are 32768 less, which makes words with a sign of them.
         finish: &'a Finish,
     },
@@ -255,20 +259,26 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
             let ending = Scaled { sums, scale, left };
             enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
         }
-        Making::Centred {
+        Making::Uneven {
             sums,
             weights,
-            centre,
+            count,
+            lines,
             finish,
         } => {
-            assert!(sums.len() >= made && centre + made <= ring.len());
-            let ending = Centred {
+            assert!(sums.len() >= made && count <= UNEVEN && lines.iter().all(|at| at + made <= ring.len()));
+            let ending = Uneven::<UNEVEN> {
                 sums: sums.as_mut_ptr(),
                 weights,
-                centre,
+                lines,
                 finish,
             };
-            enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+            match count {
+                ..=1 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<1>(), out),
+                2 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<2>(), out),
+                3 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<3>(), out),
+                _ => enter::<L, BYTES, _>(lanes, row, rest.count, ending, out),
+            }
         }
         Making::Weighted {
             sums,
@@ -452,15 +462,33 @@ impl Ending for Scaled {
     }
 }
 
-/// See [`Making::Centred`].
-struct Centred<'a> {
+/// See [`Making::Uneven`].
+struct Uneven<'a, const LINES: usize> {
     sums: *mut u16,
     weights: [i32; 2],
-    centre: usize,
+    lines: [usize; LINES],
     finish: &'a Finish,
 }
 
-impl Ending for Centred<'_> {
+impl<'a, const LINES: usize> Uneven<'a, LINES> {
+    /// With the first lines alone.
+    fn first<const COUNT: usize>(self) -> Uneven<'a, COUNT> {
+        let Uneven {
+            sums,
+            weights,
+            lines,
+            finish,
+        } = self;
+        Uneven {
+            sums,
+            weights,
+            lines: std::array::from_fn(|i| lines[i]),
+            finish,
+        }
+    }
+}
+
+impl<const LINES: usize> Ending for Uneven<'_, LINES> {
     /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
     type Constants<V: Copy> = [V; 4];
 
@@ -491,8 +519,11 @@ impl Ending for Centred<'_> {
                 let at = x + v * 2 * L::LANES;
                 let sum = lanes.add_words(lanes.load(self.sums.add(at)), changes[v]);
                 lanes.store(self.sums.add(at), sum);
-                let centre = lanes.load(row.ring.cast_const().add(self.centre + at));
-                let pairs = lanes.zip(lanes.xor(sum, sign), centre);
+                let mut few = lanes.load(row.ring.cast_const().add(self.lines[0] + at));
+                for line in 1..LINES {
+                    few = lanes.add_words(few, lanes.load(row.ring.cast_const().add(self.lines[line] + at)));
+                }
+                let pairs = lanes.zip(lanes.xor(sum, sign), few);
                 for half in 0..2 {
                     let sum = lanes.multiply_add(start, pairs[half], weights);
                     values[2 * v + half] = lanes.shift_down(sum, shift);
