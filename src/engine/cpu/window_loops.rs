@@ -30,12 +30,19 @@ pub(super) struct Horizontal {
     parts: usize,
 }
 
-/// Sums along a row that are yet to be made: of `count` words that are `step` words apart.
+/// Numbers of partial sums, and the sign of the sample that they lack or have too many, which are added up where they are used: those of fours, and some of
+/// eights.
+const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
+
+/// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more` that is added, or taken away where `sign` is
+/// negative; none if it is 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest<'a> {
     words: &'a [u16],
     count: usize,
     step: usize,
+    more: &'a [u16],
+    sign: i8,
 }
 
 impl Horizontal {
@@ -80,8 +87,13 @@ impl Horizontal {
     ) -> Rest<'a> {
         let step = self.step;
         if self.part == 1 {
-            let count = self.count;
-            return Rest { words, count, step };
+            return Rest {
+                words,
+                count: self.count,
+                step,
+                more: words,
+                sign: 0,
+            };
         }
         let [fours_made, eights_made] = self.reach_of_parts(made);
         let (fours, eights, all) = (
@@ -99,6 +111,20 @@ impl Horizontal {
         let apart = (parts, self.part * step);
         let whole = self.parts * self.part;
         let rest = |at: usize| &words[at * step..];
+        let (sign, more) = match self.count as i64 - whole as i64 {
+            -1 => (-1, rest(self.count)),
+            1 => (1, rest(whole)),
+            _ => (0, words),
+        };
+        if WITH_ONE_MORE.contains(&(self.parts, sign)) {
+            return Rest {
+                words: parts,
+                count: self.parts,
+                step: apart.1,
+                more,
+                sign,
+            };
+        }
         match self.count as i64 - whole as i64 {
             -3 => add_parts::<L, -3>(lanes, apart, self.parts, (rest(self.count), step), all),
             -1 => add_parts::<L, -1>(lanes, apart, self.parts, (rest(self.count), step), all),
@@ -109,6 +135,8 @@ impl Horizontal {
             words: all,
             count: 1,
             step,
+            more: all,
+            sign: 0,
         }
     }
 }
@@ -244,10 +272,11 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
     out: &mut [u8],
 ) {
     assert!(made.is_multiple_of(TILE) && at + made <= ring.len() && out.len() <= made * BYTES);
-    assert!(rest.words.len() >= made + (rest.count - 1) * rest.step);
+    assert!(rest.words.len() >= made + (rest.count - 1) * rest.step && rest.more.len() >= made);
     let row = Row {
         words: rest.words.as_ptr(),
         step: rest.step,
+        more: rest.more.as_ptr(),
         ring: ring.as_mut_ptr(),
         at,
     };
@@ -257,7 +286,7 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
-            enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+            enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out);
         }
         Making::Uneven {
             sums,
@@ -274,10 +303,10 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
                 finish,
             };
             match count {
-                ..=1 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<1>(), out),
-                2 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<2>(), out),
-                3 => enter::<L, BYTES, _>(lanes, row, rest.count, ending.first::<3>(), out),
-                _ => enter::<L, BYTES, _>(lanes, row, rest.count, ending, out),
+                ..=1 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<1>(), out),
+                2 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<2>(), out),
+                3 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<3>(), out),
+                _ => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out),
             }
         }
         Making::Weighted {
@@ -300,9 +329,9 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
                 finish,
             };
             if weights[2..] == [0; DIFFERENCES - 1] {
-                enter::<L, BYTES, _>(lanes, row, rest.count, OneDifference(ending), out);
+                enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), OneDifference(ending), out);
             } else {
-                enter::<L, BYTES, _>(lanes, row, rest.count, ending, out);
+                enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out);
             }
         }
     }
@@ -312,15 +341,19 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
 fn enter<L: Lanes, const BYTES: usize, E: Ending>(
     lanes: L,
     row: Row,
-    count: usize,
+    rest: (usize, i8),
     ending: E,
     out: &mut [u8],
 ) {
-    match count {
-        1 => lanes.enter(Rows::<BYTES, 1, E> { row, ending, out }),
-        3 => lanes.enter(Rows::<BYTES, 3, E> { row, ending, out }),
-        5 => lanes.enter(Rows::<BYTES, 5, E> { row, ending, out }),
-        _ => lanes.enter(Rows::<BYTES, 7, E> { row, ending, out }),
+    match rest {
+        (1, _) => lanes.enter(Rows::<BYTES, 1, 0, E> { row, ending, out }),
+        (2, _) => lanes.enter(Rows::<BYTES, 2, 1, E> { row, ending, out }),
+        (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, E> { row, ending, out }),
+        (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, E> { row, ending, out }),
+        (3, _) => lanes.enter(Rows::<BYTES, 3, -1, E> { row, ending, out }),
+        (4, _) => lanes.enter(Rows::<BYTES, 4, -1, E> { row, ending, out }),
+        (5, _) => lanes.enter(Rows::<BYTES, 5, 0, E> { row, ending, out }),
+        _ => lanes.enter(Rows::<BYTES, 7, 0, E> { row, ending, out }),
     }
 }
 
@@ -329,6 +362,7 @@ fn enter<L: Lanes, const BYTES: usize, E: Ending>(
 struct Row {
     words: *const u16,
     step: usize,
+    more: *const u16,
     ring: *mut u16,
     at: usize,
 }
@@ -336,10 +370,15 @@ struct Row {
 impl Row {
     /// The sums of the row that enters from sample `x` on, less those of the one that leaves, whose place they take.
     #[inline(always)]
-    unsafe fn change<L: Lanes, const COUNT: usize>(self, lanes: L, x: usize) -> L::V {
-        // SAFETY: `make` has bounded both.
+    unsafe fn change<L: Lanes, const COUNT: usize, const SIGN: i8>(self, lanes: L, x: usize) -> L::V {
+        // SAFETY: `make` has bounded all of them.
         unsafe {
-            let sum = add_steps::<L, COUNT>(lanes, self.words.add(x), self.step);
+            let mut sum = add_steps::<L, COUNT>(lanes, self.words.add(x), self.step);
+            if SIGN > 0 {
+                sum = lanes.add_words(sum, lanes.load(self.more.add(x)));
+            } else if SIGN < 0 {
+                sum = lanes.sub_words(sum, lanes.load(self.more.add(x)));
+            }
             let line = self.ring.add(self.at + x);
             let change = lanes.sub_words(sum, lanes.load(line));
             lanes.store(line, sum);
@@ -370,14 +409,16 @@ trait Ending {
     );
 }
 
-/// Rows of samples of `BYTES` bytes, with sums of `COUNT` words.
-struct Rows<'a, const BYTES: usize, const COUNT: usize, E> {
+/// Rows of samples of `BYTES` bytes, with sums of `COUNT` words and one more of the sign `SIGN`.
+struct Rows<'a, const BYTES: usize, const COUNT: usize, const SIGN: i8, E> {
     row: Row,
     ending: E,
     out: &'a mut [u8],
 }
 
-impl<const BYTES: usize, const COUNT: usize, E: Ending> Work for Rows<'_, BYTES, COUNT, E> {
+impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
+    for Rows<'_, BYTES, COUNT, SIGN, E>
+{
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Rows { row, ending, out } = self;
@@ -389,8 +430,8 @@ impl<const BYTES: usize, const COUNT: usize, E: Ending> Work for Rows<'_, BYTES,
             // SAFETY: a step ends within the whole ones.
             unsafe {
                 let changes = [
-                    row.change::<L, COUNT>(lanes, x),
-                    row.change::<L, COUNT>(lanes, x + words),
+                    row.change::<L, COUNT, SIGN>(lanes, x),
+                    row.change::<L, COUNT, SIGN>(lanes, x + words),
                 ];
                 let to = out.as_mut_ptr().add(x * BYTES);
                 ending.put::<L, BYTES>(lanes, constants, row, x, changes, to);
@@ -401,8 +442,8 @@ impl<const BYTES: usize, const COUNT: usize, E: Ending> Work for Rows<'_, BYTES,
             // SAFETY: as many as TILE samples of two bytes fit, and lines go on to a multiple of TILE.
             unsafe {
                 let changes = [
-                    row.change::<L, COUNT>(lanes, whole),
-                    row.change::<L, COUNT>(lanes, whole + words),
+                    row.change::<L, COUNT, SIGN>(lanes, whole),
+                    row.change::<L, COUNT, SIGN>(lanes, whole + words),
                 ];
                 ending.put::<L, BYTES>(lanes, constants, row, whole, changes, last.as_mut_ptr());
             }
