@@ -18,8 +18,8 @@
 //   ALPHA, NORMALISE, FILTER_ALPHA  as in weighing.cuh
 //   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
 //   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
-//   BY_FOURS        1: what weighs a tile by alpha leaves of each four pixels four bytes of each component, where the pixels were; their first bytes lie as
-//                   many bytes from the row's first as 16 goes into
+//   BY_FOURS        1: what weighs a tile by alpha leaves of each four pixels, which begin at multiples of 16 bytes of the tile's row, four bytes of each
+//                   component in their place
 //
 // A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
 // at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins. What a lane reads beyond the

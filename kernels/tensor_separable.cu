@@ -303,8 +303,8 @@ template <bool ALIGNED> struct Strip {
     // Of each side: the columns that products hold in rows g, and those in rows g + 8.
     Intermediate between[SIDES][2];
 
-    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are complete with them, if there are any: of rows g and of rows g + 8
-    // four samples of each side.
+    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are complete with them, if there are any: four samples of
+    // each side of rows g and of rows g + 8.
     __device__ __forceinline__ void pass(u32 (&parts)[2][SIDES][SAMPLE_BYTES], const Windows<ALIGNED> (&windows)[2], i32 s, bool has_lower)
     {
 #pragma unroll
