@@ -342,6 +342,27 @@ constexpr i32 PARTS = APART ? CHANNELS : 1;
 template <bool ALIGNED> constexpr i32 row_pitch = APART ? PART_PITCH : pitch<ALIGNED>;
 constexpr i32 FIRST_BYTE = APART ? 0 : START;
 
+// Four words of a tile's row, from byte `at` on: of an aligned row a multiple of 16.
+template <bool ALIGNED> __device__ __forceinline__ void read_four_words(u32 (&to)[4], const u8 *row, i32 at)
+{
+    if constexpr (ALIGNED) {
+        const uint4 four = *(const uint4 *)(row + at);
+        to[0] = four.x;
+        to[1] = four.y;
+        to[2] = four.z;
+        to[3] = four.w;
+    } else {
+        at += early_by(row);
+        u32 next = word(row + (at & ~3));
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+            const u32 low = next;
+            next = word(row + (at & ~3) + 4 * k + 4);
+            to[k] = __funnelshift_r(low, next, 8 * (at & 3));
+        }
+    }
+}
+
 // Brings the components of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
 template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, const u8 *stage)
 {
@@ -352,11 +373,7 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
         const i32 offset = START + 4 * CHANNELS * at + (ALIGNED ? 0 : early_by(row));
         u32 pixels[CHANNELS], separated[CHANNELS];
         if constexpr (ALIGNED && CHANNELS == 4 && START % 16 == 0) {
-            const uint4 four = *(const uint4 *)(row + offset);
-            pixels[0] = four.x;
-            pixels[1] = four.y;
-            pixels[2] = four.z;
-            pixels[3] = four.w;
+            read_four_words<ALIGNED>(pixels, row, offset);
         } else if constexpr (ALIGNED && CHANNELS == 2 && START % 8 == 0) {
             const uint2 two = *(const uint2 *)(row + offset);
             pixels[0] = two.x;
@@ -382,27 +399,6 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
             if (is_convolved(c) || c == ALPHA) {
                 *(u32 *)(parts + c * PART + r * PART_PITCH + 4 * at) = separated[c];
             }
-        }
-    }
-}
-
-// Four words of a tile's row, from byte `at` on: of an aligned row a multiple of 16.
-template <bool ALIGNED> __device__ __forceinline__ void read_four_words(u32 (&to)[4], const u8 *row, i32 at)
-{
-    if constexpr (ALIGNED) {
-        const uint4 four = *(const uint4 *)(row + at);
-        to[0] = four.x;
-        to[1] = four.y;
-        to[2] = four.z;
-        to[3] = four.w;
-    } else {
-        at += early_by(row);
-        u32 next = word(row + (at & ~3));
-#pragma unroll
-        for (i32 k = 0; k < 4; ++k) {
-            const u32 low = next;
-            next = word(row + (at & ~3) + 4 * k + 4);
-            to[k] = __funnelshift_r(low, next, 8 * (at & 3));
         }
     }
 }

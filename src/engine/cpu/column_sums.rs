@@ -121,7 +121,7 @@ impl Change<'_> {
     /// A step's bytes are readable at both, and its sums lie within the row's.
     #[inline(always)]
     unsafe fn step<L: Lanes>(&self, lanes: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
-        // SAFETY: see above.
+        // SAFETY: the caller has bounded them.
         unsafe {
             let (more, less) = (lanes.load(entering), lanes.load(leaving));
             let changes = [
@@ -174,7 +174,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     #[inline(always)]
     unsafe fn step<L: Lanes>(&self, lanes: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
         let mut values = [add; 2];
-        // SAFETY: see above.
+        // SAFETY: the caller has bounded them.
         unsafe {
             for odd in 0..2 {
                 for k in 0..COLUMNS {

@@ -280,13 +280,14 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
         ring: ring.as_mut_ptr(),
         at,
     };
+    let terms = (rest.count, rest.sign);
     // The assertions bound every read and every write: x goes up to `made` in steps that divide TILE.
     match making {
         Making::Scaled { sums, scale, left } => {
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
-            enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out);
+            enter::<L, BYTES, _>(lanes, row, terms, ending, out);
         }
         Making::Uneven {
             sums,
@@ -303,10 +304,10 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
                 finish,
             };
             match count {
-                ..=1 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<1>(), out),
-                2 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<2>(), out),
-                3 => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending.first::<3>(), out),
-                _ => enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out),
+                ..=1 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<1>(), out),
+                2 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<2>(), out),
+                3 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<3>(), out),
+                _ => enter::<L, BYTES, _>(lanes, row, terms, ending, out),
             }
         }
         Making::Weighted {
@@ -329,23 +330,23 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
                 finish,
             };
             if weights[2..] == [0; DIFFERENCES - 1] {
-                enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), OneDifference(ending), out);
+                enter::<L, BYTES, _>(lanes, row, terms, OneDifference(ending), out);
             } else {
-                enter::<L, BYTES, _>(lanes, row, (rest.count, rest.sign), ending, out);
+                enter::<L, BYTES, _>(lanes, row, terms, ending, out);
             }
         }
     }
 }
 
-/// Runs the loop for sums of `count` words.
+/// Runs the loop for sums of so many words, and one more of that sign.
 fn enter<L: Lanes, const BYTES: usize, E: Ending>(
     lanes: L,
     row: Row,
-    rest: (usize, i8),
+    terms: (usize, i8),
     ending: E,
     out: &mut [u8],
 ) {
-    match rest {
+    match terms {
         (1, _) => lanes.enter(Rows::<BYTES, 1, 0, E> { row, ending, out }),
         (2, _) => lanes.enter(Rows::<BYTES, 2, 1, E> { row, ending, out }),
         (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, E> { row, ending, out }),
