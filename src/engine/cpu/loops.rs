@@ -12,15 +12,15 @@ use super::lanes::{Lanes, Order, Work};
 /// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
 pub(super) const TILE: usize = 64;
 
-/// One multiply-add of the sums of two output rows.
+/// One multiply-add of the sums of several output rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tap {
     /// The element of the lines that the row's first sample needs.
     pub(super) at: usize,
     /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
     pub(super) mirror: usize,
-    /// The two weights, low half first, of the upper and of the lower output row.
-    pub(super) weights: [i32; 2],
+    /// The two weights, low half first, of each output row from the upper one down; of two rows the first two.
+    pub(super) weights: [i32; 4],
 }
 
 /// How the mirrored half of a mask is folded onto the other one.
@@ -32,14 +32,21 @@ pub(super) enum Fold {
     Subtract,
 }
 
-/// The multiply-adds that make two output rows.
+/// Multiply-adds of the same output rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// Those of one element.
+    pub(super) single: Vec<Tap>,
+    /// Those of an element and its mirror image.
+    pub(super) folded: Vec<Tap>,
+}
+
+/// The multiply-adds that make two output rows, or four.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taps<'a> {
-    /// Those of one element.
-    pub(super) single: &'a [Tap],
-    /// Those of an element and its mirror image.
-    pub(super) folded: &'a [Tap],
-    /// What is done with the mirror image.
+    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first ones only.
+    pub(super) groups: &'a [Group; 3],
+    /// What is done with mirror images.
     pub(super) fold: Fold,
 }
 
@@ -349,26 +356,26 @@ unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
     }
 }
 
-/// Makes two output rows of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
-pub(super) fn convolve<L: Lanes, const BYTES: usize>(
+/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
+pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     running: Option<Running<'_>>,
     finish: &Finish,
     samples: usize,
-    out: [&mut [u8]; 2],
+    out: [&mut [u8]; R],
 ) {
     let made = samples.next_multiple_of(TILE);
     assert!(
         running
             .as_ref()
-            .is_none_or(|r| lines.pieces == 1 && r.sums.len() >= made)
+            .is_none_or(|r| R == 2 && lines.pieces == 1 && r.sums.len() >= made)
     );
     let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
     let last = (lines.pieces - 1) * lines.piece_stride + made;
     let reach = |t: &Tap| t.at.max(t.mirror) + last;
-    let all = taps.single.iter().chain(taps.folded);
+    let all = taps.groups.iter().flat_map(|g| g.single.iter().chain(&g.folded));
     assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
     assert!(out.iter().all(|row| row.len() >= samples * BYTES));
     let pattern = TILE * finish.channels;
@@ -384,10 +391,11 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize>(
         out,
     };
     match lines.pieces {
-        1 => lanes.enter(Rows::<BYTES, 1, 4>(work)),
-        2 if has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4>(work)),
-        2 => lanes.enter(Rows::<BYTES, 2, 2>(work)),
-        _ => lanes.enter(Rows::<BYTES, 3, 2>(work)),
+        1 if R == 4 && !has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 1, 2, R>(work)),
+        1 => lanes.enter(Rows::<BYTES, 1, 4, R>(work)),
+        2 if R == 2 && has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4, R>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2, R>(work)),
+        _ => lanes.enter(Rows::<BYTES, 3, 2, R>(work)),
     }
 }
 
@@ -396,33 +404,51 @@ const fn has_more_registers<L: Lanes>() -> bool {
     L::LANES == 16
 }
 
+/// True if four output rows are made at a time with so many taps from lines of so many pieces, so that a line is read half as often: where registers hold
+/// their sums, or half as many samples' and taps are most of the work.
+pub(super) const fn makes_four_rows(lanes: usize, pieces: usize, taps: usize) -> bool {
+    if lanes == 16 {
+        pieces <= 2
+    } else {
+        pieces == 1 && taps >= 24
+    }
+}
+
 /// What [`convolve`] has checked.
-struct Convolve<'a> {
+struct Convolve<'a, const R: usize> {
     lines: Lines<'a>,
     taps: Taps<'a>,
     running: Option<(*mut i32, bool)>,
     finish: &'a Finish,
     samples: usize,
-    out: [&'a mut [u8]; 2],
+    out: [&'a mut [u8]; R],
 }
 
-/// Two output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
-struct Rows<'a, const BYTES: usize, const P: usize, const V: usize>(Convolve<'a>);
+/// `R` output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
+struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize>(Convolve<'a, R>);
 
-/// The sums of `V` vectors of samples of two rows, in `P` pieces.
-type Sums<T, const P: usize, const V: usize> = [[[T; V]; 2]; P];
+/// The sums of `V` vectors of samples of `R` rows, in `P` pieces.
+type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
 
-/// Adds the taps to the sums. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
+/// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
 #[inline(always)]
-unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
+unsafe fn add_taps<
+    L: Lanes,
+    const P: usize,
+    const V: usize,
+    const R: usize,
+    const FROM: usize,
+    const TO: usize,
+    const FOLD: u8,
+>(
     lanes: L,
-    mut sums: Sums<L::V, P, V>,
+    mut sums: Sums<L::V, P, V, R>,
     base: *const u32,
     piece_stride: usize,
     taps: &[Tap],
-) -> Sums<L::V, P, V> {
+) -> Sums<L::V, P, V, R> {
     for tap in taps {
-        let weights = [lanes.splat(tap.weights[0]), lanes.splat(tap.weights[1])];
+        let weights = tap.weights.map(|pair| lanes.splat(pair));
         for p in 0..P {
             for v in 0..V {
                 let step = p * piece_stride + L::LANES * v;
@@ -435,7 +461,7 @@ unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
                         _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
                     }
                 };
-                for row in 0..2 {
+                for row in FROM..TO {
                     sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
                 }
             }
@@ -444,7 +470,35 @@ unsafe fn add_taps<L: Lanes, const P: usize, const V: usize, const FOLD: u8>(
     sums
 }
 
-impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES, P, V> {
+/// Adds a group of taps to the sums of rows `FROM` to `TO`.
+#[inline(always)]
+unsafe fn add_group<
+    L: Lanes,
+    const P: usize,
+    const V: usize,
+    const R: usize,
+    const FROM: usize,
+    const TO: usize,
+>(
+    lanes: L,
+    sums: Sums<L::V, P, V, R>,
+    base: *const u32,
+    piece_stride: usize,
+    [single, folded]: [&[Tap]; 2],
+    fold: Fold,
+) -> Sums<L::V, P, V, R> {
+    // SAFETY: the caller's.
+    unsafe {
+        let sums = match fold {
+            _ if folded.is_empty() => sums,
+            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(lanes, sums, base, piece_stride, folded),
+            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(lanes, sums, base, piece_stride, folded),
+        };
+        add_taps::<L, P, V, R, FROM, TO, 0>(lanes, sums, base, piece_stride, single)
+    }
+}
+
+impl<const BYTES: usize, const P: usize, const V: usize, const R: usize> Work for Rows<'_, BYTES, P, V, R> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Convolve {
@@ -459,9 +513,12 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
         let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
-        // Where a step goes for which there is no room, two rows of as many as TILE samples of two bytes.
-        let mut last = [[0_u8; 2 * TILE]; 2];
+        // Where a step goes for which there is no room, rows of as many as TILE samples of two bytes.
+        let mut last = [[0_u8; 2 * TILE]; R];
         let (mut phase, ahead) = (0, step % finish.channels);
+        // Out of the loop, as the compiler cannot know that nothing in it changes them.
+        let [upper, all, lower] = taps.groups.each_ref().map(|g| [&g.single[..], &g.folded[..]]);
+        let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
             let to = if is_whole {
@@ -470,7 +527,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
             } else {
                 last.each_mut().map(|row| row.as_mut_ptr())
             };
-            let mut sums: Sums<L::V, P, V> = [[[zero; V]; 2]; P];
+            let mut sums: Sums<L::V, P, V, R> = [[[zero; V]; R]; P];
             for p in 0..P {
                 for v in 0..V {
                     // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of TILE.
@@ -480,7 +537,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                             _ => finish.start[p].as_ptr().add(phase * TILE + L::LANES * v),
                         })
                     };
-                    for row in 0..2 {
+                    for row in 0..R {
                         sums[p][row][v] = start;
                     }
                 }
@@ -488,12 +545,11 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
             // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
             unsafe {
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
-                sums = match taps.fold {
-                    _ if taps.folded.is_empty() => sums,
-                    Fold::Add => add_taps::<L, P, V, 1>(lanes, sums, base, stride, taps.folded),
-                    Fold::Subtract => add_taps::<L, P, V, 2>(lanes, sums, base, stride, taps.folded),
-                };
-                sums = add_taps::<L, P, V, 0>(lanes, sums, base, stride, taps.single);
+                sums = add_group::<L, P, V, R, 0, 2>(lanes, sums, base, stride, upper, fold);
+                if R == 4 {
+                    sums = add_group::<L, P, V, R, 0, R>(lanes, sums, base, stride, all, fold);
+                    sums = add_group::<L, P, V, R, 2, R>(lanes, sums, base, stride, lower, fold);
+                }
             }
             if let Some((kept, _)) = running {
                 for v in 0..V {
@@ -501,7 +557,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
                     unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
                 }
             }
-            for row in 0..2 {
+            for row in 0..R {
                 let mut values = [zero; V];
                 for v in 0..V {
                     let mut pieces = [zero; P];
@@ -519,7 +575,7 @@ impl<const BYTES: usize, const P: usize, const V: usize> Work for Rows<'_, BYTES
             }
         }
         let whole = samples / step * step;
-        for row in 0..2 {
+        for row in 0..R {
             // SAFETY: `convolve` has found room for `samples`.
             unsafe {
                 let rest = (samples - whole) * BYTES;

@@ -9,7 +9,7 @@
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Fold, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
+use super::loops::{self, Finish, Fold, Group, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
 use super::memory::{aligned, room, spread};
 use super::reader::{Reader, magnitude, range, total};
 use super::simd::Vectors;
@@ -24,13 +24,19 @@ struct Place {
     line: usize,
     /// The element of the line, and its mirror image.
     at: [usize; 2],
-    weights: [i32; 2],
+    weights: [i32; 4],
 }
 
-/// The taps of a direct mask or of a column.
-struct Places {
+/// The places of the same output rows.
+#[derive(Default)]
+struct PlaceGroup {
     single: Vec<Place>,
     folded: Vec<Place>,
+}
+
+/// The taps of a direct mask or of a column, grouped as [`Taps`] are.
+struct Places {
+    groups: [PlaceGroup; 3],
     fold: Fold,
 }
 
@@ -59,6 +65,8 @@ pub(super) struct Pairs {
     taps: Places,
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
     changes: Option<Places>,
+    /// The taps that make four rows, where that is better.
+    fours: Option<Places>,
     finish: Finish,
 }
 
@@ -74,10 +82,9 @@ pub(super) struct Scratch {
     lines: Vec<u32>,
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
-    single: Vec<Tap>,
-    folded: Vec<Tap>,
+    taps: [Group; 3],
     places: edges::Places,
-    /// The lower of the last two output rows, where the picture has no such row.
+    /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
 }
 
@@ -94,12 +101,12 @@ fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32
         Place {
             line,
             at: [at, mirror],
-            weights: [pack(this, next), pack(above, this)],
+            weights: [pack(this, next), pack(above, this), 0, 0],
         }
     };
     (0..=rows / 2)
         .map(place)
-        .filter(|p| p.weights != [0, 0])
+        .filter(|p| p.weights != [0; 4])
         .collect()
 }
 
@@ -121,8 +128,10 @@ fn vertical_changes(
         let weights = [
             pack(change(low, 1)?, change(high, 1)?),
             pack(change(low, 2)?, change(high, 2)?),
+            0,
+            0,
         ];
-        if weights != [0, 0] {
+        if weights != [0; 4] {
             let at = [at, mirror];
             places.push(Place { line, at, weights });
         }
@@ -146,29 +155,72 @@ impl Places {
             Some(places)
         };
         Some(match fold {
-            None => Places {
-                single: all(&mut (0..w).map(|i| (i, i)))?,
-                folded: Vec::new(),
-                fold: Fold::Add,
-            },
-            Some(fold) => Places {
-                single: all(&mut std::iter::once((w / 2, w / 2)))?,
-                folded: all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
+            None => Places::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
+            Some(fold) => Places::two_rows(
+                all(&mut std::iter::once((w / 2, w / 2)))?,
+                all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
                 fold,
-            },
+            ),
         })
     }
 
     fn column(single: Vec<Place>) -> Places {
+        Places::two_rows(single, Vec::new(), Fold::Add)
+    }
+
+    fn two_rows(single: Vec<Place>, folded: Vec<Place>, fold: Fold) -> Places {
+        let upper = PlaceGroup { single, folded };
         Places {
-            single,
-            folded: Vec::new(),
-            fold: Fold::Add,
+            groups: [upper, PlaceGroup::default(), PlaceGroup::default()],
+            fold,
+        }
+    }
+
+    /// Those of two rows for these and the next two as well, which read everything one line further down.
+    fn four_rows(&self) -> Places {
+        let [upper, ..] = &self.groups;
+        let mut groups: [PlaceGroup; 3] = Default::default();
+        for (two, of_group) in [
+            (
+                &upper.single,
+                PlaceGroup::single as fn(&mut PlaceGroup) -> &mut Vec<Place>,
+            ),
+            (&upper.folded, PlaceGroup::folded),
+        ] {
+            let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
+            for &p in two {
+                match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
+                    Some(lower) => {
+                        let weights = [p.weights[0], p.weights[1], lower.weights[0], lower.weights[1]];
+                        of_group(&mut groups[1]).push(Place { weights, ..p });
+                    }
+                    None => of_group(&mut groups[0]).push(p),
+                }
+                if twin(p.line + 1, p.at).is_none() {
+                    let weights = [0, 0, p.weights[0], p.weights[1]];
+                    let line = p.line + 1;
+                    of_group(&mut groups[2]).push(Place { line, weights, ..p });
+                }
+            }
+        }
+        Places {
+            groups,
+            fold: self.fold,
         }
     }
 
     fn len(&self) -> usize {
-        self.single.len() + self.folded.len()
+        self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
+    }
+}
+
+impl PlaceGroup {
+    fn single(&mut self) -> &mut Vec<Place> {
+        &mut self.single
+    }
+
+    fn folded(&mut self) -> &mut Vec<Place> {
+        &mut self.folded
     }
 }
 
@@ -280,7 +332,12 @@ fn separable(
     let pairing = if step == 1 {
         // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
         let pairs = vertical(r.weights.len(), 0, 0, |i| r.weights[i]);
-        Pairing::InPlace(pairs.iter().map(|p| (2 * p.line, p.weights)).collect())
+        Pairing::InPlace(
+            pairs
+                .iter()
+                .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
+                .collect(),
+        )
     } else {
         Pairing::Zipped(zips(&r.weights, step, reader))
     };
@@ -363,6 +420,8 @@ impl Pairs {
         };
         // Sums that are kept are read and written once more, which a few taps cost too.
         let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
+        let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.len());
+        let fours = has_fours.then(|| taps.four_rows());
         Some(Pairs {
             vectors,
             format,
@@ -373,6 +432,7 @@ impl Pairs {
             work,
             taps,
             changes,
+            fours,
             finish,
         })
     }
@@ -404,25 +464,28 @@ impl Pairs {
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
         let line = self.line(samples);
-        // As many lines as two rows read; with changes, the one that the pair before began with, too.
+        // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
-        let slots = reach + usize::from(self.changes.is_some());
+        let slots = reach + usize::from(self.changes.is_some() || self.fours.is_some());
         self.edges.find(plane.width, &mut scratch.places);
         self.edges.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
-        let mut next = 0;
+        let (mut next, mut row) = (0, 0);
         room(&mut scratch.spare, samples * bytes);
-        for pair in 0..strip.rows.div_ceil(2) {
-            while next < pair + reach {
+        while row < strip.rows {
+            let pair = row / 2;
+            let fours = self.fours.as_ref().filter(|_| row + 2 < strip.rows);
+            while next < pair + reach + usize::from(fours.is_some()) {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
                 self.fill(lanes, source, strip.plane, y, (samples, at, &line), scratch);
                 next += 1;
             }
-            let (places, first_line) = match &self.changes {
-                Some(changes) if pair > 0 => (changes, pair - 1),
+            let (places, first_line) = match (&self.changes, fours) {
+                (Some(changes), _) if pair > 0 => (changes, pair - 1),
+                (_, Some(fours)) => (fours, pair),
                 _ => (&self.taps, pair),
             };
             let place = |p: &Place| {
@@ -433,13 +496,14 @@ impl Pairs {
                     weights: p.weights,
                 }
             };
-            scratch.single.clear();
-            scratch.single.extend(places.single.iter().map(place));
-            scratch.folded.clear();
-            scratch.folded.extend(places.folded.iter().map(place));
+            for (taps, places) in scratch.taps.iter_mut().zip(&places.groups) {
+                taps.single.clear();
+                taps.single.extend(places.single.iter().map(place));
+                taps.folded.clear();
+                taps.folded.extend(places.folded.iter().map(place));
+            }
             let taps = Taps {
-                single: &scratch.single,
-                folded: &scratch.folded,
+                groups: &scratch.taps,
                 fold: places.fold,
             };
             let lines = Lines {
@@ -448,34 +512,49 @@ impl Pairs {
                 piece_stride: line.piece,
                 order: self.order(),
             };
+            let made = strip.rows.min(row + if fours.is_some() { 4 } else { 2 }) - row;
             let row_bytes = samples * bytes;
-            let both = 2 * pair + 1 < strip.rows;
-            let start = 2 * pair * plane.stride;
-            let (upper, lower) = if both {
-                let (upper, lower) = strip.bytes[start..].split_at_mut(plane.stride);
-                (&mut upper[..row_bytes], &mut lower[..row_bytes])
-            } else {
-                (&mut strip.bytes[start..start + row_bytes], &mut [][..])
+            let place = |k: usize| (row + k) * plane.stride;
+            let rows = Rows {
+                bytes: &mut strip.bytes[place(0)..place(made - 1) + row_bytes],
+                stride: plane.stride,
+                row_bytes,
+                spare: &mut scratch.spare,
             };
-            let below = if both { &mut *lower } else { &mut scratch.spare[..] };
-            let running = self.changes.as_ref().map(|_| Running {
-                sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
-                resumes: pair > 0,
-            });
-            let out = [&mut *upper, below];
-            if bytes == 1 {
-                loops::convolve::<L, 1>(lanes, lines, taps, running, &self.finish, samples, out);
+            if fours.is_some() {
+                self.make(lanes, lines, taps, None, samples, rows.split::<4>());
             } else {
-                loops::convolve::<L, 2>(lanes, lines, taps, running, &self.finish, samples, out);
+                let running = self.changes.as_ref().map(|_| Running {
+                    sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
+                    resumes: pair > 0,
+                });
+                self.make(lanes, lines, taps, running, samples, rows.split::<2>());
             }
-            let y = strip.first_row + 2 * pair;
-            let made = [
-                Some(upper).filter(|_| partial),
-                Some(lower).filter(|_| partial && both),
-            ];
-            for (y, row) in (y..).zip(made.into_iter().flatten()) {
-                complete(&self.channels, self.format, source, (strip.plane, y), row);
+            if partial {
+                for k in 0..made {
+                    let y = strip.first_row + row + k;
+                    let made = &mut strip.bytes[place(k)..place(k) + row_bytes];
+                    complete(&self.channels, self.format, source, (strip.plane, y), made);
+                }
             }
+            row += made;
+        }
+    }
+
+    /// Makes `R` rows from the lines.
+    fn make<L: Lanes, const R: usize>(
+        &self,
+        lanes: L,
+        lines: Lines<'_>,
+        taps: Taps<'_>,
+        running: Option<Running<'_>>,
+        samples: usize,
+        out: [&mut [u8]; R],
+    ) {
+        if self.format.bytes_per_sample() == 1 {
+            loops::convolve::<L, 1, R>(lanes, lines, taps, running, &self.finish, samples, out);
+        } else {
+            loops::convolve::<L, 2, R>(lanes, lines, taps, running, &self.finish, samples, out);
         }
     }
 
@@ -576,6 +655,22 @@ impl Pairs {
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
         loops::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
+    }
+}
+
+/// Output rows of a strip, the last of which it may lack.
+struct Rows<'a> {
+    bytes: &'a mut [u8],
+    stride: usize,
+    row_bytes: usize,
+    spare: &'a mut [u8],
+}
+
+impl<'a> Rows<'a> {
+    fn split<const R: usize>(self) -> [&'a mut [u8]; R] {
+        let there = self.bytes.chunks_mut(self.stride);
+        let mut rows = there.map(|row| &mut row[..self.row_bytes]).chain([self.spare]);
+        std::array::from_fn(|_| rows.next().unwrap_or_default())
     }
 }
 
