@@ -478,7 +478,7 @@ fn direct(
             };
             let steps = match (patch, bands) {
                 // What a lane keeps of four components is half of its registers in eight steps.
-                (Patch::Shared, _) if parts == 4 => 4,
+                (Patch::Shared, _) if parts == 4 => 5,
                 (_, ..3) if parts == 4 => 3,
                 (Patch::Shared, _) => 8,
                 (_, ..3) if resident => 6,
