@@ -1,6 +1,6 @@
 //! All cores: a frame for each thread, or the rows of a frame shared out over threads where fewer frames than threads are waiting.
 //!
-//! `rows` holds the portable inner loops; `loops` and `window_loops` hold those over vectors, which `pairs` and `window` feed and which `avx2` and `avx512` make
+//! `rows` holds the portable inner loops; `reading`, `row_pass`, `loops` and `window_loops` hold those over vectors, which `pairs` and `window` feed and which `avx2` and `avx512` make
 //! instructions of; all are free of threads. Colour under alpha is weighted when a row is read and made straight when it is written (`alpha`, `alpha_loops`).
 
 mod alpha;
@@ -24,11 +24,17 @@ mod pairs;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod reader;
+#[cfg(target_arch = "x86_64")]
+mod reading;
+#[cfg(target_arch = "x86_64")]
+mod row_pass;
 mod rows;
 mod simd;
 mod strip;
 #[cfg(target_arch = "x86_64")]
 mod sums;
+#[cfg(target_arch = "x86_64")]
+mod tap_places;
 mod team;
 #[cfg(target_arch = "x86_64")]
 mod window;

@@ -1,7 +1,7 @@
-//! Strips of rows by way of pairs of samples (see `loops`): two output rows at a time, from lines that hold two rows each.
+//! Strips of rows by way of pairs of samples (see `loops`): two or four output rows at a time, from lines that hold two rows each.
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
-//! one load serves both output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
+//! one load serves all of these output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
 //! and are brought together in registers where it has several, after the two halves of a row of weights that mirrors itself have been added up; its
 //! results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved
 //! all at once: neighbouring pixels are then `channels` samples apart.
@@ -9,36 +9,17 @@
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Fold, Group, Lines, Pairing, RowPass, Running, TILE, Tap, Taps, Zips};
+use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
 use super::reader::{Reader, magnitude, range, total};
+use super::reading;
+use super::row_pass::{self, Pairing, RowPass, Zips};
 use super::simd::Vectors;
 use super::strip::Strip;
 use super::sums::Sums;
-use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
+use super::tap_places::{self, Places, pack, vertical, vertical_changes};
+use crate::filter::{ChannelStep, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
-
-/// A tap before it is known where in memory its line lies.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    line: usize,
-    /// The element of the line, and its mirror image.
-    at: [usize; 2],
-    weights: [i32; 4],
-}
-
-/// The places of the same output rows.
-#[derive(Default)]
-struct PlaceGroup {
-    single: Vec<Place>,
-    folded: Vec<Place>,
-}
-
-/// The taps of a direct mask or of a column, grouped as [`Taps`] are.
-struct Places {
-    groups: [PlaceGroup; 3],
-    fold: Fold,
-}
 
 enum Work {
     Direct {
@@ -86,163 +67,6 @@ pub(super) struct Scratch {
     places: edges::Places,
     /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
-}
-
-fn pack(low: i32, high: i32) -> i32 {
-    (low & 0xFFFF) | (high << 16)
-}
-
-/// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.
-fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32) -> Vec<Place> {
-    let q = |j: usize| if j < rows { weight(j) } else { 0 };
-    let place = |line: usize| {
-        let above = if line == 0 { 0 } else { q(2 * line - 1) };
-        let (this, next) = (q(2 * line), q(2 * line + 1));
-        Place {
-            line,
-            at: [at, mirror],
-            weights: [pack(this, next), pack(above, this), 0, 0],
-        }
-    };
-    (0..=rows / 2)
-        .map(place)
-        .filter(|p| p.weights != [0; 4])
-        .collect()
-}
-
-/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the first of that pair's. `None` if
-/// they are not weights of 16 bits.
-fn vertical_changes(
-    rows: usize,
-    at: usize,
-    mirror: usize,
-    weight: impl Fn(usize) -> i32,
-) -> Option<Vec<Place>> {
-    let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
-    // A row further on, what was weighted q(j) is weighted q(j - 1).
-    let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
-    let mut places = Vec::new();
-    for line in 0..rows / 2 + 2 {
-        // Where the line's two rows lie in what the lower row of the pair before reads.
-        let (low, high) = (2 * line as i64 - 1, 2 * line as i64);
-        let weights = [
-            pack(change(low, 1)?, change(high, 1)?),
-            pack(change(low, 2)?, change(high, 2)?),
-            0,
-            0,
-        ];
-        if weights != [0; 4] {
-            let at = [at, mirror];
-            places.push(Place { line, at, weights });
-        }
-    }
-    Some(places)
-}
-
-impl Places {
-    /// The taps of a direct mask; `column` makes those of one of its columns.
-    fn direct(
-        kernel: &DirectKernel,
-        fold: Option<Fold>,
-        column: impl Fn(usize, usize) -> Option<Vec<Place>>,
-    ) -> Option<Places> {
-        let w = kernel.width;
-        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<Place>> {
-            let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
-            let mut places: Vec<Place> = places?.into_iter().flatten().collect();
-            // Line by line, as they lie in the cache.
-            places.sort_by_key(|p| p.line);
-            Some(places)
-        };
-        Some(match fold {
-            None => Places::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
-            Some(fold) => Places::two_rows(
-                all(&mut std::iter::once((w / 2, w / 2)))?,
-                all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
-                fold,
-            ),
-        })
-    }
-
-    fn column(single: Vec<Place>) -> Places {
-        Places::two_rows(single, Vec::new(), Fold::Add)
-    }
-
-    fn two_rows(single: Vec<Place>, folded: Vec<Place>, fold: Fold) -> Places {
-        let upper = PlaceGroup { single, folded };
-        Places {
-            groups: [upper, PlaceGroup::default(), PlaceGroup::default()],
-            fold,
-        }
-    }
-
-    /// Those of two rows for these and the next two as well, which read everything one line further down.
-    fn four_rows(&self) -> Places {
-        let [upper, ..] = &self.groups;
-        let mut groups: [PlaceGroup; 3] = Default::default();
-        for (two, of_group) in [
-            (
-                &upper.single,
-                PlaceGroup::single as fn(&mut PlaceGroup) -> &mut Vec<Place>,
-            ),
-            (&upper.folded, PlaceGroup::folded),
-        ] {
-            let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
-            for &p in two {
-                match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
-                    Some(lower) => {
-                        let weights = [p.weights[0], p.weights[1], lower.weights[0], lower.weights[1]];
-                        of_group(&mut groups[1]).push(Place { weights, ..p });
-                    }
-                    None => of_group(&mut groups[0]).push(p),
-                }
-                if twin(p.line + 1, p.at).is_none() {
-                    let weights = [0, 0, p.weights[0], p.weights[1]];
-                    let line = p.line + 1;
-                    of_group(&mut groups[2]).push(Place { line, weights, ..p });
-                }
-            }
-        }
-        Places {
-            groups,
-            fold: self.fold,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
-    }
-}
-
-impl PlaceGroup {
-    fn single(&mut self) -> &mut Vec<Place> {
-        &mut self.single
-    }
-
-    fn folded(&mut self) -> &mut Vec<Place> {
-        &mut self.folded
-    }
-}
-
-/// The taps of a direct mask, and the changes.
-fn direct(kernel: &DirectKernel, channels: usize, reader: Reader) -> Option<(Places, Option<Places>)> {
-    let (w, h) = (kernel.width, kernel.height);
-    let q = |j: usize, i: usize| kernel.weights[j * w + i];
-    let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
-    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
-    let fold = match reader {
-        Reader::Offset => None,
-        _ if mirrors(1) => Some(Fold::Add),
-        _ if mirrors(-1) => Some(Fold::Subtract),
-        _ => None,
-    };
-    let taps = Places::direct(kernel, fold, |i, mirror| {
-        Some(vertical(h, i * channels, mirror * channels, |j| q(j, i)))
-    })?;
-    let changes = Places::direct(kernel, fold, |i, mirror| {
-        vertical_changes(h, i * channels, mirror * channels, |j| q(j, i))
-    });
-    Some((taps, changes))
 }
 
 /// What a kernel needs of its plane.
@@ -396,7 +220,7 @@ impl Pairs {
                     raise: missing.unwrap_or(0),
                 };
                 let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-                let (taps, changes) = direct(k, channels.len(), reader)?;
+                let (taps, changes) = tap_places::direct(k, channels.len(), reader)?;
                 Parts {
                     reader,
                     work: Work::Direct { columns: k.width },
@@ -488,24 +312,9 @@ impl Pairs {
                 (_, Some(fours)) => (fours, pair),
                 _ => (&self.taps, pair),
             };
-            let place = |p: &Place| {
-                let base = (first_line + p.line) % slots * line.slot + line.lead;
-                Tap {
-                    at: base + p.at[0],
-                    mirror: base + p.at[1],
-                    weights: p.weights,
-                }
-            };
-            for (taps, places) in scratch.taps.iter_mut().zip(&places.groups) {
-                taps.single.clear();
-                taps.single.extend(places.single.iter().map(place));
-                taps.folded.clear();
-                taps.folded.extend(places.folded.iter().map(place));
-            }
-            let taps = Taps {
-                groups: &scratch.taps,
-                fold: places.fold,
-            };
+            let taps = places.taps(&mut scratch.taps, |k| {
+                (first_line + k) % slots * line.slot + line.lead
+            });
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
@@ -636,7 +445,7 @@ impl Pairs {
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
-            loops::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
+            reading::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
                 self.edges
@@ -647,14 +456,14 @@ impl Pairs {
         let out = &mut lines[at..at + form.pieces * form.piece];
         let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
         for (row, words) in rows.iter().zip(words.each_mut()) {
-            loops::load_row(lanes, reading, row, &mut words[origin..], padded);
+            reading::load_row(lanes, reading, row, &mut words[origin..], padded);
             for (piece, words) in words.chunks_mut(padded).enumerate() {
                 self.edges
                     .fill(places, words, |sample| self.reader.word(sample, piece));
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        loops::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
+        row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
     }
 }
 

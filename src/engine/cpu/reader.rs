@@ -1,6 +1,6 @@
 //! How samples become numbers that signed 16-bit multiplications take.
 
-use super::loops::Reading;
+use super::reading::Reading;
 use crate::frame::PixelFormat;
 
 /// How samples become pieces that signed 16-bit multiplications take.

@@ -8,9 +8,10 @@ use super::alpha::Source;
 use super::column_sums::{self, ColumnSums};
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Reading, TILE};
+use super::loops::{Finish, TILE};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
+use super::reading::{self, Reading};
 use super::simd::Vectors;
 use super::strip::Strip;
 use super::sums::Sums;
@@ -373,7 +374,7 @@ impl Window {
             let entering = self
                 .edges
                 .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-            loops::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
+            reading::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
             self.edges.fill(&scratch.places, words, |sample| sample);
             let row = k.checked_sub(rows - 1);
             let making = match &self.ending {
@@ -408,7 +409,7 @@ impl Window {
                     } else if let Some(row) = row {
                         let now = rows + row % 2;
                         let centre = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
-                        loops::load_row(lanes, self.reading, centre, &mut ring[now * slot..][..made], made);
+                        reading::load_row(lanes, self.reading, centre, &mut ring[now * slot..][..made], made);
                         differences[0] = [now, if row > 0 { rows + (row - 1) % 2 } else { rows + 2 }];
                     }
                     Making::Weighted {

@@ -1,0 +1,216 @@
+//! How samples in memory become words, or pairs of them, in registers, for vectors of any width.
+#![allow(unsafe_code)]
+
+use super::lanes::{Lanes, Work};
+use super::loops::TILE;
+
+/// How samples in memory become words that signed 16-bit multiplications take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Bytes of a stored sample, 1 or 2.
+    pub(super) bytes: usize,
+    /// Padding bits below a sample of two bytes.
+    pub(super) shift: u32,
+    /// Bits that are turned over: 0x8000 takes 32768 from a sample.
+    pub(super) flip: u16,
+    /// True if the two bytes of a sample are two pieces.
+    pub(super) halves: bool,
+}
+
+/// The same in registers.
+#[derive(Clone, Copy)]
+struct Words<T> {
+    reading: Reading,
+    shift: T,
+    kept: T,
+    flip: T,
+    eight: T,
+    byte: T,
+}
+
+impl<T: Copy> Words<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+        let both = |word: u16| i32::from(word) << 16 | i32::from(word);
+        Words {
+            reading,
+            shift: lanes.splat(reading.shift as i32),
+            kept: lanes.splat(both(u16::MAX >> reading.shift)),
+            flip: lanes.splat(both(reading.flip)),
+            eight: lanes.splat(8),
+            byte: lanes.splat(both(255)),
+        }
+    }
+
+    /// Stored words without their padding bits, turned over.
+    #[inline(always)]
+    fn taken<L: Lanes<V = T>>(&self, lanes: L, mut stored: T) -> T {
+        if self.reading.shift > 0 {
+            stored = lanes.and(lanes.shift_down(stored, self.shift), self.kept);
+        }
+        lanes.xor(stored, self.flip)
+    }
+
+    /// The low and the high bytes of words.
+    #[inline(always)]
+    fn split<L: Lanes<V = T>>(&self, lanes: L, words: T) -> [T; 2] {
+        let high = lanes.and(lanes.shift_down(words, self.eight), self.byte);
+        [lanes.and(words, self.byte), high]
+    }
+}
+
+/// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
+/// samples; what is written beyond the row means nothing.
+pub(super) fn pair_rows<L: Lanes>(
+    lanes: L,
+    reading: Reading,
+    rows: [&[u8]; 2],
+    out: &mut [u32],
+    stride: usize,
+) {
+    let reach = (rows[0].len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!(rows[0].len() == rows[1].len() && (pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`pair_rows`] has checked, for samples of `BYTES` bytes.
+struct PairRows<'a, const BYTES: usize>(Reading, [&'a [u8]; 2], *mut u32, usize);
+
+impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let PairRows(reading, rows, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = rows[0].len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = rows.map(|row| row.as_ptr().add(at));
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < rows[0].len() {
+            let last = rows.map(|row| padded_step(&row[whole..]));
+            // SAFETY: the copies are a step long, and there is room for a step.
+            unsafe {
+                let from = last.each_ref().map(|row| row.as_ptr());
+                pair_step::<L, BYTES>(lanes, &words, from, out.add(whole / BYTES), stride);
+            }
+        }
+    }
+}
+
+/// The end of a row, filled up to the longest step.
+fn padded_step(rest: &[u8]) -> [u8; TILE] {
+    let mut step = [0; TILE];
+    step[..rest.len()].copy_from_slice(rest);
+    step
+}
+
+/// Two vectors of pairs.
+#[inline(always)]
+unsafe fn pair_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: [*const u8; 2],
+    out: *mut u32,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            store_both(lanes, out, lanes.pair_bytes(from[0], from[1]));
+            return;
+        }
+        let [first, second] = lanes.pair_words(from[0].cast(), from[1].cast());
+        let pairs = [words.taken(lanes, first), words.taken(lanes, second)];
+        if words.reading.halves {
+            let (first, second) = (words.split(lanes, pairs[0]), words.split(lanes, pairs[1]));
+            store_both(lanes, out, [first[0], second[0]]);
+            store_both(lanes, out.add(stride), [first[1], second[1]]);
+        } else {
+            store_both(lanes, out, pairs);
+        }
+    }
+}
+
+/// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
+pub(super) fn load_row<L: Lanes>(lanes: L, reading: Reading, row: &[u8], out: &mut [u16], stride: usize) {
+    let reach = (row.len() / reading.bytes).next_multiple_of(TILE / 2);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!((pieces - 1) * stride + reach <= out.len());
+    if reading.bytes == 1 {
+        lanes.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
+    } else {
+        lanes.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
+    }
+}
+
+/// What [`load_row`] has checked, for samples of `BYTES` bytes.
+struct LoadRow<'a, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize);
+
+impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let LoadRow(reading, row, out, stride) = self;
+        let words = Words::new(lanes, reading);
+        let step = 2 * L::LANES * BYTES;
+        let whole = row.len() / step * step;
+        for at in (0..whole).step_by(step) {
+            // SAFETY: a step ends within the whole ones, for which there is room.
+            unsafe {
+                let from = row.as_ptr().add(at);
+                load_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+            }
+        }
+        if whole < row.len() {
+            let last = padded_step(&row[whole..]);
+            // SAFETY: the copy is a step long, and there is room for a step.
+            unsafe {
+                load_step::<L, BYTES>(lanes, &words, last.as_ptr(), out.add(whole / BYTES), stride);
+            };
+        }
+    }
+}
+
+/// A vector of words.
+#[inline(always)]
+unsafe fn load_step<L: Lanes, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: *const u8,
+    out: *mut u16,
+    stride: usize,
+) {
+    // SAFETY: the caller has a step of samples and the room for it.
+    unsafe {
+        if BYTES == 1 {
+            lanes.store(out, lanes.widen(from));
+            return;
+        }
+        let taken = words.taken(lanes, lanes.load(from));
+        if words.reading.halves {
+            let [low, high] = words.split(lanes, taken);
+            lanes.store(out, low);
+            lanes.store(out.add(stride), high);
+        } else {
+            lanes.store(out, taken);
+        }
+    }
+}
+
+/// Two vectors, one after the other.
+#[inline(always)]
+unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
+    // SAFETY: the caller has room for both.
+    unsafe {
+        lanes.store(to, values[0]);
+        lanes.store(to.add(L::LANES), values[1]);
+    }
+}

@@ -1,0 +1,311 @@
+//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs (see `loops`).
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Work};
+use super::loops::{Joining, TILE, has_more_registers};
+
+/// What the row pass of a separable kernel does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RowPass {
+    /// How words are brought together in pairs.
+    pub(super) pairing: Pairing,
+    /// What the sums begin with.
+    pub(super) start: i32,
+    /// How far they are shifted down.
+    pub(super) shift: u32,
+    /// Bits of a piece of the intermediate.
+    pub(super) bits: u32,
+}
+
+/// How the words of a row become pairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pairing {
+    /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for even and for odd results.
+    InPlace(Vec<(usize, [i32; 2])>),
+    /// Vectors of words are zipped.
+    Zipped(Zips),
+}
+
+impl Default for Pairing {
+    fn default() -> Pairing {
+        Pairing::InPlace(Vec::new())
+    }
+}
+
+/// The terms of a row pass, two by two with their weights.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Zips {
+    /// Sums of two words of equal weight, with another such sum.
+    pub(super) sums: Vec<([[usize; 2]; 2], i32)>,
+    /// Such a sum with a single word.
+    pub(super) mixed: Vec<([usize; 2], usize, i32)>,
+    /// Single words.
+    pub(super) singles: Vec<([usize; 2], i32)>,
+}
+
+impl Zips {
+    /// The furthest word that is read for the first sample.
+    fn reach(&self) -> usize {
+        let sums = self.sums.iter().flat_map(|(at, _)| at.as_flattened());
+        let mixed = self
+            .mixed
+            .iter()
+            .flat_map(|(sum, single, _)| sum.iter().chain([single]));
+        let singles = self.singles.iter().flat_map(|(at, _)| at);
+        sums.chain(mixed).chain(singles).copied().max().unwrap_or(0)
+    }
+}
+
+/// How the sums of a row pass become pieces of intermediates.
+struct RowEnding<T> {
+    joining: Joining<T>,
+    /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
+    up: Option<T>,
+    sixteen: T,
+    /// The bits of a piece, and how many they are.
+    mask: T,
+    bits: T,
+}
+
+impl<T: Copy> RowEnding<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
+        // Sums come in pieces of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
+        let whole = pieces > 1 && pass.shift < 8;
+        let below = if pieces == 1 || whole { 0 } else { 8 };
+        RowEnding {
+            joining: Joining::new(lanes, 8, whole, pass.shift - below),
+            up: (pass.shift <= 16).then(|| lanes.splat(16 - pass.shift as i32)),
+            sixteen: lanes.splat(16),
+            mask: lanes.splat((1 << pass.bits) - 1),
+            bits: lanes.splat(pass.bits as i32),
+        }
+    }
+}
+
+/// Writes the intermediates of an upper and a lower row as pairs, in `T` pieces `stride` elements apart.
+#[inline(always)]
+unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
+    lanes: L,
+    sums: [[L::V; P]; 2],
+    ending: &RowEnding<L::V>,
+    to: *mut u32,
+    stride: usize,
+) {
+    let mut upper = ending.joining.join(lanes, sums[0]);
+    if let (1, 1, Some(up)) = (P, T, ending.up) {
+        let pairs = lanes.merge(upper, lanes.shift_up(sums[1][0], up));
+        // SAFETY: the caller has the room.
+        unsafe { lanes.store(to, pairs) };
+        return;
+    }
+    let mut lower = ending.joining.join(lanes, sums[1]);
+    for k in 0..T {
+        let (mut low, mut high) = (upper, lower);
+        if k + 1 < T {
+            (low, high) = (lanes.and(upper, ending.mask), lanes.and(lower, ending.mask));
+            (upper, lower) = (
+                lanes.shift_down(upper, ending.bits),
+                lanes.shift_down(lower, ending.bits),
+            );
+        }
+        // SAFETY: the caller has the room.
+        unsafe {
+            lanes.store(
+                to.add(k * stride),
+                lanes.merge(low, lanes.shift_up(high, ending.sixteen)),
+            );
+        };
+    }
+}
+
+/// The row pass over two rows of words, piece after piece `piece_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_pieces`
+/// pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
+/// [`Order::Zipped`] where they are zipped.
+pub(super) fn row_pass<L: Lanes>(
+    lanes: L,
+    rows: [&[u16]; 2],
+    (pieces, piece_stride): (usize, usize),
+    pass: &RowPass,
+    out: &mut [u32],
+    out_pieces: usize,
+) {
+    let samples = out.len() / out_pieces;
+    let furthest = match &pass.pairing {
+        // The last vector's taps end one word further on than the last sample's own.
+        Pairing::InPlace(taps) => taps.iter().map(|t| t.0).max().unwrap_or(0),
+        Pairing::Zipped(zips) => zips.reach(),
+    };
+    let needed = (pieces - 1) * piece_stride + furthest + samples;
+    assert!(pieces <= 2 && rows.iter().all(|row| needed <= row.len()));
+    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
+    let work = RowWork {
+        rows: rows.map(<[u16]>::as_ptr),
+        piece_stride,
+        pass,
+        out: out.as_mut_ptr(),
+        samples,
+    };
+    match &pass.pairing {
+        Pairing::InPlace(taps) => match (pieces, out_pieces) {
+            (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
+            (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
+            (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
+            (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
+            (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
+            _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
+        },
+        Pairing::Zipped(zips) => match (pieces, out_pieces) {
+            (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
+            (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
+            (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
+            (_, 2) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
+            (_, 3) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
+            (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
+            (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
+            _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),
+        },
+    }
+}
+
+/// What [`row_pass`] has checked.
+#[derive(Clone, Copy)]
+struct RowWork<'a> {
+    rows: [*const u16; 2],
+    piece_stride: usize,
+    pass: &'a RowPass,
+    out: *mut u32,
+    samples: usize,
+}
+
+impl RowWork<'_> {
+    /// Writes `V` times two vectors of intermediates from the sums of `P` pieces as `T` pieces.
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const P: usize, const T: usize, const V: usize>(
+        &self,
+        lanes: L,
+        sums: RowSums<L::V, P, V>,
+        ending: &RowEnding<L::V>,
+        x: usize,
+    ) {
+        for v in 0..V {
+            for half in 0..2 {
+                let to = x + 2 * L::LANES * v + L::LANES * half;
+                let mut pieces = [[sums[0][0][0][0]; P]; 2];
+                for row in 0..2 {
+                    for p in 0..P {
+                        pieces[row][p] = sums[p][row][half][v];
+                    }
+                }
+                // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
+                unsafe { put_pairs::<L, P, T>(lanes, pieces, ending, self.out.add(to), self.samples) };
+            }
+        }
+    }
+}
+
+/// The sums of two rows in `P` pieces: `V` pairs of vectors.
+type RowSums<T, const P: usize, const V: usize> = [[[[T; V]; 2]; 2]; P];
+
+/// The row pass in place, from `P` pieces to `T`, `V` vectors of words at a time.
+struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a [(usize, [i32; 2])]);
+
+impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let InPlace(work, taps) = self;
+        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * V) {
+            // Even and odd results of each row.
+            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
+            sums[0] = [[[start; V]; 2]; 2];
+            for &(at, [even, odd]) in taps {
+                let weights = [lanes.splat(even), lanes.splat(odd)];
+                for p in 0..P {
+                    for row in 0..2 {
+                        for v in 0..V {
+                            let from = x + at + p * work.piece_stride + 2 * L::LANES * v;
+                            // SAFETY: `row_pass` has bounded every tap's reach.
+                            let words = unsafe { lanes.load(work.rows[row].add(from)) };
+                            for parity in 0..2 {
+                                let sum = &mut sums[p][row][parity][v];
+                                *sum = lanes.multiply_add(*sum, words, weights[parity]);
+                            }
+                        }
+                    }
+                }
+            }
+            // SAFETY: x + 2 LANES V is at most `samples`.
+            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
+        }
+    }
+}
+
+/// The row pass by zipping, from `P` pieces to `T`, `V` vectors of words at a time.
+struct Zipped<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a Zips);
+
+impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Zipped(work, zips) = self;
+        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
+        let ending = RowEnding::new(lanes, P, work.pass);
+        for x in (0..work.samples).step_by(2 * L::LANES * V) {
+            let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
+            sums[0] = [[[start; V]; 2]; 2];
+            for &([first, second], weights) in &zips.sums {
+                sums = add_zip::<L, P, V, 2, 2>(lanes, sums, &work, x, (first, second, weights));
+            }
+            for &(first, second, weights) in &zips.mixed {
+                sums = add_zip::<L, P, V, 2, 1>(lanes, sums, &work, x, (first, [second; 2], weights));
+            }
+            for &([first, second], weights) in &zips.singles {
+                sums = add_zip::<L, P, V, 1, 1>(lanes, sums, &work, x, ([first; 2], [second; 2], weights));
+            }
+            // SAFETY: x + 2 LANES V is at most `samples`.
+            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
+        }
+    }
+}
+
+/// Adds two terms of `A` and `B` words (1 or 2), zipped.
+#[inline(always)]
+fn add_zip<L: Lanes, const P: usize, const V: usize, const A: usize, const B: usize>(
+    lanes: L,
+    mut sums: RowSums<L::V, P, V>,
+    work: &RowWork<'_>,
+    x: usize,
+    (first, second, weights): ([usize; 2], [usize; 2], i32),
+) -> RowSums<L::V, P, V> {
+    let weights = lanes.splat(weights);
+    for p in 0..P {
+        for row in 0..2 {
+            for v in 0..V {
+                // SAFETY: `row_pass` has bounded every term's reach.
+                let [a, b] = unsafe {
+                    let from = work.rows[row].add(x + p * work.piece_stride + 2 * L::LANES * v);
+                    let (mut a, mut b) = (lanes.load(from.add(first[0])), lanes.load(from.add(second[0])));
+                    if A == 2 {
+                        a = lanes.add_words(a, lanes.load(from.add(first[1])));
+                    }
+                    if B == 2 {
+                        b = lanes.add_words(b, lanes.load(from.add(second[1])));
+                    }
+                    [a, b]
+                };
+                let pairs = lanes.zip(a, b);
+                for half in 0..2 {
+                    let sum = &mut sums[p][row][half][v];
+                    *sum = lanes.multiply_add(*sum, pairs[half], weights);
+                }
+            }
+        }
+    }
+    sums
+}

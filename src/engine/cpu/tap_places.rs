@@ -1,0 +1,209 @@
+//! The taps of masks, before it is known where in memory their lines lie (see `pairs`).
+
+use super::loops::{Fold, Group, Tap, Taps};
+use super::reader::Reader;
+use crate::filter::DirectKernel;
+
+/// A tap before it is known where in memory its line lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) line: usize,
+    /// The element of the line, and its mirror image.
+    at: [usize; 2],
+    /// As a [`Tap`]'s.
+    pub(super) weights: [i32; 4],
+}
+
+/// The places of the same output rows.
+#[derive(Default)]
+struct PlaceGroup {
+    single: Vec<Place>,
+    folded: Vec<Place>,
+}
+
+/// The taps of a direct mask or of a column, grouped as [`Taps`] are.
+pub(super) struct Places {
+    groups: [PlaceGroup; 3],
+    fold: Fold,
+}
+
+/// Two weights of 16 bits as one number.
+pub(super) fn pack(low: i32, high: i32) -> i32 {
+    (low & 0xFFFF) | (high << 16)
+}
+
+/// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.
+pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32) -> Vec<Place> {
+    let q = |j: usize| if j < rows { weight(j) } else { 0 };
+    let place = |line: usize| {
+        let above = if line == 0 { 0 } else { q(2 * line - 1) };
+        let (this, next) = (q(2 * line), q(2 * line + 1));
+        Place {
+            line,
+            at: [at, mirror],
+            weights: [pack(this, next), pack(above, this), 0, 0],
+        }
+    };
+    (0..=rows / 2)
+        .map(place)
+        .filter(|p| p.weights != [0; 4])
+        .collect()
+}
+
+/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the first of that pair's. `None` if
+/// they are not weights of 16 bits.
+pub(super) fn vertical_changes(
+    rows: usize,
+    at: usize,
+    mirror: usize,
+    weight: impl Fn(usize) -> i32,
+) -> Option<Vec<Place>> {
+    let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
+    // A row further on, what was weighted q(j) is weighted q(j - 1).
+    let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
+    let mut places = Vec::new();
+    for line in 0..rows / 2 + 2 {
+        // Where the line's two rows lie in what the lower row of the pair before reads.
+        let (low, high) = (2 * line as i64 - 1, 2 * line as i64);
+        let weights = [
+            pack(change(low, 1)?, change(high, 1)?),
+            pack(change(low, 2)?, change(high, 2)?),
+            0,
+            0,
+        ];
+        if weights != [0; 4] {
+            let at = [at, mirror];
+            places.push(Place { line, at, weights });
+        }
+    }
+    Some(places)
+}
+
+impl Places {
+    /// The taps of a direct mask; `column` makes those of one of its columns.
+    fn direct(
+        kernel: &DirectKernel,
+        fold: Option<Fold>,
+        column: impl Fn(usize, usize) -> Option<Vec<Place>>,
+    ) -> Option<Places> {
+        let w = kernel.width;
+        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<Place>> {
+            let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
+            let mut places: Vec<Place> = places?.into_iter().flatten().collect();
+            // Line by line, as they lie in the cache.
+            places.sort_by_key(|p| p.line);
+            Some(places)
+        };
+        Some(match fold {
+            None => Places::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
+            Some(fold) => Places::two_rows(
+                all(&mut std::iter::once((w / 2, w / 2)))?,
+                all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
+                fold,
+            ),
+        })
+    }
+
+    pub(super) fn column(single: Vec<Place>) -> Places {
+        Places::two_rows(single, Vec::new(), Fold::Add)
+    }
+
+    fn two_rows(single: Vec<Place>, folded: Vec<Place>, fold: Fold) -> Places {
+        let upper = PlaceGroup { single, folded };
+        Places {
+            groups: [upper, PlaceGroup::default(), PlaceGroup::default()],
+            fold,
+        }
+    }
+
+    /// Those of two rows for these and the next two as well, which read everything one line further down.
+    pub(super) fn four_rows(&self) -> Places {
+        let [upper, ..] = &self.groups;
+        let mut groups: [PlaceGroup; 3] = Default::default();
+        for (two, of_group) in [
+            (
+                &upper.single,
+                PlaceGroup::single as fn(&mut PlaceGroup) -> &mut Vec<Place>,
+            ),
+            (&upper.folded, PlaceGroup::folded),
+        ] {
+            let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
+            for &p in two {
+                match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
+                    Some(lower) => {
+                        let weights = [p.weights[0], p.weights[1], lower.weights[0], lower.weights[1]];
+                        of_group(&mut groups[1]).push(Place { weights, ..p });
+                    }
+                    None => of_group(&mut groups[0]).push(p),
+                }
+                if twin(p.line + 1, p.at).is_none() {
+                    let weights = [0, 0, p.weights[0], p.weights[1]];
+                    let line = p.line + 1;
+                    of_group(&mut groups[2]).push(Place { line, weights, ..p });
+                }
+            }
+        }
+        Places {
+            groups,
+            fold: self.fold,
+        }
+    }
+
+    /// The taps, put into `groups`, where line k begins at element `start(k)`.
+    pub(super) fn taps<'a>(&self, groups: &'a mut [Group; 3], start: impl Fn(usize) -> usize) -> Taps<'a> {
+        let place = |p: &Place| Tap {
+            at: start(p.line) + p.at[0],
+            mirror: start(p.line) + p.at[1],
+            weights: p.weights,
+        };
+        for (taps, places) in groups.iter_mut().zip(&self.groups) {
+            taps.single.clear();
+            taps.single.extend(places.single.iter().map(place));
+            taps.folded.clear();
+            taps.folded.extend(places.folded.iter().map(place));
+        }
+        Taps {
+            groups,
+            fold: self.fold,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
+    }
+}
+
+impl PlaceGroup {
+    fn single(&mut self) -> &mut Vec<Place> {
+        &mut self.single
+    }
+
+    fn folded(&mut self) -> &mut Vec<Place> {
+        &mut self.folded
+    }
+}
+
+/// The taps of a direct mask, and the changes.
+pub(super) fn direct(
+    kernel: &DirectKernel,
+    channels: usize,
+    reader: Reader,
+) -> Option<(Places, Option<Places>)> {
+    let (w, h) = (kernel.width, kernel.height);
+    let q = |j: usize, i: usize| kernel.weights[j * w + i];
+    let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
+    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    let fold = match reader {
+        Reader::Offset => None,
+        _ if mirrors(1) => Some(Fold::Add),
+        _ if mirrors(-1) => Some(Fold::Subtract),
+        _ => None,
+    };
+    let taps = Places::direct(kernel, fold, |i, mirror| {
+        Some(vertical(h, i * channels, mirror * channels, |j| q(j, i)))
+    })?;
+    let changes = Places::direct(kernel, fold, |i, mirror| {
+        vertical_changes(h, i * channels, mirror * channels, |j| q(j, i))
+    });
+    Some((taps, changes))
+}
