@@ -141,13 +141,15 @@ pub(super) const fn has_more_registers<L: Lanes>() -> bool {
     L::LANES == 16
 }
 
-/// True if four output rows are made at a time with so many taps from lines of so many pieces, so that a line is read half as often: where registers hold
-/// their sums, or half as many samples' and taps are most of the work.
-pub(super) const fn makes_four_rows(lanes: usize, pieces: usize, taps: usize) -> bool {
+/// Folded taps from which on four output rows are worth it where registers hold the sums of half as many samples: each takes a second load.
+const MANY_FOLDED: usize = 20;
+
+/// True if four output rows are made at a time, from lines of so many pieces and with so many folded taps, so that a line is read half as often.
+pub(super) const fn makes_four_rows(lanes: usize, pieces: usize, folded: usize) -> bool {
     if lanes == 16 {
         pieces <= 2
     } else {
-        pieces == 1 && taps >= 24
+        pieces == 1 && folded >= MANY_FOLDED
     }
 }
 

@@ -244,7 +244,7 @@ impl Pairs {
         };
         // Sums that are kept are read and written once more, which a few taps cost too.
         let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
-        let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.len());
+        let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.folded());
         let fours = has_fours.then(|| taps.four_rows());
         Some(Pairs {
             vectors,

@@ -168,6 +168,11 @@ impl Places {
         }
     }
 
+    /// How many are folded.
+    pub(super) fn folded(&self) -> usize {
+        self.groups.iter().map(|g| g.folded.len()).sum()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
     }
