@@ -119,32 +119,13 @@ impl Places {
     /// Those of two rows for these and the next two as well, which read everything one line further down.
     pub(super) fn four_rows(&self) -> Places {
         let [upper, ..] = &self.groups;
-        let mut groups: [PlaceGroup; 3] = Default::default();
-        for (two, of_group) in [
-            (
-                &upper.single,
-                PlaceGroup::single as fn(&mut PlaceGroup) -> &mut Vec<Place>,
-            ),
-            (&upper.folded, PlaceGroup::folded),
-        ] {
-            let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
-            for &p in two {
-                match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
-                    Some(lower) => {
-                        let weights = [p.weights[0], p.weights[1], lower.weights[0], lower.weights[1]];
-                        of_group(&mut groups[1]).push(Place { weights, ..p });
-                    }
-                    None => of_group(&mut groups[0]).push(p),
-                }
-                if twin(p.line + 1, p.at).is_none() {
-                    let weights = [0, 0, p.weights[0], p.weights[1]];
-                    let line = p.line + 1;
-                    of_group(&mut groups[2]).push(Place { line, weights, ..p });
-                }
-            }
-        }
+        let (single, folded) = (four_rows(&upper.single), four_rows(&upper.folded));
+        let mut groups = single
+            .into_iter()
+            .zip(folded)
+            .map(|(single, folded)| PlaceGroup { single, folded });
         Places {
-            groups,
+            groups: std::array::from_fn(|_| groups.next().unwrap_or_default()),
             fold: self.fold,
         }
     }
@@ -178,14 +159,28 @@ impl Places {
     }
 }
 
-impl PlaceGroup {
-    fn single(&mut self) -> &mut Vec<Place> {
-        &mut self.single
+/// The places of two rows that serve the upper two of four alone, all four, and the lower two alone.
+fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
+    let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
+    let [mut upper, mut all, mut lower] = [const { Vec::new() }; 3];
+    for &p in two {
+        let [first, second, ..] = p.weights;
+        match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
+            Some(above) => all.push(Place {
+                weights: [first, second, above.weights[0], above.weights[1]],
+                ..p
+            }),
+            None => upper.push(p),
+        }
+        if twin(p.line + 1, p.at).is_none() {
+            lower.push(Place {
+                line: p.line + 1,
+                weights: [0, 0, first, second],
+                ..p
+            });
+        }
     }
-
-    fn folded(&mut self) -> &mut Vec<Place> {
-        &mut self.folded
-    }
+    [upper, all, lower]
 }
 
 /// The taps of a direct mask, and the changes.
