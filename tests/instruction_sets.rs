@@ -242,6 +242,41 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
     }
 }
 
+/// Masks of 3x3 that mirror themselves both ways, on bytes, likewise: with sums far beyond what a word or a byte holds, and without any shift.
+#[test]
+fn mirrored_masks_of_bytes_give_the_references_bits_at_any_width() {
+    let mut random = Random::new(25);
+    for (name, planes) in [
+        ("gray", "all"),
+        ("nv12", "all"),
+        ("rgb24", "all"),
+        ("rgb24", "g"),
+        ("rgba", "a"),
+        ("rgba", "all"),
+    ] {
+        for width in (1..=140).chain([191, 192, 193, 255, 256, 257]) {
+            let most = [2, 12, 400, 20_000][random.below(4) as usize];
+            let [corner, above, left, middle] =
+                std::array::from_fn(|_| random.below(2 * most + 1) as i64 - most as i64);
+            let weights = vec![corner, above, corner, left, middle, left, corner, above, corner];
+            let scale = [1, 1 << random.below(12), 1 + random.below(30) as i64][random.below(3) as usize];
+            let mask = Mask::from_integers(3, 3, weights, scale).unwrap();
+            let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Direct);
+            chain.filters[0].bias = [0.0, 0.0, 0.0, -300.0][random.below(4) as usize];
+            chain.planes = planes.parse().unwrap();
+            // Black and white, whose sums are the furthest apart, or noise.
+            let mut frame = noise(format(name), width, 1 + random.below(12) as usize, &mut random);
+            if random.below(2) == 0 {
+                frame
+                    .bytes_mut()
+                    .iter_mut()
+                    .for_each(|b| *b = if *b < 128 { 0 } else { 255 });
+            }
+            agrees(&chain, &frame, 1 + random.below(2) as usize);
+        }
+    }
+}
+
 #[test]
 fn masks_that_are_almost_boxes_give_the_references_bits() {
     let mut random = Random::new(23);

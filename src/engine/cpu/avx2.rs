@@ -25,7 +25,14 @@ pub(super) unsafe fn mix_bytes() -> __m128i {
     unsafe { _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15) }
 }
 
-/// The same for words.
+/// What brings eight bytes at even places and eight at odd ones in order.
+#[inline(always)]
+pub(super) unsafe fn merge_bytes() -> __m128i {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15) }
+}
+
+/// The same as [`mix_bytes`] for words.
 #[inline(always)]
 pub(super) unsafe fn mix_words() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
@@ -36,6 +43,8 @@ impl Lanes for Avx2 {
     type V = __m256i;
 
     const LANES: usize = 8;
+
+    const FUSES: bool = false;
 
     #[inline]
     fn enter<W: Work>(self, work: W) {
@@ -144,6 +153,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn narrow(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_packs_epi32(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn widen(self, from: *const u8) -> __m256i {
         // SAFETY: `self` proves AVX2, the caller the 16 bytes.
         unsafe { _mm256_cvtepu8_epi16(_mm_loadu_si128(from.cast())) }
@@ -217,6 +232,16 @@ impl Lanes for Avx2 {
         unsafe {
             let bytes = _mm256_packus_epi16(words[0], words[1]);
             _mm256_storeu_si256(to.cast(), _mm256_permute4x64_epi64::<SORT>(bytes));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn put_apart(self, words: [__m256i; 2], to: *mut u8) {
+        // SAFETY: `self` proves AVX2, the caller the 32 bytes.
+        unsafe {
+            let bytes = _mm256_packus_epi16(words[0], words[1]);
+            let order = _mm256_broadcastsi128_si256(merge_bytes());
+            _mm256_storeu_si256(to.cast(), _mm256_shuffle_epi8(bytes, order));
         }
     }
 

@@ -1,7 +1,7 @@
 //! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at once.
 #![allow(unsafe_code)]
 
-use super::avx2::{mix_bytes, mix_words};
+use super::avx2::{merge_bytes, mix_bytes, mix_words};
 use super::lanes::{Lanes, Order, Work};
 use core::arch::x86_64::*;
 
@@ -37,6 +37,8 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type V = __m512i;
 
     const LANES: usize = 16;
+
+    const FUSES: bool = VNNI;
 
     #[inline]
     fn enter<W: Work>(self, work: W) {
@@ -161,6 +163,12 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn narrow(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_packs_epi32(a, b) }
+    }
+
+    #[inline(always)]
     unsafe fn widen(self, from: *const u8) -> __m512i {
         // SAFETY: `self` proves AVX-512, the caller the 32 bytes.
         unsafe { _mm512_cvtepu8_epi16(_mm256_loadu_si256(from.cast())) }
@@ -232,6 +240,16 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     unsafe fn put_narrow(self, words: [__m512i; 2], to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe { _mm512_storeu_si512(to.cast(), sorted(_mm512_packus_epi16(words[0], words[1]))) }
+    }
+
+    #[inline(always)]
+    unsafe fn put_apart(self, words: [__m512i; 2], to: *mut u8) {
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
+        unsafe {
+            let bytes = _mm512_packus_epi16(words[0], words[1]);
+            let order = _mm512_broadcast_i32x4(merge_bytes());
+            _mm512_storeu_si512(to.cast(), _mm512_shuffle_epi8(bytes, order));
+        }
     }
 
     #[inline(always)]

@@ -85,6 +85,11 @@ impl Edges {
         self.outside[(place + n * origin - origin) % n]
     }
 
+    /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the border holds a constant.
+    pub(super) fn neighbours(&self, width: usize) -> [Option<usize>; 2] {
+        [-1, width as i64].map(|x| self.border.index(x, width))
+    }
+
     /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border holds a constant.
     pub(super) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
         self.border.index(y, height)

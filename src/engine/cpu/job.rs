@@ -8,7 +8,7 @@ use super::simd::Vectors;
 use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
 #[cfg(target_arch = "x86_64")]
-use super::{pairs, window};
+use super::{mirrored, pairs, window};
 use crate::filter::{Plan, Step};
 use crate::frame::{Frame, Layout, PixelFormat};
 use std::ops::Range;
@@ -21,23 +21,32 @@ enum Way {
     /// Sums of windows that rows enter and leave.
     #[cfg(target_arch = "x86_64")]
     Window(Box<window::Window>),
+    /// Small masks that mirror themselves, on bytes where they lie.
+    #[cfg(target_arch = "x86_64")]
+    Mirrored(Box<mirrored::Mirrored>),
     /// Pairs of samples, two rows at a time.
     #[cfg(target_arch = "x86_64")]
     Pairs(Box<pairs::Pairs>),
 }
 
 impl Way {
-    fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet) -> Way {
+    /// `under_alpha`: rows are weighted before they are convolved.
+    fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet, under_alpha: bool) -> Way {
         #[cfg(target_arch = "x86_64")]
         if let Some(vectors) = Vectors::of(set) {
             if let Some(window) = window::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
             }
+            if let Some(mirrored) = mirrored::Mirrored::new(vectors, step, plane, format)
+                && !under_alpha
+            {
+                return Way::Mirrored(Box::new(mirrored));
+            }
             if let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format) {
                 return Way::Pairs(Box::new(pairs));
             }
         }
-        let _ = (step, plane, format, set);
+        let _ = (step, plane, format, set, under_alpha);
         Way::Portable
     }
 
@@ -53,6 +62,8 @@ impl Way {
             Way::Portable => portable::convolve(step, source, layout, strip),
             #[cfg(target_arch = "x86_64")]
             Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
+            #[cfg(target_arch = "x86_64")]
+            Way::Mirrored(mirrored) => mirrored.convolve(source, layout, strip, &mut scratch.mirrored),
             #[cfg(target_arch = "x86_64")]
             Way::Pairs(pairs) => pairs.convolve(source, layout, strip, &mut scratch.pairs),
         }
@@ -75,12 +86,11 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(plan: Plan, set: InstructionSet) -> Prepared {
         let of_step = |step: &Step| {
-            let planes = 0..step.planes.len();
+            let alpha = Alpha::new(step, plan.format, set);
+            let way = |plane| Way::new(step, plane, plan.format, set, alpha.is_some());
             Carried {
-                ways: planes
-                    .map(|plane| Way::new(step, plane, plan.format, set))
-                    .collect(),
-                alpha: Alpha::new(step, plan.format, set),
+                ways: (0..step.planes.len()).map(way).collect(),
+                alpha,
             }
         };
         let carried = plan.steps.iter().map(of_step).collect();

@@ -38,6 +38,9 @@ pub(super) trait Lanes: Copy {
     /// Numbers of 32 bits that a vector holds.
     const LANES: usize;
 
+    /// True if products are added to sums by the instruction that multiplies.
+    const FUSES: bool;
+
     /// Runs a loop, compiled for this set.
     fn enter<W: Work>(self, work: W);
 
@@ -95,6 +98,9 @@ pub(super) trait Lanes: Copy {
     /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
     fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
+    /// Numbers as words, clamped, where they come as [`Lanes::zip`] leaves them.
+    fn narrow(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// As many bytes as a vector has words, as words.
     ///
     /// # Safety
@@ -124,6 +130,12 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// Four times [`Lanes::LANES`] bytes are writable at `to`.
     unsafe fn put_narrow(self, words: [Self::V; 2], to: *mut u8);
+
+    /// Clamps words to bytes and writes them, those of the first vector at even places and those of the second at odd ones.
+    ///
+    /// # Safety
+    /// Four times [`Lanes::LANES`] bytes are writable at `to`.
+    unsafe fn put_apart(self, words: [Self::V; 2], to: *mut u8);
 
     /// Clamps numbers to words of at most `max`, shifts them up by `left` and writes them.
     ///

@@ -15,7 +15,7 @@ use super::reader::{Reader, magnitude, range, total};
 use super::reading;
 use super::row_pass::{self, Pairing, RowPass, Zips};
 use super::simd::Vectors;
-use super::strip::Strip;
+use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
 use super::tap_places::{self, Places, pack, vertical, vertical_changes};
 use crate::filter::{ChannelStep, Kernel, SeparableKernel, Step};
@@ -324,7 +324,7 @@ impl Pairs {
             let made = strip.rows.min(row + if fours.is_some() { 4 } else { 2 }) - row;
             let row_bytes = samples * bytes;
             let place = |k: usize| (row + k) * plane.stride;
-            let rows = Rows {
+            let rows = OutputRows {
                 bytes: &mut strip.bytes[place(0)..place(made - 1) + row_bytes],
                 stride: plane.stride,
                 row_bytes,
@@ -464,22 +464,6 @@ impl Pairs {
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
         row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
-    }
-}
-
-/// Output rows of a strip, the last of which it may lack.
-struct Rows<'a> {
-    bytes: &'a mut [u8],
-    stride: usize,
-    row_bytes: usize,
-    spare: &'a mut [u8],
-}
-
-impl<'a> Rows<'a> {
-    fn split<const R: usize>(self) -> [&'a mut [u8]; R] {
-        let there = self.bytes.chunks_mut(self.stride);
-        let mut rows = there.map(|row| &mut row[..self.row_bytes]).chain([self.spare]);
-        std::array::from_fn(|_| rows.next().unwrap_or_default())
     }
 }
 

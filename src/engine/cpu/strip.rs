@@ -28,6 +28,25 @@ pub(super) struct Strip<'a> {
     pub(super) bytes: &'a mut [u8],
 }
 
+/// Output rows of a strip, of which it may lack the last ones: what is made of those is lost.
+pub(super) struct OutputRows<'a> {
+    pub(super) bytes: &'a mut [u8],
+    pub(super) stride: usize,
+    pub(super) row_bytes: usize,
+    /// Room for as many rows as may be lacking.
+    pub(super) spare: &'a mut [u8],
+}
+
+impl<'a> OutputRows<'a> {
+    /// The rows one by one, `R` of them.
+    pub(super) fn split<const R: usize>(self) -> [&'a mut [u8]; R] {
+        let there = self.bytes.chunks_mut(self.stride);
+        let there = there.map(|row| &mut row[..self.row_bytes]);
+        let mut rows = there.chain(self.spare.chunks_exact_mut(self.row_bytes));
+        std::array::from_fn(|_| rows.next().unwrap_or_default())
+    }
+}
+
 /// Which row of which plane is being made.
 pub(super) struct At {
     pub(super) plane: usize,

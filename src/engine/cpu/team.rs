@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(super) struct Scratch {
     #[cfg(target_arch = "x86_64")]
+    pub(super) mirrored: super::mirrored::Scratch,
+    #[cfg(target_arch = "x86_64")]
     pub(super) pairs: super::pairs::Scratch,
     #[cfg(target_arch = "x86_64")]
     pub(super) window: super::window::Scratch,

@@ -1,0 +1,287 @@
+//! The inner loop of 3x3 masks on bytes that mirror themselves both ways (see `mirrored`), for vectors of any width.
+//!
+//! Samples at even and at odd places are apart, as they come out of words of two bytes by a mask and by a shift, and so results go back in.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Work};
+use super::loops::TILE;
+
+/// Output rows that are made at a time.
+pub(super) const ROWS: usize = 4;
+
+/// Rows that these are made from.
+pub(super) const READ: usize = ROWS + 2;
+
+/// Components of a pixel, at most.
+pub(super) const MOST_CHANNELS: usize = 4;
+
+/// A mask: results are `(sum + half) >> shift`, clamped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mask {
+    /// What a row above or below weighs: the sum of its outer samples in the low half, its middle one in the high one.
+    pub(super) outer: i32,
+    /// The same of the row in the middle.
+    pub(super) middle: i32,
+    /// At least 1.
+    pub(super) shift: u32,
+}
+
+/// What lies beyond the ends of rows.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'a> {
+    /// Which pixel comes before a row's first one, and which after its last one; `None` for the constant.
+    pub(super) pixels: [Option<usize>; 2],
+    /// Samples of the constant, those of a pixel at least.
+    pub(super) constant: &'a [u8],
+}
+
+impl<'a> Ends<'a> {
+    /// The samples beside the first and the last one of a row of pixels of `C` components.
+    #[inline(always)]
+    fn of<const C: usize>(&self, row: &'a [u8]) -> [&'a [u8]; 2] {
+        let [before, after] = self.pixels;
+        [self.samples::<C>(row, before), self.samples::<C>(row, after)]
+    }
+
+    #[inline(always)]
+    fn samples<const C: usize>(&self, row: &'a [u8], pixel: Option<usize>) -> &'a [u8] {
+        match pixel {
+            Some(x) => &row[x * C..x * C + C],
+            None => &self.constant[..C],
+        }
+    }
+}
+
+/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long.
+pub(super) fn make<L: Lanes>(
+    lanes: L,
+    mask: Mask,
+    channels: usize,
+    rows: [&[u8]; READ],
+    ends: Ends<'_>,
+    out: [&mut [u8]; ROWS],
+) {
+    let samples = rows[0].len();
+    assert!(rows.iter().all(|row| row.len() == samples));
+    assert!(out.iter().all(|row| row.len() == samples));
+    match channels {
+        1 => lanes.enter(Make::<1> {
+            mask,
+            rows,
+            ends,
+            out,
+        }),
+        2 => lanes.enter(Make::<2> {
+            mask,
+            rows,
+            ends,
+            out,
+        }),
+        3 => lanes.enter(Make::<3> {
+            mask,
+            rows,
+            ends,
+            out,
+        }),
+        4 => lanes.enter(Make::<4> {
+            mask,
+            rows,
+            ends,
+            out,
+        }),
+        _ => unreachable!("{channels} components"),
+    }
+}
+
+/// What [`make`] has checked, for pixels of `C` components.
+struct Make<'a, const C: usize> {
+    mask: Mask,
+    rows: [&'a [u8]; READ],
+    ends: Ends<'a>,
+    out: [&'a mut [u8]; ROWS],
+}
+
+/// The mask in registers.
+#[derive(Clone, Copy)]
+struct Constants<T> {
+    outer: T,
+    middle: T,
+    /// The low byte of each word.
+    low: T,
+    /// What sums begin with, and how far they are shifted down.
+    start: T,
+    shift: T,
+    /// What halves words and rounds them up.
+    half: T,
+}
+
+impl<T: Copy> Constants<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, mask: Mask) -> Constants<T> {
+        let both = |word: i32| lanes.splat(word << 16 | word);
+        let start = if L::FUSES { 1 << (mask.shift - 1) } else { 0 };
+        Constants {
+            outer: lanes.splat(mask.outer),
+            middle: lanes.splat(mask.middle),
+            low: both(255),
+            start: lanes.splat(start),
+            shift: lanes.splat(mask.shift as i32 - i32::from(!L::FUSES)),
+            half: both(1 << 14),
+        }
+    }
+}
+
+/// Sums at even places and at odd ones, each in two vectors as [`Lanes::zip`] leaves them.
+type Sums<T> = [[T; 2]; 2];
+
+/// The outer samples' sum and the middle sample of a row, for each result of a step.
+///
+/// # Safety
+/// A step's bytes are readable at `from`, and `C` before and after them.
+#[inline(always)]
+unsafe fn pairs<L: Lanes, const C: usize>(lanes: L, low: L::V, from: *const u8) -> Sums<L::V> {
+    // SAFETY: the caller has bounded them.
+    let words = unsafe { [lanes.load(from.sub(C)), lanes.load(from), lanes.load(from.add(C))] };
+    // No closures: they would not be compiled for the set.
+    let mut apart = [[low; 2]; 3];
+    for k in 0..3 {
+        apart[k] = [lanes.and(words[k], low), lanes.shift_words_down(words[k], 8)];
+    }
+    let [left, mut middle, right] = apart;
+    if C == 1 {
+        // Either neighbour's bytes at the other places.
+        middle = [left[1], right[0]];
+    }
+    [
+        lanes.zip(lanes.add_words(left[0], right[0]), middle[0]),
+        lanes.zip(lanes.add_words(left[1], right[1]), middle[1]),
+    ]
+}
+
+/// Makes a step of each row from place `x` on.
+///
+/// # Safety
+/// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes are writable in `to`.
+#[inline(always)]
+unsafe fn step<L: Lanes, const C: usize>(
+    lanes: L,
+    constants: &Constants<L::V>,
+    from: [*const u8; READ],
+    to: [*mut u8; ROWS],
+    x: usize,
+) {
+    let &Constants {
+        outer,
+        middle,
+        low,
+        start,
+        shift,
+        half,
+    } = constants;
+    // Of the row of the result that the row read is the last one of, and of the next one.
+    let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
+    for y in 0..READ {
+        // SAFETY: the caller has bounded them.
+        let pairs = unsafe { pairs::<L, C>(lanes, low, from[y].add(x)) };
+        let mut words = [start; 2];
+        for odd in 0..2 {
+            let mut done = [start; 2];
+            for k in 0..2 {
+                let pair = pairs[odd][k];
+                let [last, next, first] = if L::FUSES {
+                    [
+                        lanes.multiply_add(sums[0][odd][k], pair, outer),
+                        lanes.multiply_add(sums[1][odd][k], pair, middle),
+                        lanes.multiply_add(start, pair, outer),
+                    ]
+                } else {
+                    let weighted = lanes.multiply_add(lanes.splat(0), pair, outer);
+                    [
+                        lanes.add(sums[0][odd][k], weighted),
+                        lanes.multiply_add(sums[1][odd][k], pair, middle),
+                        weighted,
+                    ]
+                };
+                sums[0][odd][k] = next;
+                sums[1][odd][k] = first;
+                done[k] = lanes.shift_down(last, shift);
+            }
+            words[odd] = lanes.narrow(done[0], done[1]);
+            if !L::FUSES {
+                words[odd] = lanes.multiply_round_words(words[odd], half);
+            }
+        }
+        if let Some(row) = y.checked_sub(2) {
+            // SAFETY: the caller has bounded them.
+            unsafe { lanes.put_apart(words, to[row].add(x)) };
+        }
+    }
+}
+
+impl<const C: usize> Make<'_, C> {
+    /// Makes up to a step's samples from place `x` on, from copies of the rows with what lies beyond their ends.
+    #[inline(always)]
+    fn step_apart<L: Lanes>(&mut self, lanes: L, constants: &Constants<L::V>, x: usize) {
+        let most = 4 * L::LANES;
+        let made = most.min(self.rows[0].len() - x);
+        let mut copies = [[0_u8; TILE + 2 * MOST_CHANNELS]; READ];
+        for (copy, row) in copies.iter_mut().zip(&self.rows) {
+            let [before, after] = self.ends.of::<C>(row);
+            match x {
+                0 => copy[..C].copy_from_slice(before),
+                _ => copy[..C].copy_from_slice(&row[x - C..x]),
+            }
+            if made == most {
+                // SAFETY: a step ends within the row, and there is room for one.
+                unsafe { lanes.store(copy[C..].as_mut_ptr(), lanes.load(row[x..].as_ptr())) };
+            } else {
+                copy[C..C + made].copy_from_slice(&row[x..]);
+            }
+            let beyond = row[x + made..].iter().chain(after);
+            copy[C + made..][..C]
+                .iter_mut()
+                .zip(beyond)
+                .for_each(|(to, from)| *to = *from);
+        }
+        let from = copies.each_ref().map(|copy| copy[C..].as_ptr());
+        let mut last = [[0_u8; TILE]; ROWS];
+        let is_whole = made == most;
+        let to = if is_whole {
+            self.out.each_mut().map(|row| row[x..].as_mut_ptr())
+        } else {
+            last.each_mut().map(|row| row.as_mut_ptr())
+        };
+        // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others go where there is room for one.
+        unsafe { step::<L, C>(lanes, constants, from, to, 0) };
+        if !is_whole {
+            for (row, last) in self.out.iter_mut().zip(&last) {
+                row[x..].copy_from_slice(&last[..made]);
+            }
+        }
+    }
+}
+
+impl<const C: usize> Work for Make<'_, C> {
+    #[inline(always)]
+    fn run<L: Lanes>(mut self, lanes: L) {
+        let constants = Constants::new(lanes, self.mask);
+        let (samples, size) = (self.rows[0].len(), 4 * L::LANES);
+        self.step_apart(lanes, &constants, 0);
+        let from = self.rows.map(<[u8]>::as_ptr);
+        let to = self.out.each_mut().map(|row| row.as_mut_ptr());
+        let mut x = size;
+        while x + size + C <= samples {
+            // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
+            unsafe {
+                step::<L, C>(lanes, &constants, from, to, x);
+            }
+            x += size;
+        }
+        while x < samples {
+            self.step_apart(lanes, &constants, x);
+            x += size;
+        }
+    }
+}
