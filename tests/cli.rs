@@ -736,7 +736,7 @@ fn vector_instructions_can_be_chosen_and_change_nothing_in_the_picture() {
     let line = line.lines().find(|l| l.contains("vector instructions")).unwrap();
     let known = line.split(';').next().unwrap().replace(',', " ");
     let mut pictures = Vec::new();
-    for set in ["portable", "avx2", "avx512", "avx512-vnni"] {
+    for set in ["portable", "avx2", "avx2-vnni", "avx512", "avx512-vnni"] {
         let out = folder.name(&format!("{set}.png"));
         let arguments = [
             &still,

@@ -110,6 +110,8 @@ pub(crate) enum SimdName {
     Portable,
     /// AVX2.
     Avx2,
+    /// AVX2 and AVX-VNNI.
+    Avx2Vnni,
     /// AVX-512F and BW.
     Avx512,
     /// AVX-512F, BW and VNNI.
@@ -122,6 +124,7 @@ impl SimdName {
             SimdName::Portable => InstructionSet::Portable,
             SimdName::Avx2 => InstructionSet::Avx2,
             SimdName::Avx512 => InstructionSet::Avx512,
+            SimdName::Avx2Vnni => InstructionSet::Avx2Vnni,
             SimdName::Avx512Vnni => InstructionSet::Avx512Vnni,
         }
     }

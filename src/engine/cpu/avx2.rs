@@ -1,17 +1,19 @@
-//! AVX2: vectors of eight numbers.
+//! AVX2: vectors of eight numbers, with or without AVX-VNNI, the instruction that multiplies and adds to a sum at once.
 #![allow(unsafe_code)]
 
 use super::lanes::{Lanes, Order, Work};
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX2.
+/// The proof that this machine has AVX2, and AVX-VNNI if that is true.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx2(());
+pub(super) struct Avx2<const VNNI: bool>(());
 
-impl Avx2 {
+impl<const VNNI: bool> Avx2<VNNI> {
     /// The proof, if there is one.
-    pub(super) fn detect() -> Option<Avx2> {
-        std::arch::is_x86_feature_detected!("avx2").then_some(Avx2(()))
+    pub(super) fn detect() -> Option<Avx2<VNNI>> {
+        let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
+        let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
+        has_all.then_some(Avx2(()))
     }
 }
 
@@ -39,21 +41,31 @@ pub(super) unsafe fn mix_words() -> __m128i {
     unsafe { _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) }
 }
 
-impl Lanes for Avx2 {
+impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type V = __m256i;
 
     const LANES: usize = 8;
 
-    const FUSES: bool = false;
+    const FUSES: bool = VNNI;
 
     #[inline]
     fn enter<W: Work>(self, work: W) {
         #[target_feature(enable = "avx2")]
-        fn inside<W: Work>(lanes: Avx2, work: W) {
+        fn inside<L: Lanes, W: Work>(lanes: L, work: W) {
             work.run(lanes);
         }
-        // SAFETY: `self` proves AVX2.
-        unsafe { inside(self, work) }
+        #[target_feature(enable = "avx2,avxvnni")]
+        fn inside_vnni<L: Lanes, W: Work>(lanes: L, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` proves AVX2, and AVX-VNNI if it is asked for.
+        unsafe {
+            if VNNI {
+                inside_vnni(self, work);
+            } else {
+                inside(self, work);
+            }
+        }
     }
 
     #[inline(always)]
@@ -112,8 +124,14 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn multiply_add(self, sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, weights)) }
+        // SAFETY: `self` proves AVX2, and AVX-VNNI where it is used.
+        unsafe {
+            if VNNI {
+                _mm256_dpwssd_avx_epi32(sum, pairs, weights)
+            } else {
+                _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, weights))
+            }
+        }
     }
 
     #[inline(always)]

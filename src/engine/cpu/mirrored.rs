@@ -83,6 +83,7 @@ impl Mirrored {
     ) {
         match self.vectors {
             Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx2Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
             Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
             Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
         }

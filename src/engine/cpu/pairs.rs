@@ -271,6 +271,7 @@ impl Pairs {
     ) {
         match self.vectors {
             Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
+            Vectors::Avx2Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
             Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
             Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
         }

@@ -16,6 +16,8 @@ pub enum InstructionSet {
     Portable,
     /// x86-64 with AVX2: 16 multiply-adds an instruction.
     Avx2,
+    /// The same with AVX-VNNI: 16 multiply-adds an instruction, which also adds them to the sums.
+    Avx2Vnni,
     /// x86-64 with AVX-512F and BW: 32 multiply-adds an instruction.
     Avx512,
     /// The same with VNNI: 32 multiply-adds an instruction, which also adds them to the sums.
@@ -24,9 +26,10 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// All that framepipe knows, slowest first.
-    pub const ALL: [InstructionSet; 4] = [
+    pub const ALL: [InstructionSet; 5] = [
         InstructionSet::Portable,
         InstructionSet::Avx2,
+        InstructionSet::Avx2Vnni,
         InstructionSet::Avx512,
         InstructionSet::Avx512Vnni,
     ];
@@ -60,6 +63,7 @@ impl fmt::Display for InstructionSet {
         f.write_str(match self {
             InstructionSet::Portable => "portable",
             InstructionSet::Avx2 => "avx2",
+            InstructionSet::Avx2Vnni => "avx2-vnni",
             InstructionSet::Avx512 => "avx512",
             InstructionSet::Avx512Vnni => "avx512-vnni",
         })
@@ -68,7 +72,7 @@ impl fmt::Display for InstructionSet {
 
 /// A word that names no instruction set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no instruction set; use portable, avx2, avx512 or avx512-vnni")]
+#[error("'{0}' is no instruction set; use portable, avx2, avx2-vnni, avx512 or avx512-vnni")]
 pub struct UnknownInstructionSet(pub String);
 
 impl FromStr for InstructionSet {
@@ -85,7 +89,8 @@ impl FromStr for InstructionSet {
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Vectors {
-    Avx2(Avx2),
+    Avx2(Avx2<false>),
+    Avx2Vnni(Avx2<true>),
     Avx512(Avx512<false>),
     Avx512Vnni(Avx512<true>),
 }
@@ -97,6 +102,7 @@ impl Vectors {
         match set {
             InstructionSet::Portable => None,
             InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
+            InstructionSet::Avx2Vnni => Avx2::detect().map(Vectors::Avx2Vnni),
             InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
             InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
         }
@@ -108,7 +114,8 @@ impl Vectors {
     /// Numbers that a vector holds.
     pub(super) fn lanes(self) -> usize {
         match self {
-            Vectors::Avx2(_) => Avx2::LANES,
+            Vectors::Avx2(_) => Avx2::<false>::LANES,
+            Vectors::Avx2Vnni(_) => Avx2::<true>::LANES,
             Vectors::Avx512(_) => Avx512::<false>::LANES,
             Vectors::Avx512Vnni(_) => Avx512::<true>::LANES,
         }
@@ -139,7 +146,7 @@ pub(super) enum Compiled {
     /// What every machine of this kind has.
     Portable,
     #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
+    Avx2(Avx2<false>),
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512<false>),
 }
@@ -150,8 +157,8 @@ impl Compiled {
         #[cfg(target_arch = "x86_64")]
         let best = match set {
             InstructionSet::Portable => None,
-            InstructionSet::Avx2 => Avx2::detect().map(Compiled::Avx2),
             // What VNNI adds is no use to plain arithmetic.
+            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Avx2::detect().map(Compiled::Avx2),
             InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
         };
         #[cfg(not(target_arch = "x86_64"))]
