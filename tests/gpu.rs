@@ -481,6 +481,31 @@ fn frames_of_more_tiles_than_the_card_holds_blocks() {
     });
 }
 
+/// Frames so large that colour under alpha is convolved in blocks that have a multiprocessor for themselves, which no row and no column of tiles fits.
+#[test]
+fn frames_of_many_tiles_of_weighed_colours() {
+    let Some(_card) = card() else { return };
+    std::thread::scope(|scope| {
+        for (spec, border, size) in [
+            ("gaussian:size=3", Border::Wrap, (6949, 1303)),
+            ("gaussian:size=15", Border::Mirror, (4201, 1303)),
+            ("gaussian:size=25:sigma=4", Border::Constant(77.0), (4201, 1303)),
+            ("gaussian:size=33:sigma=6", Border::Replicate, (4201, 1303)),
+        ] {
+            scope.spawn(move || {
+                let chain = chain(&[spec], border, Planes::All, Algorithm::Separable);
+                let case = case(chain, "rgba", size, 4);
+                hold_against_reference(
+                    std::slice::from_ref(&case),
+                    Algorithm::Separable,
+                    options(MemoryVariant::Tensor),
+                );
+                hold_packed_rows(&case);
+            });
+        }
+    });
+}
+
 /// The case's frame in memory from a pool, its rows aligned to `alignment` bytes.
 fn frame_in(buffer: Buffer, case: &Case, alignment: usize) -> Frame {
     let noise = case.frame().unwrap();

@@ -74,8 +74,8 @@ pub(super) struct TensorKernel {
     pub(super) weighs: bool,
     /// What a block does at a time.
     block: Block,
-    /// The same where a frame has few tiles of these.
-    low: Option<Block>,
+    /// The same where a frame has few tiles of these, from the larger ones down.
+    lower: Vec<Block>,
     /// Rows that are loaded of a tile besides its own.
     halo: usize,
 }
@@ -147,6 +147,11 @@ impl Block {
     const fn new(warps: (usize, usize), steps: usize, blocks: usize) -> Block {
         Block { warps, steps, blocks }
     }
+
+    /// True if it has a multiprocessor for itself, with warps beside each other only, so that tiles may have any number of steps.
+    fn is_alone(&self) -> bool {
+        self.blocks == 1 && self.warps.1 == 1
+    }
 }
 
 /// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large frames.
@@ -170,6 +175,12 @@ const ALONE_SEPARABLE: usize = 2;
 /// High tiles pay where a frame has so many times the tiles that the card holds at a time.
 const MANY: usize = 4;
 
+/// The fewest steps of blocks that have a multiprocessor for themselves.
+const LEAST_ALONE: usize = 3;
+
+/// The fewest steps with which components are taken apart.
+const LEAST_APART: usize = 3;
+
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
@@ -181,15 +192,51 @@ pub(super) fn fitted(
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
-    let shaped = |block| shaped(step, format, planes, limits, Some(block)).ok();
-    let are_few = kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
-    let low = kernel.low.filter(|_| are_few).and_then(shaped);
+    let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
+    let are_few =
+        |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
+    let mut low: Option<TensorKernel> = None;
+    for &block in &kernel.lower {
+        if !are_few(low.as_ref().unwrap_or(kernel)) {
+            break;
+        }
+        low = shaped(block).or(low);
+    }
+    if kernel.block.is_alone() {
+        let cost = |kernel: &TensorKernel| rounds_cost(kernel, (step, format, planes), sizes, limits);
+        let steps = LEAST_ALONE..kernel.block.steps;
+        let lower = steps.filter_map(|steps| {
+            shaped(Block {
+                steps,
+                ..kernel.block
+            })
+        });
+        let best = lower.filter(|kernel| !are_few(kernel)).min_by_key(cost);
+        if let Some(best) = best.filter(|best| cost(best) < cost(low.as_ref().unwrap_or(kernel))) {
+            return Some(best);
+        }
+    }
     let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
     match fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps) {
         Some(block) => shaped(block),
         None => low,
     }
+}
+
+/// What the multiprocessor with the most tiles takes for them, in bytes that are loaded: of many tiles, whose blocks do not wait for each other.
+fn rounds_cost(
+    kernel: &TensorKernel,
+    (step, format, planes): (&Step, PixelFormat, Interleaving),
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+) -> usize {
+    let busiest = kernel
+        .tiles(sizes.iter().copied())
+        .div_ceil(limits.multiprocessors as usize);
+    let pixel = planes.channels * format.bytes_per_sample();
+    let across = kernel.tile.0 + (step.kernel.size().0 - 1) * pixel;
+    busiest * across * (kernel.tile.1 + kernel.halo + TILE_COST)
 }
 
 /// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.
@@ -240,13 +287,13 @@ fn fitting(
         .or(best)
 }
 
-/// [`tune`] with a block of this shape.
+/// [`tune`] with blocks of these shapes: the first, and those where a frame has few tiles of it.
 fn shaped(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
     limits: &DeviceInfo,
-    block: Option<Block>,
+    blocks: Option<&[Block]>,
 ) -> Result<TensorKernel, Unfit> {
     if limits.compute_capability < CAPABILITY {
         return Err(Unfit::Card);
@@ -256,34 +303,53 @@ fn shaped(
     }
     let shape = match &step.kernel {
         Kernel::Direct(kernel) => {
+            let block = blocks.and_then(|blocks| blocks.first().copied());
             let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
             if pays_apart(kernel, format, planes) {
-                let shape = direct(kernel, format, planes, block, true, copies_whole_tiles);
-                if let Ok(fits) = shape.finish(step, format, planes, limits) {
-                    return Ok(fits);
+                // Long masks leave room for lower tiles.
+                let mut lower = block;
+                loop {
+                    let shape = direct(kernel, format, planes, lower, true, copies_whole_tiles);
+                    let tried = shape.block;
+                    match shape.finish(step, format, planes, limits) {
+                        Ok(fits) => return Ok(fits),
+                        Err(_) if tried.steps <= LEAST_APART => break,
+                        Err(_) => {
+                            let steps = tried.steps - 1;
+                            lower = Some(Block { steps, ..tried });
+                        }
+                    }
                 }
             }
             direct(kernel, format, planes, block, false, copies_whole_tiles)
         }
         Kernel::Separable(kernel) => {
-            let shape = separable(kernel, step, format, planes, block)?;
-            let half = (shape.block.steps > 1).then_some(Block {
-                steps: shape.block.steps / 2,
-                ..shape.block
-            });
-            let lower = shape.low.or(half);
-            let (is_high, finished) = (shape.low.is_some(), shape.finish(step, format, planes, limits));
+            let shape = separable(kernel, step, format, planes, blocks)?;
+            let (block, lower) = (shape.block, shape.lower.clone());
+            // The halo of a long mask may leave room for a lower tile.
+            let next = match block {
+                _ if block.is_alone() && block.steps > LEAST_ALONE => {
+                    let steps = block.steps - 1;
+                    [&[Block { steps, ..block }], &lower[..]].concat()
+                }
+                _ if lower.is_empty() && block.steps > 1 => {
+                    let steps = block.steps / 2;
+                    vec![Block { steps, ..block }]
+                }
+                _ => lower.clone(),
+            };
             let has_room = |kernel: &TensorKernel| {
                 kernel.block.blocks * (kernel.shared + 1024) <= limits.shared_per_multiprocessor as usize
             };
-            return match (finished, lower) {
-                // The halo of a long mask may leave room for a lower tile.
-                (Err(Unfit::SharedMemory), Some(_)) => shaped(step, format, planes, limits, lower),
-                // High tiles are no gain where they leave room for fewer blocks.
-                (Ok(kernel), Some(_)) if is_high && !has_room(&kernel) => {
-                    shaped(step, format, planes, limits, lower)
+            return match shape.finish(step, format, planes, limits) {
+                Err(Unfit::SharedMemory) if !next.is_empty() => {
+                    shaped(step, format, planes, limits, Some(&next))
                 }
-                (finished, _) => finished,
+                // High tiles are no gain where they leave room for fewer blocks.
+                Ok(kernel) if !lower.is_empty() && !has_room(&kernel) => {
+                    shaped(step, format, planes, limits, Some(&lower))
+                }
+                finished => finished,
             };
         }
     };
@@ -372,8 +438,8 @@ struct Shape {
     by_fours: bool,
     fragments: Vec<u32>,
     row_shift: u32,
-    /// The block where a frame has few tiles of this one's.
-    low: Option<Block>,
+    /// The blocks where a frame has few tiles of this one's, from the larger ones down.
+    lower: Vec<Block>,
 }
 
 /// How windows cover what a patch of results reads.
@@ -471,7 +537,8 @@ fn direct(
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
             let (down, blocks) = match bands {
                 _ if pieces > 64 => (4, 2),
-                3.. => (2, 4),
+                3.. if resident => (2, 4),
+                3.. => (4, 2),
                 // Of the widest windows' registers three blocks' are enough.
                 _ if parts == 4 => (4, if patch == Patch::Shared { 4 } else { 3 }),
                 _ => (2, 5),
@@ -482,7 +549,6 @@ fn direct(
                 (_, ..3) if parts == 4 => 3,
                 (Patch::Shared, _) => 8,
                 (_, ..3) if resident => 6,
-                (_, 3..) if !resident => 3,
                 _ => 4,
             };
             Block::new((1, down), steps, blocks)
@@ -521,7 +587,7 @@ fn direct(
         by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
-        low: None,
+        lower: Vec::new(),
     }
 }
 
@@ -533,14 +599,14 @@ fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bo
     kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
 }
 
-/// The block of a separable mask's kernel for large frames, and the one for frames that have few tiles of it, if that is another.
+/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
 fn separable_blocks(
     passes: Passes,
     bands: usize,
     column_bytes: usize,
     sample_bytes: usize,
     by_fours: bool,
-) -> Result<(Block, Option<Block>), Unfit> {
+) -> Result<Vec<Block>, Unfit> {
     let Passes { pieces, groups, .. } = passes;
     let (row, column) = (2 * bands * pieces, 2 * column_bytes * groups);
     let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
@@ -552,26 +618,28 @@ fn separable_blocks(
         return if held > MOST_HELD_BY_TWO {
             Err(Unfit::Registers)
         } else {
-            Ok((beside(steps, blocks), None))
+            Ok(vec![beside(steps, blocks)])
         };
     }
     if row > MOST_WEIGHTS || column > MOST_WEIGHTS {
         return Err(Unfit::Registers);
     }
     Ok(match (by_fours, groups) {
-        (true, ..=2) => (beside(4, 3), Some(beside(2, 4))),
-        (true, _) => (Block::new((4, 2), 4, 1), Some(beside(4, 2))),
+        // What is weighed of halos weighs most: as large as two tiles leave room for.
+        (true, ..=2) => vec![Block::new((12, 1), 7, 1), beside(4, 3), beside(2, 4)],
+        (true, 3) => vec![Block::new((8, 1), 7, 1), beside(4, 2)],
+        (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
         (false, ..=2) => {
             let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
             // Of samples of two bytes two high tiles would not leave room for three blocks.
             if sample_bytes == 1 {
-                (beside(8, 3), Some(low))
+                vec![beside(8, 3), low]
             } else {
-                (low, None)
+                vec![low]
             }
         }
-        (false, _) if bands * pieces > MOST_PIECES_BY_THREE => (beside(8, 2), None),
-        (false, _) => (beside(8, 3), None),
+        (false, _) if bands * pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
+        (false, _) => vec![beside(8, 3)],
     })
 }
 
@@ -580,7 +648,7 @@ fn separable(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
-    block: Option<Block>,
+    blocks: Option<&[Block]>,
 ) -> Result<Shape, Unfit> {
     let sample_bytes = format.bytes_per_sample();
     let weighs = Weighing::of(step, format, planes).is_some();
@@ -606,13 +674,13 @@ fn separable(
         wide: kernel.wide,
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
-    let (high, low) = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
-    let (block, low) = block.map_or((high, low), |block| (block, None));
+    let best = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
+    let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
         // Of wide sums written out pass after pass, too many registers would hold what later passes need.
         _ if kernel.wide => 1,
         // More does not fit the card's instruction cache, or the registers.
-        4 if by_fours && groups > 2 => 2,
+        4 if by_fours && groups > 2 && !block.is_alone() => 2,
         8 if groups <= 2 && bands * pieces > 6 => 4,
         steps => steps,
     };
@@ -648,7 +716,7 @@ fn separable(
         by_fours,
         fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,
-        low,
+        lower: lower.to_vec(),
     })
 }
 
@@ -773,7 +841,7 @@ impl Shape {
             row_shift: self.row_shift,
             weighs: weighing.is_some(),
             block: self.block,
-            low: self.low,
+            lower: self.lower,
             halo: height - 1 + self.rows_below,
         })
     }
@@ -904,9 +972,24 @@ mod tests {
             assert_eq!(tile("rgb24", 3, (7680, 4320)), (128, 128), "{spec}");
             // Two such tiles would not leave room for three blocks.
             assert_eq!(tile("gray10le", 2, (7680, 4320)), (256, 64), "{spec}");
-            assert_eq!(tile("rgba", 4, (3840, 2160)), (256, 64), "{spec}");
             assert_eq!(tile("rgba", 4, (1920, 1080)), (256, 32), "{spec}");
         }
+        let tile = |spec, (width, height): (usize, usize)| {
+            tile_in("rgba", spec, Algorithm::Separable, (4 * width, height))
+        };
+        // What is weighed has a multiprocessor for each block, with tiles as high as there is room for.
+        assert_eq!(tile("gaussian:size=5", (7680, 4320)), (768, 112));
+        assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 96));
+        assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 112));
+        // Five steps would leave a multiprocessor with five tiles where 4.1 are its share; three leave it with seven, of 6.8.
+        assert_eq!(tile("gaussian:size=5", (3840, 2160)), (256, 64));
+        assert_eq!(tile("gaussian:size=15", (3840, 2160)), (768, 48));
+        assert_eq!(tile("gaussian:size=25", (3840, 2160)), (512, 112));
+        // What tests/gpu.rs holds against the reference.
+        assert_eq!(tile("gaussian:size=3", (6949, 1303)).0, 768);
+        assert_eq!(tile("gaussian:size=15", (4201, 1303)).0, 768);
+        assert_eq!(tile("gaussian:size=25:sigma=4", (4201, 1303)).0, 512);
+        assert_eq!(tile("gaussian:size=33:sigma=6", (4201, 1303)).0, 512);
         let card = DeviceInfo {
             shared_per_multiprocessor: 100 << 10,
             ..h200()

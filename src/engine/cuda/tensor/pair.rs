@@ -155,7 +155,7 @@ impl<'a> Pair<'a> {
             by_fours: false,
             fragments: weights.concat(),
             row_shift: self.masks[0].shift,
-            low: None,
+            lower: Vec::new(),
         };
         shape.finish_as(&extent, self.steps[0], self.format, PLAIN, limits)
     }
