@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 19] = {
+pub(crate) const CASES: [Case; 21] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -44,6 +44,8 @@ pub(crate) const CASES: [Case; 19] = {
         case("direct-7x7-10-bit", Full(7), "gray10le", Direct),
         case("direct-7x7-16-bit", Full(7), "gray16le", Direct),
         case("folded-7x7", Named("gaussian:size=7"), "gray", Direct),
+        case("mirrored-3x3", Named("gaussian:size=3"), "gray", Direct),
+        case("mirrored-3x3-rgb24", Named("gaussian:size=3"), "rgb24", Direct),
         case("changes-15x15", Named("box:size=15"), "gray", Direct),
         case("separable-7", Named("gaussian:size=7"), "gray", Separable),
         case("separable-25", Named("gaussian:size=25"), "gray", Separable),
