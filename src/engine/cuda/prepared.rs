@@ -229,7 +229,7 @@ impl Group {
         let kernels = match choice {
             Choice::Tensor(kernel) => {
                 let work = (step, format, interleaving);
-                let fitted = |sizes: &[_]| tensor::fitted(&kernel, work, sizes, limits);
+                let fitted = |sizes: &[_]| tensor::fitting::fitted(&kernel, work, sizes, limits);
                 Kernels::Tensor(Box::new(tensor_pass(
                     &kernel,
                     fitted,

@@ -1,8 +1,10 @@
 //! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor_chain.cu.
 
-use super::{Block, Cover, Extent, Shape, TensorKernel, Unfit, fitting, fragments, mask};
+use super::direct::{Cover, mask};
+use super::fitting::fitting;
+use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
 use crate::engine::cuda::device::DeviceInfo;
-use crate::engine::cuda::fragments::Patch;
+use crate::engine::cuda::fragments::{self, Patch};
 use crate::engine::cuda::job::{Interleaving, groups};
 use crate::engine::cuda::program::Source;
 use crate::filter::{Border, ChannelStep, DirectKernel, Kernel, Step};

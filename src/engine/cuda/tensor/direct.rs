@@ -1,0 +1,159 @@
+//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel, tensor_direct.cu.
+
+use super::shape::{Block, Shape};
+use crate::engine::cuda::fragments::{self, Mask, Patch};
+use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::program::Source;
+use crate::filter::DirectKernel;
+use crate::frame::PixelFormat;
+
+/// How windows cover what a patch of results reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cover {
+    pub(super) patch: Patch,
+    /// Bytes before a patch at which its first window begins.
+    start: usize,
+    /// Pairs of rows under a patch, and windows beside each other.
+    pub(super) pairs: usize,
+    pub(super) windows: usize,
+}
+
+impl Cover {
+    /// The cover that needs the fewest products.
+    pub(super) fn of(mask: Mask<'_>) -> Cover {
+        let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
+        let cover = |patch: Patch, start: usize| Cover {
+            patch,
+            start,
+            pairs: (mask.size.1 + patch.size().1 - 1).div_ceil(2),
+            windows: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
+        };
+        // Windows begin at whole words of shared memory if they can.
+        let whole = reach.next_multiple_of(4);
+        let shared = cover(Patch::Shared, whole);
+        if sample_bytes == 1 && shared.windows == 1 && shared.pairs <= 5 {
+            return shared;
+        }
+        // The fewest products, then the fewest shifts of what was read.
+        let starts = (reach..=whole).step_by(sample_bytes);
+        let covers = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| cover(patch, start)));
+        let fewest = covers.min_by_key(|c| (c.products(), c.start % 4 != 0, c.start % 2, c.start));
+        fewest.unwrap_or_else(|| cover(Patch::Tall, reach))
+    }
+
+    /// Products for 128 results, a band.
+    pub(super) fn products(&self) -> usize {
+        self.pairs * self.windows
+    }
+
+    /// True if all weights stay in registers.
+    fn is_resident(&self, bands: usize) -> bool {
+        let down = self.patch.size().1 / 2;
+        self.patch == Patch::Shared || (self.windows == 1 && self.pairs * bands <= 18 && self.pairs >= down)
+    }
+}
+
+/// Products for 128 results that taking components apart has to save, for it takes time too.
+const LEAST_SAVED: usize = 5;
+
+/// A direct mask on planes of so many components.
+pub(super) fn mask(kernel: &DirectKernel, format: PixelFormat, channels: usize) -> Mask<'_> {
+    Mask {
+        weights: &kernel.weights,
+        size: (kernel.width, kernel.height),
+        channels,
+        sample_bytes: format.bytes_per_sample(),
+    }
+}
+
+/// True if so many products are saved where components are taken apart first that it pays.
+pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
+    let together = mask(kernel, format, planes.channels);
+    let apart = mask(kernel, format, 1);
+    // Components that are not convolved cost products only where they lie between the others.
+    let computed = planes.convolved.count_ones() as usize;
+    let needed = planes.channels * Cover::of(together).products();
+    let saved = needed.saturating_sub(computed * Cover::of(apart).products());
+    planes.channels > 1 && saved * together.bands() >= LEAST_SAVED * planes.channels
+}
+
+/// The shape of a direct mask's kernel, in blocks of this shape or of the best.
+pub(super) fn direct(
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    planes: Interleaving,
+    block: Option<Block>,
+    is_apart: bool,
+    copies_whole_tiles: bool,
+) -> Shape {
+    let parts = if is_apart { planes.channels } else { 1 };
+    let mask = mask(kernel, format, planes.channels / parts);
+    let (sample_bytes, bands, cover) = (mask.sample_bytes, mask.bands(), Cover::of(mask));
+    let Cover {
+        patch,
+        start,
+        pairs,
+        windows,
+    } = cover;
+    let resident = cover.is_resident(bands);
+    let row = 8 * patch.windows_apart() * sample_bytes * parts;
+    let block = block.unwrap_or(match (patch, bands) {
+        _ if is_apart => {
+            // As many threads as a row of the tile has pieces to be copied, at least.
+            let pieces =
+                ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
+            let (down, blocks) = match bands {
+                _ if pieces > 64 => (4, 2),
+                3.. if resident => (2, 4),
+                3.. => (4, 2),
+                // Of the widest windows' registers three blocks' are enough.
+                _ if parts == 4 => (4, if patch == Patch::Shared { 4 } else { 3 }),
+                _ => (2, 5),
+            };
+            let steps = match (patch, bands) {
+                // What a lane keeps of four components is half of its registers in eight steps.
+                (Patch::Shared, _) if parts == 4 => 5,
+                (_, ..3) if parts == 4 => 3,
+                (Patch::Shared, _) => 8,
+                (_, ..3) if resident => 6,
+                _ => 4,
+            };
+            Block::new((1, down), steps, blocks)
+        }
+        // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
+        (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
+        (Patch::Shared, _) => Block::new((2, 1), 8, 6),
+        _ if resident => Block::new((2, 1), 8, 5),
+        (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
+        (_, ..3) => Block::new((2, 1), 6, 4),
+        // Weights are read anew for each tile, once for all of a warp's steps.
+        _ => Block::new((1, 2), 4, 6),
+    });
+    let mut own = vec![
+        ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
+        ("PAIRS", pairs as i64),
+    ];
+    if patch != Patch::Shared {
+        own.extend([
+            ("COLUMNS", patch.size().0 as i64),
+            ("WINDOWS", windows as i64),
+            ("RESIDENT", i64::from(resident)),
+        ]);
+    }
+    Shape {
+        source: Source::TensorDirect,
+        own,
+        bands,
+        parts,
+        warp: (row, patch.size().1 * block.steps),
+        block,
+        start: parts * start,
+        read: parts * 16 * windows,
+        rows_below: 0,
+        pieces_apart: (0, 1),
+        by_fours: false,
+        fragments: fragments::direct(mask, patch, pairs, windows, start),
+        row_shift: 0,
+        lower: Vec::new(),
+    }
+}

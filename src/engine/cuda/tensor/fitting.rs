@@ -1,0 +1,126 @@
+//! Which tiles suit the size of a frame.
+
+use super::shape::{Block, TensorKernel};
+use super::{LEAST_ALONE, shaped};
+use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::program::Source;
+use crate::filter::Step;
+use crate::frame::PixelFormat;
+
+/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
+const TILE_COST: usize = 8;
+
+/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are. It is less of the time
+/// of a separable mask's warps, which have more to do.
+const ALONE: usize = 5;
+const ALONE_SEPARABLE: usize = 2;
+
+/// High tiles pay where a frame has so many times the tiles that the card holds at a time.
+const MANY: usize = 4;
+
+/// A tile's shape is changed where that promises this many hundredths of the time at least.
+const LEAST_GAIN: usize = 5;
+
+/// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
+/// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
+pub(in crate::engine::cuda) fn fitted(
+    kernel: &TensorKernel,
+    (step, format, planes): (&Step, PixelFormat, Interleaving),
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+) -> Option<TensorKernel> {
+    let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
+    let are_few =
+        |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
+    let mut low: Option<TensorKernel> = None;
+    for &block in &kernel.lower {
+        if !are_few(low.as_ref().unwrap_or(kernel)) {
+            break;
+        }
+        low = shaped(block).or(low);
+    }
+    if kernel.block.is_alone() {
+        let cost = |kernel: &TensorKernel| rounds_cost(kernel, (step, format, planes), sizes, limits);
+        let steps = LEAST_ALONE..kernel.block.steps;
+        let lower = steps.filter_map(|steps| {
+            shaped(Block {
+                steps,
+                ..kernel.block
+            })
+        });
+        let best = lower.filter(|kernel| !are_few(kernel)).min_by_key(cost);
+        if let Some(best) = best.filter(|best| cost(best) < cost(low.as_ref().unwrap_or(kernel))) {
+            return Some(best);
+        }
+    }
+    let kernel = low.as_ref().unwrap_or(kernel);
+    let rows_of_step = kernel.tile.1 / kernel.block.steps;
+    match fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps) {
+        Some(block) => shaped(block),
+        None => low,
+    }
+}
+
+/// What the multiprocessor with the most tiles takes for them, in bytes that are loaded: of many tiles, whose blocks do not wait for each other.
+fn rounds_cost(
+    kernel: &TensorKernel,
+    (step, format, planes): (&Step, PixelFormat, Interleaving),
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+) -> usize {
+    let busiest = kernel
+        .tiles(sizes.iter().copied())
+        .div_ceil(limits.multiprocessors as usize);
+    let pixel = planes.channels * format.bytes_per_sample();
+    let across = kernel.tile.0 + (step.kernel.size().0 - 1) * pixel;
+    busiest * across * (kernel.tile.1 + kernel.halo + TILE_COST)
+}
+
+/// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.
+pub(super) fn fitting(
+    kernel: &TensorKernel,
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+    least: usize,
+    rows: impl Fn(usize) -> usize,
+) -> Option<Block> {
+    let multiprocessors = limits.multiprocessors as usize;
+    // Launching a tiny frame takes longer than working on it, whatever its tiles. How many rounds of tiles a large one takes was seen not to matter.
+    let tiles = kernel.tiles(sizes.iter().copied());
+    if 2 * tiles < multiprocessors || tiles > kernel.resident(limits) {
+        return None;
+    }
+    let warps = kernel.block.warps;
+    let alone = match kernel.recipe.source {
+        Source::TensorSeparable => ALONE_SEPARABLE,
+        _ => ALONE,
+    };
+    let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
+    let cost = |block: &Block| {
+        let rows = rows(block.steps);
+        let across = kernel.tile.0 * block.warps.0 / warps.0;
+        let shared = row_bytes * block.warps.0 / warps.0 * (rows + kernel.halo) + 1024;
+        let fit = block
+            .blocks
+            .min(limits.shared_per_multiprocessor as usize / shared);
+        let tiles = |&(bytes, down): &(usize, usize)| bytes.div_ceil(across) * down.div_ceil(rows);
+        let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
+        // Blocks that find no room begin when others have ended.
+        let rounds = busiest.div_ceil(fit.max(1));
+        rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
+    };
+    let lowest = |warps: (usize, usize), blocks: usize| {
+        let steps = least..=kernel.block.steps;
+        let blocks = steps.map(|steps| Block { warps, steps, blocks });
+        blocks.min_by_key(&cost)
+    };
+    let pays = |new: &Block, old: &Block| 100 * cost(new) <= (100 - LEAST_GAIN) * cost(old);
+    let best = lowest(warps, kernel.block.blocks).filter(|low| pays(low, &kernel.block));
+    if kernel.recipe.source != Source::TensorDirect || warps.0 % 2 == 1 {
+        return best;
+    }
+    lowest((warps.0 / 2, warps.1), 2 * kernel.block.blocks)
+        .filter(|narrow| pays(narrow, &best.unwrap_or(kernel.block)))
+        .or(best)
+}

@@ -1,0 +1,149 @@
+//! Separable masks on tensor cores: the shape of their kernel, tensor_separable.cu.
+
+use super::shape::{Block, Shape, Unfit, Weighing, bias, biases, same_bias};
+use crate::engine::cuda::fragments::{self, Mask, Passes};
+use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::program::Source;
+use crate::filter::{SeparableKernel, Step};
+use crate::frame::PixelFormat;
+
+/// Registers of weights that a lane of the separable kernel can hold, of each pass, where the intermediate has two bytes.
+const MOST_WEIGHTS: usize = 40;
+
+/// Registers of weights, intermediate and pixels that a lane can hold where the intermediate has three bytes, and nothing spills: with three blocks on a
+/// multiprocessor, and with two.
+const MOST_HELD_BY_THREE: usize = 64;
+const MOST_HELD_BY_TWO: usize = 150;
+
+/// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three blocks on a multiprocessor.
+const MOST_PIECES_BY_THREE: usize = 8;
+
+/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 in the row pass and the last 16 in the column pass. The column's sums
+/// lie within 2^45.
+fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bool {
+    let row = row_bands < 3 || kernel.row.shift >= 8;
+    let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
+    kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
+}
+
+/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
+fn separable_blocks(
+    passes: Passes,
+    bands: usize,
+    column_bytes: usize,
+    sample_bytes: usize,
+    by_fours: bool,
+) -> Result<Vec<Block>, Unfit> {
+    let Passes { pieces, groups, .. } = passes;
+    let (row, column) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
+    if passes.wide {
+        // Three bytes of four values in each of four products, and the pixels of a window.
+        let held = row + column + 12 * groups + pieces;
+        let blocks = if held > MOST_HELD_BY_THREE { 2 } else { 3 };
+        let steps = if groups > 2 { 8 } else { 4 };
+        return if held > MOST_HELD_BY_TWO {
+            Err(Unfit::Registers)
+        } else {
+            Ok(vec![beside(steps, blocks)])
+        };
+    }
+    if row > MOST_WEIGHTS || column > MOST_WEIGHTS {
+        return Err(Unfit::Registers);
+    }
+    Ok(match (by_fours, groups) {
+        // What is weighed of halos weighs most: as large as two tiles leave room for.
+        (true, ..=2) => vec![Block::new((12, 1), 7, 1), beside(4, 3), beside(2, 4)],
+        (true, 3) => vec![Block::new((8, 1), 7, 1), beside(4, 2)],
+        (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
+        (false, ..=2) => {
+            let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
+            // Of samples of two bytes two high tiles would not leave room for three blocks.
+            if sample_bytes == 1 {
+                vec![beside(8, 3), low]
+            } else {
+                vec![low]
+            }
+        }
+        (false, _) if bands * pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
+        (false, _) => vec![beside(8, 3)],
+    })
+}
+
+/// The shape of a separable mask's kernel, in blocks of these shapes or of the best.
+pub(super) fn separable(
+    kernel: &SeparableKernel,
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    blocks: Option<&[Block]>,
+) -> Result<Shape, Unfit> {
+    let sample_bytes = format.bytes_per_sample();
+    let weighs = Weighing::of(step, format, planes).is_some();
+    let by_fours = weighs && !kernel.wide;
+    // Pixels of a word each, so that a lane's four neighbours are 16 bytes.
+    let components = if by_fours { planes.channels } else { 1 };
+    let row = Mask {
+        weights: &kernel.row.weights,
+        size: (kernel.row.weights.len(), 1),
+        channels: planes.channels / components,
+        sample_bytes,
+    };
+    let column = &kernel.column.weights;
+    let start = row.reach().next_multiple_of(4);
+    let pieces = (start + 16 * sample_bytes + row.reach()).div_ceil(16);
+    // Blocks of 8 rows under 16 results, and groups of 16.
+    let eights = (15 + column.len()).div_ceil(8);
+    let groups = eights.div_ceil(2);
+    let passes = Passes {
+        start,
+        pieces,
+        groups,
+        wide: kernel.wide,
+    };
+    let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
+    let best = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
+    let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
+    let written_out = match block.steps {
+        // Of wide sums written out pass after pass, too many registers would hold what later passes need.
+        _ if kernel.wide => 1,
+        // More does not fit the card's instruction cache, or the registers.
+        4 if by_fours && groups > 2 && !block.is_alone() => 2,
+        8 if groups <= 2 && bands * pieces > 6 => 4,
+        steps => steps,
+    };
+    let across = if by_fours {
+        16 * components
+    } else {
+        32 * sample_bytes
+    };
+    // Only where the last pass has code of its own can it leave rows out.
+    let rows_read = if written_out == block.steps {
+        8 * eights
+    } else {
+        16 * groups
+    };
+    Ok(Shape {
+        source: Source::TensorSeparable,
+        own: vec![
+            ("ROW_PIECES", pieces as i64),
+            ("COLUMN_GROUPS", groups as i64),
+            ("COLUMN_BYTES", column_bytes as i64),
+            ("BY_HALVES", i64::from(goes_by_halves(kernel, step, bands))),
+            ("WRITTEN_OUT", written_out as i64),
+        ],
+        bands,
+        parts: 1,
+        warp: (across, 16 * block.steps),
+        block,
+        start: components * start,
+        read: components * 16 * pieces,
+        rows_below: rows_read - 15 - column.len(),
+        // A warp reads eight rows at once, a word a lane, or turns of two, 16 bytes a lane.
+        pieces_apart: if by_fours { (4, 8) } else { (1, 2) },
+        by_fours,
+        fragments: fragments::separable(row, column, passes),
+        row_shift: kernel.row.shift,
+        lower: lower.to_vec(),
+    })
+}

@@ -1,0 +1,352 @@
+//! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the parameters that the text is compiled with.
+
+use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::job::{Interleaving, border_number, is_wide};
+use crate::engine::cuda::program::{Recipe, Source};
+use crate::engine::cuda::tile_map::TileSize;
+use crate::filter::{ChannelStep, Convolve, Kernel, Step};
+use crate::frame::{Channel, PixelFormat};
+use std::ffi::CStr;
+
+/// Why a step is not worked on by tensor cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(in crate::engine::cuda) enum Unfit {
+    /// The card is too old.
+    #[error("the card's compute capability is below 8.0")]
+    Card,
+    /// The weights of a separable mask do not fit the registers.
+    #[error("the mask's weights need too many registers")]
+    Registers,
+    /// A bias that 32-bit sums cannot hold beside the pixels.
+    #[error("the bias is too large for 32-bit sums")]
+    Bias,
+    /// The tile with its halo is larger than a block's shared memory.
+    #[error("the tile and its halo do not fit in shared memory")]
+    SharedMemory,
+    /// The user chose the threads of a block.
+    #[error("--block was given")]
+    Block,
+}
+
+/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor_entries.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine::cuda) enum Loader {
+    /// In pieces of 16 bytes, of rows that begin at multiples of them.
+    Aligned,
+    /// In such pieces, of rows that begin anywhere.
+    Unaligned,
+    /// As a whole, by one instruction, of rows that begin at multiples of 16 bytes.
+    Streamed,
+}
+
+impl Loader {
+    pub(in crate::engine::cuda) const ALL: [Loader; 3] =
+        [Loader::Aligned, Loader::Unaligned, Loader::Streamed];
+
+    /// The kernel's name.
+    pub(in crate::engine::cuda) fn entry(self) -> &'static CStr {
+        match self {
+            Loader::Aligned => c"aligned",
+            Loader::Unaligned => c"unaligned",
+            Loader::Streamed => c"streamed",
+        }
+    }
+}
+
+/// A kernel for the tensor cores, and how it is launched.
+#[derive(Debug, Clone)]
+pub(in crate::engine::cuda) struct TensorKernel {
+    /// Of all loaders, but for which one it is.
+    pub(super) recipe: Recipe,
+    /// Bytes across and rows of a tile.
+    pub(in crate::engine::cuda) tile: (usize, usize),
+    pub(in crate::engine::cuda) threads: u32,
+    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two masks what is between them besides.
+    pub(in crate::engine::cuda) shared: usize,
+    pub(in crate::engine::cuda) fragments: Vec<u32>,
+    /// What [`Loader::Streamed`] copies as a whole; `None` if the card cannot do that.
+    pub(in crate::engine::cuda) streamed: Option<TileSize>,
+    /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
+    pub(in crate::engine::cuda) row_shift: u32,
+    /// True if it weighs colours by alpha and divides them again.
+    pub(in crate::engine::cuda) weighs: bool,
+    /// What a block does at a time.
+    pub(super) block: Block,
+    /// The same where a frame has few tiles of these, from the larger ones down.
+    pub(super) lower: Vec<Block>,
+    /// Rows that are loaded of a tile besides its own.
+    pub(super) halo: usize,
+}
+
+impl TensorKernel {
+    /// The text.
+    pub(in crate::engine::cuda) fn source(&self) -> Source {
+        self.recipe.source
+    }
+
+    /// The program that loads tiles in this way.
+    pub(in crate::engine::cuda) fn recipe_for(&self, loader: Loader) -> Recipe {
+        let mut recipe = self.recipe.clone();
+        recipe.parameters.push(("LOADER", loader as i64));
+        recipe
+    }
+
+    /// The programs of all ways that the card knows.
+    pub(in crate::engine::cuda) fn recipes(&self) -> impl Iterator<Item = Recipe> {
+        let can = |loader: &Loader| *loader != Loader::Streamed || self.streamed.is_some();
+        Loader::ALL
+            .into_iter()
+            .filter(can)
+            .map(|loader| self.recipe_for(loader))
+    }
+
+    /// Blocks that such a card holds at a time, as the compiler was told.
+    pub(in crate::engine::cuda) fn resident(&self, limits: &DeviceInfo) -> usize {
+        self.block.blocks * limits.multiprocessors as usize
+    }
+
+    /// Tiles of planes of so many bytes across and so many rows.
+    pub(in crate::engine::cuda) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
+        let of_plane =
+            |(across, down): (usize, usize)| across.div_ceil(self.tile.0) * down.div_ceil(self.tile.1);
+        sizes.into_iter().map(of_plane).sum()
+    }
+}
+
+/// The smallest one whose cards copy a whole tile by one instruction.
+pub(super) const WHOLE_TILES: (u32, u32) = (9, 0);
+
+/// How much a block does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine::cuda) struct Block {
+    /// Warps beside and below each other.
+    pub(in crate::engine::cuda) warps: (usize, usize),
+    /// The parameter STEPS: what a warp works on one below the other.
+    pub(in crate::engine::cuda) steps: usize,
+    /// Blocks on a multiprocessor that the compiler keeps registers for.
+    pub(in crate::engine::cuda) blocks: usize,
+}
+
+impl Block {
+    pub(super) const fn new(warps: (usize, usize), steps: usize, blocks: usize) -> Block {
+        Block { warps, steps, blocks }
+    }
+
+    /// True if it has a multiprocessor for itself, with warps beside each other only, so that tiles may have any number of steps.
+    pub(super) fn is_alone(&self) -> bool {
+        self.blocks == 1 && self.warps.1 == 1
+    }
+}
+
+pub(super) fn biases(step: &Step) -> impl Iterator<Item = &Convolve> {
+    step.planes.iter().flatten().filter_map(|channel| match channel {
+        ChannelStep::Convolve(c) => Some(c),
+        ChannelStep::Copy | ChannelStep::Fill(_) => None,
+    })
+}
+
+/// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if 32-bit sums cannot hold it beside the
+/// pixels' 2^30.
+pub(super) fn folded_bias(kernel: &Kernel, c: &Convolve) -> Option<i64> {
+    let bias = bias(kernel, c);
+    (bias.abs() < 1 << 30).then_some(bias)
+}
+
+/// The whole bias of a component: what is added to its sum before the last shift.
+pub(in crate::engine::cuda) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
+    let shift = match kernel {
+        Kernel::Direct(k) => k.shift,
+        Kernel::Separable(k) => k.column.shift,
+    };
+    c.low.saturating_add(c.high.saturating_mul(1 << shift))
+}
+
+/// True if all convolved components of each plane add the same.
+pub(super) fn same_bias(step: &Step) -> bool {
+    step.planes.iter().all(|channels| {
+        let mut convolved = channels.iter().filter_map(|channel| match channel {
+            ChannelStep::Convolve(c) => Some((c.low, c.high)),
+            ChannelStep::Copy | ChannelStep::Fill(_) => None,
+        });
+        let first = convolved.next();
+        convolved.all(|c| Some(c) == first)
+    })
+}
+
+/// How colours are weighed by alpha on the way: the parameters of weighing.cuh.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighing {
+    /// Which of a pixel's components is alpha.
+    alpha: usize,
+    normalise: bool,
+    filter_alpha: bool,
+}
+
+impl Weighing {
+    /// `None` where nothing is weighed, or only the kernels of alpha.cu can.
+    pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Weighing> {
+        let alpha = step.alpha?;
+        let [plane] = format.planes() else { return None };
+        let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
+        let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
+        let is_byte = (planes.channels, format.bytes_per_sample()) == (4, 1);
+        let fits = is_byte && (alpha.gain, alpha.offset) == (1 << 16, 0);
+        (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Weighing {
+            alpha: place,
+            normalise: alpha.normalise,
+            filter_alpha: alpha.filter_alpha,
+        })
+    }
+}
+
+/// A family's part of a kernel's shape.
+pub(super) struct Shape {
+    pub(super) source: Source,
+    pub(super) own: Vec<(&'static str, i64)>,
+    pub(super) bands: usize,
+    /// Components that are taken apart in shared memory; 1 if none are.
+    pub(super) parts: usize,
+    /// Bytes across and rows that one warp computes.
+    pub(super) warp: (usize, usize),
+    pub(super) block: Block,
+    /// Bytes of a row before a result's first byte at which its window begins, and bytes that are read from there on for one lane.
+    pub(super) start: usize,
+    pub(super) read: usize,
+    /// Rows that are read below the mask's last.
+    pub(super) rows_below: usize,
+    /// How rows lie apart so that lanes that read several at once meet in no bank: the remainder of a row's pieces of 16 bytes, and what divides them.
+    pub(super) pieces_apart: (usize, usize),
+    /// True if four pixels' components lie side by side where colours were weighed.
+    pub(super) by_fours: bool,
+    pub(super) fragments: Vec<u32>,
+    pub(super) row_shift: u32,
+    /// The blocks where a frame has few tiles of this one's, from the larger ones down.
+    pub(super) lower: Vec<Block>,
+}
+
+/// What a kernel computes.
+pub(super) struct Extent {
+    /// Columns and rows of its mask.
+    pub(super) mask: (usize, usize),
+    /// Bytes across and rows of a tile.
+    pub(super) tile: (usize, usize),
+    /// Bytes of shared memory besides the tiles'.
+    pub(super) beside: usize,
+}
+
+impl Shape {
+    /// Bytes across and rows that a block computes.
+    fn computed(&self) -> (usize, usize) {
+        (self.warp.0 * self.block.warps.0, self.warp.1 * self.block.warps.1)
+    }
+
+    pub(super) fn finish(
+        self,
+        step: &Step,
+        format: PixelFormat,
+        planes: Interleaving,
+        limits: &DeviceInfo,
+    ) -> Result<TensorKernel, Unfit> {
+        let extent = Extent {
+            mask: step.kernel.size(),
+            tile: self.computed(),
+            beside: 0,
+        };
+        self.finish_as(&extent, step, format, planes, limits)
+    }
+
+    pub(super) fn finish_as(
+        self,
+        extent: &Extent,
+        step: &Step,
+        format: PixelFormat,
+        planes: Interleaving,
+        limits: &DeviceInfo,
+    ) -> Result<TensorKernel, Unfit> {
+        let sample_bytes = format.bytes_per_sample();
+        let ((width, height), tile) = (extent.mask, extent.tile);
+        let reach = width / 2 * planes.channels * sample_bytes;
+        let left = self.start.next_multiple_of(16);
+        let (remainder, number) = self.pieces_apart;
+        let apart = |pieces: usize| pieces + (number + remainder - pieces % number) % number;
+        // Rows of memory may begin up to 15 bytes after a multiple of 16.
+        let chunks = (left + tile.0 + reach + 15).div_ceil(16);
+        // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
+        let read_to = left - self.start + self.computed().0 + self.read + 24;
+        let pitch = 16 * apart(read_to.max(16 * chunks + 4).div_ceil(16));
+        // Aligned rows need neither: what is read beyond one is the next, and beyond the last one there is room enough for longer rows.
+        let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
+        let aligned_pitch = 16 * apart(aligned_chunks);
+        let rows = tile.1 + height - 1;
+        let stage = (pitch * (rows + self.rows_below)).next_multiple_of(128);
+        // A component's rows, of what the tile's windows cover.
+        let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
+        let part = if is_apart { rows * part_pitch } else { 0 };
+        let shared = if is_apart {
+            stage + self.parts * part
+        } else {
+            2 * stage + extent.beside
+        };
+        let whole = TileSize {
+            bytes: aligned_pitch,
+            rows,
+        };
+        let streamed = (limits.compute_capability >= WHOLE_TILES && whole.fits()).then_some(whole);
+        if shared + 1024 > limits.shared_per_block_optin as usize {
+            return Err(Unfit::SharedMemory);
+        }
+        let weighing = Weighing::of(step, format, planes);
+        let weighs = |what: fn(Weighing) -> bool| i64::from(weighing.is_some_and(what));
+        let warps = self.block.warps.0 * self.block.warps.1;
+        let mut parameters = vec![
+            ("SAMPLE_BYTES", sample_bytes as i64),
+            ("SAMPLE_SHIFT", i64::from(format.shift())),
+            ("WIDE", i64::from(is_wide(step, format))),
+            ("CHANNELS", planes.channels as i64),
+            ("CONVOLVED", i64::from(planes.convolved)),
+            ("BORDER", border_number(step.border)),
+            ("MASK_W", width as i64),
+            ("MASK_H", height as i64),
+            ("SAME_BIAS", i64::from(same_bias(step))),
+            ("BANDS", self.bands as i64),
+            ("TILE_W", tile.0 as i64),
+            ("TILE_H", tile.1 as i64),
+            ("PITCH", pitch as i64),
+            ("ALIGNED_PITCH", aligned_pitch as i64),
+            ("STAGE", stage as i64),
+            ("ROWS", rows as i64),
+            ("LEFT", left as i64),
+            ("CHUNKS", chunks as i64),
+            ("ALIGNED_CHUNKS", aligned_chunks as i64),
+            ("START", (left - self.start) as i64),
+            ("WARPS_X", self.block.warps.0 as i64),
+            ("WARPS", warps as i64),
+            ("BLOCKS", self.block.blocks as i64),
+            ("STEPS", self.block.steps as i64),
+            ("APART", i64::from(is_apart)),
+            ("PART", part as i64),
+            ("PART_PITCH", part_pitch as i64),
+            ("BY_FOURS", i64::from(self.by_fours)),
+            ("ALPHA", weighing.map_or(-1, |w| w.alpha as i64)),
+            ("NORMALISE", weighs(|w| w.normalise)),
+            ("FILTER_ALPHA", weighs(|w| w.filter_alpha)),
+        ];
+        parameters.extend(self.own);
+        Ok(TensorKernel {
+            recipe: Recipe {
+                source: self.source,
+                parameters,
+            },
+            tile,
+            threads: 32 * warps as u32,
+            shared,
+            fragments: self.fragments,
+            streamed,
+            row_shift: self.row_shift,
+            weighs: weighing.is_some(),
+            block: self.block,
+            lower: self.lower,
+            halo: height - 1 + self.rows_below,
+        })
+    }
+}
