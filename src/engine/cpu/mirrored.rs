@@ -9,7 +9,7 @@ use super::edges::{Edges, complete, is_partial};
 use super::lanes::Lanes;
 use super::memory::room;
 use super::mirrored_loops::{self, Ends, MOST_CHANNELS, Mask, ROWS};
-use super::simd::Vectors;
+use super::simd::{Vectors, with_lanes};
 use super::strip::{OutputRows, Strip};
 use super::tap_places::pack;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
@@ -81,12 +81,7 @@ impl Mirrored {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        match self.vectors {
-            Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx2Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-        }
+        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
     }
 
     fn convolve_with<L: Lanes>(

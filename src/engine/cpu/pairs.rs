@@ -14,7 +14,7 @@ use super::memory::{aligned, room, spread};
 use super::reader::{Reader, magnitude, range, total};
 use super::reading;
 use super::row_pass::{self, Pairing, RowPass, Zips};
-use super::simd::Vectors;
+use super::simd::{Vectors, with_lanes};
 use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
 use super::tap_places::{self, Places, pack, vertical, vertical_changes};
@@ -269,12 +269,7 @@ impl Pairs {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        match self.vectors {
-            Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx2Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-        }
+        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
     }
 
     fn convolve_with<L: Lanes>(

@@ -109,16 +109,29 @@ impl Vectors {
     }
 }
 
+/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it goes by in there.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_lanes {
+    ($vectors:expr, $lanes:ident => $work:expr) => {
+        match $vectors {
+            $crate::engine::cpu::simd::Vectors::Avx2($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx2Vnni($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512Vnni($lanes) => $work,
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use with_lanes;
+
 #[cfg(target_arch = "x86_64")]
 impl Vectors {
     /// Numbers that a vector holds.
     pub(super) fn lanes(self) -> usize {
-        match self {
-            Vectors::Avx2(_) => Avx2::<false>::LANES,
-            Vectors::Avx2Vnni(_) => Avx2::<true>::LANES,
-            Vectors::Avx512(_) => Avx512::<false>::LANES,
-            Vectors::Avx512Vnni(_) => Avx512::<true>::LANES,
+        fn numbers<L: Lanes>(_: L) -> usize {
+            L::LANES
         }
+        with_lanes!(self, lanes => numbers(lanes))
     }
 }
 

@@ -12,7 +12,7 @@ use super::loops::{Finish, TILE};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::reading::{self, Reading};
-use super::simd::Vectors;
+use super::simd::{Vectors, with_lanes};
 use super::strip::Strip;
 use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale, UNEVEN};
@@ -277,12 +277,7 @@ impl Window {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        match self.vectors {
-            Vectors::Avx2(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx2Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-            Vectors::Avx512Vnni(lanes) => self.convolve_with(lanes, source, layout, strip, scratch),
-        }
+        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
     }
 
     /// True for small boxes of bytes that are read as they lie.
