@@ -9,7 +9,9 @@ typedef int i32;
 // Four bytes of each component, out of as many words of pixels in their order.
 __device__ __forceinline__ void separate(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])
 {
-    if constexpr (SAMPLE_BYTES == 2) {
+    if constexpr (CHANNELS == 1) {
+        parts[0] = pixels[0];
+    } else if constexpr (SAMPLE_BYTES == 2) {
         if constexpr (CHANNELS == 2) {
             parts[0] = __byte_perm(pixels[0], pixels[1], 0x5410);
             parts[1] = __byte_perm(pixels[0], pixels[1], 0x7632);
@@ -43,10 +45,32 @@ __device__ __forceinline__ void separate(u32 (&parts)[CHANNELS], const u32 (&pix
     }
 }
 
-// The other way round.
+// The two bytes of samples of two bytes apart: four low bytes of each component and four high ones, out of as many words of pixels in their order.
+__device__ __forceinline__ void separate(u32 (&parts)[2 * CHANNELS], const u32 (&pixels)[2 * CHANNELS])
+{
+    u32 halves[2][CHANNELS];
+#pragma unroll
+    for (i32 h = 0; h < 2; ++h) {
+        u32 half[CHANNELS];
+#pragma unroll
+        for (i32 c = 0; c < CHANNELS; ++c) {
+            half[c] = pixels[CHANNELS * h + c];
+        }
+        separate(halves[h], half);
+    }
+#pragma unroll
+    for (i32 c = 0; c < CHANNELS; ++c) {
+        parts[2 * c] = __byte_perm(halves[0][c], halves[1][c], 0x6420);
+        parts[2 * c + 1] = __byte_perm(halves[0][c], halves[1][c], 0x7531);
+    }
+}
+
+// The other way round, of components.
 __device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&parts)[CHANNELS])
 {
-    if constexpr (SAMPLE_BYTES == 2) {
+    if constexpr (CHANNELS == 1) {
+        pixels[0] = parts[0];
+    } else if constexpr (SAMPLE_BYTES == 2) {
         if constexpr (CHANNELS == 2) {
             pixels[0] = __byte_perm(parts[0], parts[1], 0x5410);
             pixels[1] = __byte_perm(parts[0], parts[1], 0x7632);

@@ -33,13 +33,13 @@ template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     }
 };
 
-// Of windows below each other, whose rows are ROW bytes apart, calls write(s, half) with this lane's results of step s, in the order of s: with
-// t = lane % 4 bytes 4 (t % 2) to 4 (t % 2) + 3 of two windows beside each other, in the first row of results or, for t above 1, in the second. `row`
+// Of windows below each other, whose rows are ROW bytes apart, calls take(s, values) with this lane's results of step s, in the order of s: with
+// t = lane % 4 results 4 (t % 2) to 4 (t % 2) + 3 of two windows beside each other, in the first row of results or, for t above 1, in the second. `row`
 // and `offset`, a multiple of four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With IN_STEP each step reads
 // what the next one needs before it writes, and nothing is read earlier: where the compiler would keep too much in registers.
-template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Write>
+template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Take>
 __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4], const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
-                                                const Join &join, const Write &write)
+                                                const Join &join, const Take &take)
 {
     const i32 t = threadIdx.x % 4;
     const i32 zero[4] = {};
@@ -80,30 +80,30 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
                 read_pair(s + ROW_PAIRS);
             }
         }
-        u32 half[2];
+        i32 values[8];
 #pragma unroll
-        for (i32 h = 0; h < 2; ++h) {
-            i32 values[4];
+        for (i32 k = 0; k < 8; ++k) {
+            i32 parts[PRODUCTS];
 #pragma unroll
-            for (i32 k = 0; k < 4; ++k) {
-                i32 parts[PRODUCTS];
-#pragma unroll
-                for (i32 i = 0; i < PRODUCTS; ++i) {
-                    parts[i] = sums[k / 2][i][2 * h + k % 2];
-                }
-                values[k] = join(parts, 8 * h + 4 * (t & 1) + k);
+            for (i32 i = 0; i < PRODUCTS; ++i) {
+                parts[i] = sums[k / 2 % 2][i][2 * (k / 4) + k % 2];
             }
-            half[h] = pack_4(values[0], values[1], values[2], values[3]);
+            values[k] = join(parts, 8 * (k / 4) + 4 * (t & 1) + k % 4);
         }
-        write(s, half);
+        take(s, values);
     }
 }
 
-// Of two windows' results beside each other this lane has four bytes each, and the lane beside it the others: afterwards each has all of one window.
-__device__ __forceinline__ void exchange_halves(u32 (&words)[2], const u32 (&half)[2])
+// Of two windows' results beside each other this lane has four each, the first window's first, and the lane beside it the others: afterwards each has all
+// of one window.
+template <i32 N> __device__ __forceinline__ void exchange_halves(u32 (&words)[N], const u32 (&mine)[N])
 {
+    constexpr i32 HALF = N / 2;
     const bool second = threadIdx.x & 1;
-    const u32 other = __shfl_xor_sync(~0u, second ? half[0] : half[1], 1);
-    words[0] = second ? other : half[0];
-    words[1] = second ? half[1] : other;
+#pragma unroll
+    for (i32 k = 0; k < HALF; ++k) {
+        const u32 other = __shfl_xor_sync(~0u, second ? mine[k] : mine[HALF + k], 1);
+        words[k] = second ? other : mine[k];
+        words[HALF + k] = second ? mine[HALF + k] : other;
+    }
 }

@@ -16,8 +16,9 @@
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
 //   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
 //   ALPHA, NORMALISE, FILTER_ALPHA  as in weighing.cuh
-//   APART           1: the components of a tile's pixels are taken apart in shared memory before they are multiplied, so that bands have no gaps
-//   PART, PART_PITCH  then, bytes from one component's rows to the next one's, and from row to row
+//   APART           1: a tile's pixels are taken apart in shared memory before they are multiplied, to the low bytes of each component, and the high ones
+//                   after them; so bands have no gaps, and are those of bytes
+//   PART, PART_PITCH  then, bytes from one part's rows to the next one's, and from row to row
 //   BY_FOURS        1: what weighs a tile by alpha leaves of each four pixels, which begin at multiples of 16 bytes of the tile's row, four bytes of each
 //                   component in their place
 //
@@ -337,8 +338,11 @@ __device__ __forceinline__ i32 early_by(const u8 *row)
     return *(const i32 *)(row + PITCH - 4) & 15;
 }
 
-// Components that are in one place of shared memory, and what a row of them begins with.
-constexpr i32 PARTS = APART ? CHANNELS : 1;
+// What is taken apart, of it bytes of a sample, bytes of one that stay together, and what a row begins with.
+constexpr i32 COMPONENTS = APART ? CHANNELS : 1;
+constexpr i32 DIGITS = APART ? SAMPLE_BYTES : 1;
+constexpr i32 PARTS = COMPONENTS * DIGITS;
+constexpr i32 UNIT = SAMPLE_BYTES / DIGITS;
 template <bool ALIGNED> constexpr i32 row_pitch = APART ? PART_PITCH : pitch<ALIGNED>;
 constexpr i32 FIRST_BYTE = APART ? 0 : START;
 
@@ -363,41 +367,60 @@ template <bool ALIGNED> __device__ __forceinline__ void read_four_words(u32 (&to
     }
 }
 
-// Brings the components of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
+// The words of two stored samples, without unused bits.
+template <i32 N> __device__ __forceinline__ void drop_unused_bits(u32 (&words)[N])
+{
+#if SAMPLE_SHIFT
+    constexpr u32 USED = (0xffffu >> SAMPLE_SHIFT) * 0x10001u;
+#pragma unroll
+    for (i32 k = 0; k < N; ++k) {
+        words[k] = words[k] >> SAMPLE_SHIFT & USED;
+    }
+#endif
+}
+
+// Brings the parts of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
 template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, const u8 *stage)
 {
-    constexpr i32 WORDS = PART_PITCH / 4;
+    constexpr i32 WORDS = PART_PITCH / 4, COUNT = CHANNELS * DIGITS;
     for (i32 k = threadIdx.x; k < ROWS * WORDS; k += THREADS) {
         const i32 r = k / WORDS, at = k - r * WORDS;
         const u8 *row = stage + r * pitch<ALIGNED>;
-        const i32 offset = START + 4 * CHANNELS * at + (ALIGNED ? 0 : early_by(row));
-        u32 pixels[CHANNELS], separated[CHANNELS];
-        if constexpr (ALIGNED && CHANNELS == 4 && START % 16 == 0) {
+        const i32 offset = START + 4 * COUNT * at + (ALIGNED ? 0 : early_by(row));
+        u32 pixels[COUNT], separated[COUNT];
+        if constexpr (ALIGNED && COUNT == 4 && START % 16 == 0) {
             read_four_words<ALIGNED>(pixels, row, offset);
-        } else if constexpr (ALIGNED && CHANNELS == 2 && START % 8 == 0) {
-            const uint2 two = *(const uint2 *)(row + offset);
-            pixels[0] = two.x;
-            pixels[1] = two.y;
+        } else if constexpr (ALIGNED && COUNT % 2 == 0 && START % 8 == 0) {
+#pragma unroll
+            for (i32 p = 0; p < COUNT; p += 2) {
+                const uint2 two = *(const uint2 *)(row + offset + 4 * p);
+                pixels[p] = two.x;
+                pixels[p + 1] = two.y;
+            }
         } else {
             const i32 remainder = ALIGNED ? START % 4 : offset & 3;
-            const u8 *p = row + offset - remainder;
+            const u8 *first = row + offset - remainder;
 #pragma unroll
-            for (i32 c = 0; c < CHANNELS; ++c) {
-                pixels[c] = word(p + 4 * c);
+            for (i32 p = 0; p < COUNT; ++p) {
+                pixels[p] = word(first + 4 * p);
                 if (!ALIGNED || START % 4 != 0) {
-                    pixels[c] = __funnelshift_r(pixels[c], word(p + 4 * c + 4), 8 * remainder);
+                    pixels[p] = __funnelshift_r(pixels[p], word(first + 4 * p + 4), 8 * remainder);
                 }
             }
         }
         if constexpr (WEIGHED) {
             separate_weighted(separated, pixels);
         } else {
+            if constexpr (DIGITS == 2) {
+                drop_unused_bits(pixels);
+            }
             separate(separated, pixels);
         }
 #pragma unroll
-        for (i32 c = 0; c < CHANNELS; ++c) {
+        for (i32 p = 0; p < COUNT; ++p) {
+            const i32 c = p / DIGITS;
             if (is_convolved(c) || c == ALPHA) {
-                *(u32 *)(parts + c * PART + r * PART_PITCH + 4 * at) = separated[c];
+                *(u32 *)(parts + p * PART + r * PART_PITCH + 4 * at) = separated[p];
             }
         }
     }
@@ -702,13 +725,9 @@ __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 off
             }
         }
     }
-#if SAMPLE_SHIFT
-    constexpr u32 USED = (0xffffu >> SAMPLE_SHIFT) * 0x10001u;
-#pragma unroll
-    for (i32 k = 0; k < N; ++k) {
-        out[k] = out[k] >> SAMPLE_SHIFT & USED;
+    if constexpr (DIGITS == 1) {
+        drop_unused_bits(out);
     }
-#endif
 }
 
 #if WIDE
@@ -717,14 +736,20 @@ typedef i64 Total;
 typedef i32 Total;
 #endif
 
-// A sum's byte products joined, shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when they are packed.
-template <i32 N> __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, const i32 (&bands)[N], i32 sample)
+// A sum of its byte products.
+template <class Sum, i32 N> __device__ __forceinline__ Sum joined(const i32 (&bands)[N])
 {
-    Total total = bands[0];
+    Sum sum = bands[0];
 #pragma unroll
     for (i32 i = 1; i < N; ++i) {
-        total = total * 256 + bands[i];
+        sum = sum * 256 + bands[i];
     }
+    return sum;
+}
+
+// A sum shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when they are packed.
+__device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
+{
     if (WIDE || !SAME_BIAS) {
         total += (Total)(SAME_BIAS ? shared_bias(plane) : plane.channel[sample % CHANNELS].low);
     }

@@ -26,16 +26,6 @@ static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT && MIDDLE_LE
 // Banks: rows below each other are written together, by words.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
 
-template <i32 N> __device__ __forceinline__ i32 joined(const i32 (&bands)[N], i32 shift)
-{
-    i32 total = bands[0];
-#pragma unroll
-    for (i32 i = 1; i < N; ++i) {
-        total = total * 256 + bands[i];
-    }
-    return total >> shift;
-}
-
 // Gives the middle beyond the plane's edges what the border says of it, which is not what the first mask makes of the pixels there. True if there was
 // something; then all threads must meet before they read.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
@@ -88,8 +78,10 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
         const i32 across = (warp * 8 + g) * 16;
         u8 *to = middle + t / 2 * MIDDLE_PITCH + across + 4 * (t & 1);
         convolve_shared<ALIGNED, true, pitch<ALIGNED>, STEPS>(
-            stage, START + across + 4 * t, start, first, [&](const i32(&bands)[BANDS], i32) { return joined(bands, tiles.row_shift); },
-            [&](i32 s, const u32(&half)[2]) {
+            stage, START + across + 4 * t, start, first, [&](const i32(&bands)[BANDS], i32) { return joined<i32>(bands) >> tiles.row_shift; },
+            [&](i32 s, const i32(&values)[8]) {
+                u32 half[2];
+                pack(half, values);
                 u32 *row = (u32 *)(to + 2 * s * MIDDLE_PITCH);
                 row[0] = half[0];
                 row[2] = half[1];
@@ -104,9 +96,10 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
         // The last results that a block computes of a row have no middle; the next tile has them.
         Output<ALIGNED, 2> output(plane, run, tile.x + across + 8 * (t & 1), tile.y + t / 2, tile.x + TILE_W);
         convolve_shared<true, true, MIDDLE_PITCH, TILE_H / 2>(
-            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next, [&](const i32(&bands)[NEXT_BANDS], i32) { return joined(bands, planes.shift); },
-            [&](i32, const u32(&half)[2]) {
-                u32 words[2];
+            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next, [&](const i32(&bands)[NEXT_BANDS], i32) { return joined<i32>(bands) >> planes.shift; },
+            [&](i32, const i32(&values)[8]) {
+                u32 half[2], words[2];
+                pack(half, values);
                 exchange_halves(words, half);
                 output.put(words, 2);
             });

@@ -24,20 +24,21 @@ constexpr i32 WIDTH = 16;     // samples beside each other that the lanes with t
 constexpr i32 ROWS_DOWN = 2;  // rows of a window's results
 constexpr bool TWO_ROWS = true;
 
-// Calls write(s, words) with the eight results beside each other that this lane has of step s, in the order of s. `row` and `offset` are where it
-// begins to read, sample_of(k) is the component of its result k.
-template <bool ALIGNED, class SampleOf, class Write>
-__device__ __forceinline__ void convolve_windows(const Planes &planes, const Plane &plane, const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands,
-                                                 const SampleOf &sample_of, const Write &write)
+// Calls take(s, values) with eight values of step s that this lane has, in the order of s. `row` and `offset` are where it begins to read, join(parts, k)
+// makes value k out of its sums, where k counts a row's results from the window on that the lanes with the same g begin with.
+template <bool ALIGNED, class Join, class Take>
+__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands, const Join &join, const Take &take)
 {
     static_assert(FIRST_BYTE % 4 == 0, "windows begin at whole words");
-    convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(
-        row, offset, start, bands, [&](const i32(&parts)[BANDS], i32 k) { return finish(planes, plane, parts, sample_of(k)); },
-        [&](i32 s, const u32(&half)[2]) {
-            u32 words[2];
-            exchange_halves(words, half);
-            write(s, words);
-        });
+    convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(row, offset, start, bands, join, take);
+}
+
+// Packs eight values of this lane to eight results that lie beside each other, after an exchange with the lane beside it.
+__device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
+{
+    u32 mine[2 * SAMPLE_BYTES];
+    pack(mine, values);
+    exchange_halves(words, mine);
 }
 
 #else
@@ -88,22 +89,10 @@ __device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&w
     }
 }
 
-// Joins, cuts and packs eight results of this lane, which lie beside each other; with four columns after an exchange with the lane beside it.
-template <class SampleOf>
-__device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Sums &sums, const SampleOf &sample_of)
+// As above; with two columns lanes have neighbours.
+__device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
 {
     const bool odd = threadIdx.x & 1;
-    i32 values[8];
-#pragma unroll
-    for (i32 k = 0; k < 8; ++k) {
-        i32 parts[BANDS];
-#pragma unroll
-        for (i32 i = 0; i < BANDS; ++i) {
-            parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
-        }
-        // Pairs of neighbours are two columns apart, or four.
-        values[k] = finish(planes, plane, parts, sample_of(k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && odd ? 2 : 0)));
-    }
     if constexpr (COLUMNS == 2) {
         pack(words, values);
     } else {
@@ -127,21 +116,29 @@ __device__ __forceinline__ void finish_window(u32 (&words)[2 * SAMPLE_BYTES], co
 }
 
 // As above.
-template <bool ALIGNED, class SampleOf, class Write>
-__device__ __forceinline__ void convolve_windows(const Planes &planes, const Plane &plane, const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands,
-                                                 const SampleOf &sample_of, const Write &write)
+template <bool ALIGNED, class Join, class Take>
+__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands, const Join &join, const Take &take)
 {
     Pair ring[RING];
     auto read_pair = [&](i32 slot, i32 k, i32 window) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 4, COLUMNS * SAMPLE_BYTES, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
+            read_words<ALIGNED, 4, COLUMNS * UNIT, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
         }
     };
     auto end = [&](i32 s, const Sums &sums) {
-        u32 words[2 * SAMPLE_BYTES];
-        finish_window(words, planes, plane, sums, sample_of);
-        write(s, words);
+        i32 values[8];
+#pragma unroll
+        for (i32 k = 0; k < 8; ++k) {
+            i32 parts[BANDS];
+#pragma unroll
+            for (i32 i = 0; i < BANDS; ++i) {
+                parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
+            }
+            // Pairs of neighbours are two columns apart, or four.
+            values[k] = join(parts, k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && (threadIdx.x & 1) ? 2 : 0));
+        }
+        take(s, values);
     };
     if constexpr (RESIDENT) {
 #pragma unroll
@@ -228,20 +225,23 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                                               const i32 (&start)[4], const Bands &bands)
 {
     constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
+    const i32 zero[4] = {};
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-    // Bytes of one component from the tile's first to the lanes' with the same g, and rows.
-    const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * SAMPLE_BYTES, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
+    // Bytes of one part from the tile's first to the lanes' with the same g, and rows.
+    const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * UNIT, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
     // Where this lane's results begin in the tile.
-    const i32 left = PARTS * (TWO_ROWS ? across + 8 * SAMPLE_BYTES * (t & 1) : across), top = down + (TWO_ROWS ? t / 2 : t);
+    const i32 left = PARTS * (TWO_ROWS ? across + 8 * UNIT * (t & 1) : across), top = down + (TWO_ROWS ? t / 2 : t);
     const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
-    Output<ALIGNED, PARTS * WORDS> output(plane, run, tile.x + left, tile.y + top);
+    Output<ALIGNED, COMPONENTS * WORDS> output(plane, run, tile.x + left, tile.y + top);
     const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
     if constexpr (APART) {
         u32 kept[STEPS][WORDS][CHANNELS];
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
-            auto keep = [&](i32 s, const u32(&words)[WORDS]) {
+            auto keep = [&](i32 s, const i32(&values)[8]) {
+                u32 words[WORDS];
+                pack_window(words, values);
 #pragma unroll
                 for (i32 k = 0; k < WORDS; ++k) {
                     kept[s][k][c] = words[k];
@@ -250,13 +250,35 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
             if (is_convolved(c)) {
                 // One component after the other: reads of the next one that come early cost registers.
                 __syncwarp();
-                convolve_windows<true>(planes, plane, row + c * PART, offset, start, bands, [&](i32) { return c; }, keep);
+                const u8 *part = row + c * DIGITS * PART;
+                if constexpr (DIGITS == 1) {
+                    const auto whole = [&](const i32(&parts)[BANDS], i32) { return finish(planes, plane, joined<Total>(parts), c); };
+                    convolve_windows<true>(part, offset, start, bands, whole, keep);
+                } else {
+                    // Sums over the bytes of samples fit 32 bits (docs/arithmetic.md).
+                    const auto sum = [](const i32(&parts)[BANDS], i32) { return joined<i32>(parts); };
+                    i32 high[STEPS][8];
+                    convolve_windows<true>(part + PART, offset, zero, bands, sum, [&](i32 s, const i32(&values)[8]) {
+#pragma unroll
+                        for (i32 k = 0; k < 8; ++k) {
+                            high[s][k] = values[k];
+                        }
+                    });
+                    convolve_windows<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
+                        i32 values[8];
+#pragma unroll
+                        for (i32 k = 0; k < 8; ++k) {
+                            values[k] = finish(planes, plane, (Total)high[s][k] * 256 + low[k], c);
+                        }
+                        keep(s, values);
+                    });
+                }
             }
         }
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
             if constexpr (WEIGHED) {
-                Alphas<PARTS * WORDS> alphas;
+                Alphas<COMPONENTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
                 output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); }, alphas, ROWS_DOWN);
             } else {
@@ -275,9 +297,12 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
-        convolve_windows<ALIGNED>(planes, plane, row, offset, start, bands, [&](i32 k) { return sample + k; }, [&](i32 s, u32(&words)[WORDS]) {
+        const auto whole = [&](const i32(&parts)[BANDS], i32 k) { return finish(planes, plane, joined<Total>(parts), sample + k); };
+        convolve_windows<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
+            u32 words[WORDS];
+            pack_window(words, values);
             if constexpr (WEIGHED) {
-                Alphas<PARTS * WORDS> alphas;
+                Alphas<COMPONENTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
                 output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
             } else {

@@ -87,12 +87,7 @@ __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row
         }
         return (i32)(((i64)upper * 256 + bands[2]) >> row_shift);
     }
-    i32 sum = bands[0];
-#pragma unroll
-    for (i32 i = 1; i < BANDS; ++i) {
-        sum = sum * 256 + bands[i];
-    }
-    return sum >> row_shift;
+    return joined<i32>(bands) >> row_shift;
 }
 
 // The intermediate of 16 rows and 8 columns, in this lane four values of one column: their signed high bytes, then the lower ones.
@@ -269,7 +264,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
                 if constexpr (BY_HALVES) {
                     kept[0][i] = finish_by_halves(planes, one);
                 } else {
-                    kept[0][i] = finish(planes, plane, one, first + 2 * n + i % 2);
+                    kept[0][i] = finish(planes, plane, joined<Total>(one), first + 2 * n + i % 2);
                 }
             }
         }
@@ -282,7 +277,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
             i32 one[KEPT];
             take(one, results[k / 2], 2 * h + k % 2);
             if constexpr (KEPT == SUMS) {
-                four[k] = finish(planes, plane, one, first + k);
+                four[k] = finish(planes, plane, joined<Total>(one), first + k);
             } else {
                 four[k] = one[0];
             }
@@ -359,7 +354,8 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     constexpr i32 WORDS = SIDES * SAMPLE_BYTES;
     Output<ALIGNED, WORDS> output(plane, run, tile.x + left, tile.y + wy + g);
     Strip<ALIGNED> strip{planes, plane, starts, bands, rounding, tiles.row_shift, (tile.x + wx) / SAMPLE_BYTES + 4 * t};
-    const u8 *row = stage + (wy + g) * pitch<ALIGNED>;
+    // Lanes whose g are neighbours read 16 bytes at once: of rows that are four apart, and so in other banks. The columns' weights are in this order.
+    const u8 *row = stage + (wy + g / 2 + g % 2 * 4) * pitch<ALIGNED>;
     const auto pass = [&](u32(&parts)[2][SIDES][SAMPLE_BYTES], i32 s, bool has_lower) {
         Windows<ALIGNED> windows[2];
         windows[0].read(row, wx, t);
@@ -378,7 +374,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     for (i32 step = 0; step < STEPS; step += WRITTEN_OUT) {
 #pragma unroll
         for (i32 k = 0; k < WRITTEN_OUT; ++k) {
-            if (BY_FOURS && !LAST_IS_HALF) {
+            if (BY_FOURS && (!LAST_IS_HALF || COLUMN_GROUPS > 2)) {
                 // The compiler would read the next rows so early that registers spill.
                 __syncwarp();
             }

@@ -487,8 +487,8 @@ fn frames_of_many_tiles_of_weighed_colours() {
     let Some(_card) = card() else { return };
     std::thread::scope(|scope| {
         for (spec, border, size) in [
-            ("gaussian:size=3", Border::Wrap, (6949, 1303)),
-            ("gaussian:size=15", Border::Mirror, (4201, 1303)),
+            ("gaussian:size=3", Border::Wrap, (6331, 3571)),
+            ("gaussian:size=15", Border::Mirror, (4201, 1999)),
             ("gaussian:size=25:sigma=4", Border::Constant(77.0), (4201, 1303)),
             ("gaussian:size=33:sigma=6", Border::Replicate, (4201, 1303)),
         ] {
@@ -501,6 +501,91 @@ fn frames_of_many_tiles_of_weighed_colours() {
                     options(MemoryVariant::Tensor),
                 );
                 hold_packed_rows(&case);
+            });
+        }
+    });
+}
+
+/// Whole masks of samples whose two bytes are taken apart: on one component and on several, with weights of one byte and of two, at odd sizes and on more
+/// tiles than the card holds blocks.
+#[test]
+fn deep_samples_taken_apart_to_bytes() {
+    let Some(_card) = card() else { return };
+    let lopsided = |width: usize, height: usize, divisor: usize| {
+        let weight = |i: usize, j: usize| ((7 * i + 5 * j * j) % 23) as i32 - 9;
+        let row = |j: usize| (0..width).map(|i| weight(i, j).to_string()).collect::<Vec<_>>();
+        let rows: Vec<String> = (0..height).map(|j| row(j).join(" ")).collect();
+        format!("mask:rows={}:divisor={divisor}", rows.join(";"))
+    };
+    let masks = [
+        lopsided(5, 5, 31),
+        lopsided(5, 7, 32),
+        lopsided(9, 9, 64),
+        lopsided(9, 9, 77),
+        lopsided(9, 5, 50),
+        lopsided(11, 13, 90),
+        lopsided(15, 15, 200),
+        lopsided(13, 15, 256),
+        lopsided(25, 25, 700),
+        lopsided(21, 1, 30),
+        lopsided(1, 31, 40),
+        lopsided(63, 63, 4000),
+    ];
+    let formats = [
+        "gray16le",
+        "gray10le",
+        "gray12le",
+        "p010le",
+        "p016le",
+        "rgb48le",
+        "rgba64le",
+        "ya16le",
+        "yuv420p10le",
+    ];
+    let sizes = [(1, 1), (1, 37), (41, 1), (7, 5), (129, 33), (255, 97), (257, 46)];
+    let borders = [
+        Border::Replicate,
+        Border::Zero,
+        Border::Constant(90.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    let hold = |case: &Case, packed: bool| {
+        hold_against_reference(
+            std::slice::from_ref(case),
+            Algorithm::Direct,
+            options(MemoryVariant::Tensor),
+        );
+        if packed {
+            hold_packed_rows(case);
+        }
+    };
+    std::thread::scope(|scope| {
+        for (f, format) in formats.into_iter().enumerate() {
+            let (masks, hold) = (&masks, &hold);
+            scope.spawn(move || {
+                for (m, mask) in masks.iter().enumerate() {
+                    let turn = 5 * f + m;
+                    let chain = chain(&[mask], borders[turn % 6], Planes::All, Algorithm::Direct);
+                    for size in [sizes[turn % 7], sizes[(turn + 3) % 7]] {
+                        let case = case(chain.clone(), format, size, turn as u64);
+                        hold(&case, turn % 3 == 0);
+                    }
+                }
+            });
+        }
+        for (format, mask, size) in [
+            ("gray16le", 3, (4150, 1411)),
+            ("gray10le", 6, (4150, 1411)),
+            ("p010le", 2, (4150, 1412)),
+            ("rgb48le", 3, (2150, 1411)),
+            ("rgb48le", 8, (2150, 811)),
+        ] {
+            let (mask, hold) = (&masks[mask], &hold);
+            scope.spawn(move || {
+                let chain = chain(&[mask], Border::Mirror, Planes::All, Algorithm::Direct);
+                hold(&case(chain, format, size, 5), true);
             });
         }
     });

@@ -176,9 +176,15 @@ fn row_result(m: usize) -> usize {
     m % 8 / 2 * 4 + m % 2 + m / 8 * 2
 }
 
+/// Which of 8 rows column `n` of a row pass's product is. Lanes that read 16 bytes meet those of the next column in the card's banks, so these are four
+/// rows, an odd number of halves of all banks' 128 bytes, away.
+fn row_of_column(n: usize) -> usize {
+    n / 2 + n % 2 * 4
+}
+
 /// Which of 16 rows the byte `k` of a column pass's product holds: what a lane has of two products with 8 rows each.
 fn column_row(k: usize) -> usize {
-    k % 4 % 2 + k / 4 * 2 + k % 4 / 2 * 8
+    row_of_column(k / 4 * 2 + k % 2) + k % 4 / 2 * 8
 }
 
 /// How tensor_separable.cu reads what is under 16 x 16 results.
@@ -466,7 +472,7 @@ mod tests {
                                 let at = band * row_words + piece / 2 * 128;
                                 let a = |lane: usize, register: usize| fragments[at + register * 32 + lane];
                                 let b = |lane: usize, register: usize| {
-                                    let y = group * 16 + block * 8 + lane / 4;
+                                    let y = group * 16 + block * 8 + row_of_column(lane / 4);
                                     word_at(
                                         &tile,
                                         y * PITCH + origin - start + 16 * (piece + register) + lane % 4 * 4,

@@ -10,7 +10,7 @@ pub(super) use shape::{Loader, TensorKernel, Unfit, bias};
 
 use super::device::DeviceInfo;
 use super::job::{Interleaving, is_wide};
-use crate::filter::{Kernel, Step};
+use crate::filter::{DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
 use direct::{direct, pays_apart};
 use separable::separable;
@@ -49,59 +49,76 @@ fn shaped(
     if !is_wide(step, format) && biases(step).any(|c| folded_bias(&step.kernel, c).is_none()) {
         return Err(Unfit::Bias);
     }
-    let shape = match &step.kernel {
+    match &step.kernel {
         Kernel::Direct(kernel) => {
             let block = blocks.and_then(|blocks| blocks.first().copied());
-            let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
+            let whole = |is_apart| whole_mask(kernel, step, format, planes, limits, (is_apart, block));
             if pays_apart(kernel, format, planes) {
-                // Long masks leave room for lower tiles.
-                let mut lower = block;
-                loop {
-                    let shape = direct(kernel, format, planes, lower, true, copies_whole_tiles);
-                    let tried = shape.block;
-                    match shape.finish(step, format, planes, limits) {
-                        Ok(fits) => return Ok(fits),
-                        Err(_) if tried.steps <= LEAST_APART => break,
-                        Err(_) => {
-                            let steps = tried.steps - 1;
-                            lower = Some(Block { steps, ..tried });
-                        }
-                    }
-                }
+                whole(true).or_else(|_| whole(false))
+            } else {
+                whole(false)
             }
-            direct(kernel, format, planes, block, false, copies_whole_tiles)
         }
-        Kernel::Separable(kernel) => {
-            let shape = separable(kernel, step, format, planes, blocks)?;
-            let (block, lower) = (shape.block, shape.lower.clone());
-            // The halo of a long mask may leave room for a lower tile.
-            let next = match block {
-                _ if block.is_alone() && block.steps > LEAST_ALONE => {
-                    let steps = block.steps - 1;
-                    [&[Block { steps, ..block }], &lower[..]].concat()
-                }
-                _ if lower.is_empty() && block.steps > 1 => {
-                    let steps = block.steps / 2;
-                    vec![Block { steps, ..block }]
-                }
-                _ => lower.clone(),
-            };
-            let has_room = |kernel: &TensorKernel| {
-                kernel.block.blocks * (kernel.shared + 1024) <= limits.shared_per_multiprocessor as usize
-            };
-            return match shape.finish(step, format, planes, limits) {
-                Err(Unfit::SharedMemory) if !next.is_empty() => {
-                    shaped(step, format, planes, limits, Some(&next))
-                }
-                // High tiles are no gain where they leave room for fewer blocks.
-                Ok(kernel) if !lower.is_empty() && !has_room(&kernel) => {
-                    shaped(step, format, planes, limits, Some(&lower))
-                }
-                finished => finished,
-            };
+        Kernel::Separable(kernel) => separable_mask(kernel, step, format, planes, limits, blocks),
+    }
+}
+
+/// The kernel of a whole mask, of a block of this shape or of one with less steps: what is taken apart leaves room for lower tiles where masks are long.
+fn whole_mask(
+    kernel: &DirectKernel,
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    limits: &DeviceInfo,
+    (is_apart, mut block): (bool, Option<Block>),
+) -> Result<TensorKernel, Unfit> {
+    let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
+    loop {
+        let shape = direct(kernel, format, planes, block, is_apart, copies_whole_tiles);
+        let tried = shape.block;
+        let fits = shape.finish(step, format, planes, limits);
+        if fits.is_ok() || !is_apart || tried.steps <= LEAST_APART {
+            return fits;
         }
+        let steps = tried.steps - 1;
+        block = Some(Block { steps, ..tried });
+    }
+}
+
+/// The kernel of a separable mask, of the first of these blocks or of the best one.
+fn separable_mask(
+    kernel: &SeparableKernel,
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    limits: &DeviceInfo,
+    blocks: Option<&[Block]>,
+) -> Result<TensorKernel, Unfit> {
+    let shape = separable(kernel, step, format, planes, blocks)?;
+    let (block, lower) = (shape.block, shape.lower.clone());
+    // The halo of a long mask may leave room for a lower tile.
+    let next = match block {
+        _ if block.is_alone() && block.steps > LEAST_ALONE => {
+            let steps = block.steps - 1;
+            [&[Block { steps, ..block }], &lower[..]].concat()
+        }
+        _ if lower.is_empty() && block.steps > 1 => {
+            let steps = block.steps / 2;
+            vec![Block { steps, ..block }]
+        }
+        _ => lower.clone(),
     };
-    shape.finish(step, format, planes, limits)
+    let has_room = |kernel: &TensorKernel| {
+        kernel.block.blocks * (kernel.shared + 1024) <= limits.shared_per_multiprocessor as usize
+    };
+    match shape.finish(step, format, planes, limits) {
+        Err(Unfit::SharedMemory) if !next.is_empty() => shaped(step, format, planes, limits, Some(&next)),
+        // High tiles are no gain where they leave room for fewer blocks.
+        Ok(kernel) if !lower.is_empty() && !has_room(&kernel) => {
+            shaped(step, format, planes, limits, Some(&lower))
+        }
+        finished => finished,
+    }
 }
 
 #[cfg(test)]
@@ -236,17 +253,18 @@ mod tests {
         let tile = |spec, (width, height): (usize, usize)| {
             tile_in("rgba", spec, Algorithm::Separable, (4 * width, height))
         };
-        // What is weighed has a multiprocessor for each block, with tiles as high as there is room for.
+        // What is weighed has a multiprocessor for each block, with tiles nearly as high as there is room for.
         assert_eq!(tile("gaussian:size=5", (7680, 4320)), (768, 112));
-        assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 96));
-        assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 112));
-        // Five steps would leave a multiprocessor with five tiles where 4.1 are its share; three leave it with seven, of 6.8.
+        assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 112));
+        assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 144));
+        // Three blocks beside each other where there are few tiles of such blocks; else as many steps as leave no multiprocessor with more than its share.
         assert_eq!(tile("gaussian:size=5", (3840, 2160)), (256, 64));
+        assert_eq!(tile("gaussian:size=5", (5120, 2880)), (256, 64));
         assert_eq!(tile("gaussian:size=15", (3840, 2160)), (768, 48));
-        assert_eq!(tile("gaussian:size=25", (3840, 2160)), (512, 112));
+        assert_eq!(tile("gaussian:size=25", (3840, 2160)), (512, 128));
         // What tests/gpu.rs holds against the reference.
-        assert_eq!(tile("gaussian:size=3", (6949, 1303)).0, 768);
-        assert_eq!(tile("gaussian:size=15", (4201, 1303)).0, 768);
+        assert_eq!(tile("gaussian:size=3", (6331, 3571)).0, 768);
+        assert_eq!(tile("gaussian:size=15", (4201, 1999)).0, 768);
         assert_eq!(tile("gaussian:size=25:sigma=4", (4201, 1303)).0, 512);
         assert_eq!(tile("gaussian:size=33:sigma=6", (4201, 1303)).0, 512);
         let card = DeviceInfo {
@@ -267,9 +285,9 @@ mod tests {
         ] {
             let kernel = separable_kernel(spec, "rgba", &h200()).unwrap();
             assert_eq!(value(&kernel, "BY_FOURS"), 1, "{spec}");
-            // Two rows that lanes read at once lie in different halves of the 128 bytes that all banks give.
-            assert_eq!(value(&kernel, "ALIGNED_PITCH") % 128, 64, "{spec}");
-            assert_eq!(value(&kernel, "PITCH") % 128, 64, "{spec}");
+            // Rows four apart, which lanes read at once, lie in different halves of the 128 bytes that all banks give.
+            assert_eq!(4 * value(&kernel, "ALIGNED_PITCH") % 128, 64, "{spec}");
+            assert_eq!(4 * value(&kernel, "PITCH") % 128, 64, "{spec}");
             let without = separable_kernel(spec, "rgb24", &h200()).unwrap();
             assert_eq!(value(&without, "BY_FOURS"), 0, "{spec}");
         }
@@ -318,6 +336,32 @@ mod tests {
         // Alpha alone is weighed by nothing.
         let alpha = Planes::Only(vec![Channel::Alpha]);
         assert!(!weighs("sharpen", "rgba", alpha, Algorithm::Direct));
+    }
+
+    #[test]
+    fn pixels_are_taken_apart_where_that_saves_products() {
+        let apart = |size: usize, format: &str| {
+            let chain = Chain {
+                filters: vec![format!("gaussian:size={size}").parse().unwrap()],
+                algorithm: Algorithm::Direct,
+                border: Border::Replicate,
+                planes: Planes::All,
+            };
+            let format = PixelFormat::from_name(format).unwrap();
+            let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+            let (planes, _) = groups(&plan.steps[0]).pop().unwrap();
+            let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
+            (value(&kernel, "APART"), value(&kernel, "BANDS"))
+        };
+        // One component of a byte has nothing to be taken apart.
+        assert_eq!((apart(3, "gray"), apart(25, "gray")), ((0, 2), (0, 2)));
+        assert_eq!((apart(5, "rgb24"), apart(7, "rgb24")), ((0, 2), (1, 2)));
+        assert_eq!((apart(3, "rgba"), apart(5, "rgba")), ((0, 2), (1, 2)));
+        assert_eq!((apart(7, "nv12"), apart(9, "nv12")), ((0, 2), (1, 2)));
+        // Samples of two bytes take three products as they lie, and two for each byte apart.
+        assert_eq!((apart(7, "gray16le"), apart(9, "gray16le")), ((0, 3), (1, 2)));
+        assert_eq!((apart(3, "rgb48le"), apart(5, "rgb48le")), ((0, 3), (1, 2)));
+        assert_eq!((apart(3, "p010le"), apart(5, "p010le")), ((0, 3), (1, 2)));
     }
 
     #[test]

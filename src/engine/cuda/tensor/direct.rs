@@ -53,28 +53,28 @@ impl Cover {
     }
 }
 
-/// Products for 128 results that taking components apart has to save, for it takes time too.
+/// Products for 128 results that taking pixels apart has to save, for it takes time too.
 const LEAST_SAVED: usize = 5;
 
-/// A direct mask on planes of so many components.
-pub(super) fn mask(kernel: &DirectKernel, format: PixelFormat, channels: usize) -> Mask<'_> {
+/// True if so many products are saved where pixels are taken apart first, to rows of one byte of one component each, that it pays.
+pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
+    let sample_bytes = format.bytes_per_sample();
+    let products = |mask: Mask<'_>| Cover::of(mask).products() * mask.bands();
+    // Components that are not convolved cost products only where they lie between the others.
+    let computed = planes.convolved.count_ones() as usize * sample_bytes;
+    let needed = planes.channels * products(mask(kernel, planes.channels, sample_bytes));
+    let saved = needed.saturating_sub(computed * products(mask(kernel, 1, 1)));
+    planes.channels * sample_bytes > 1 && saved >= LEAST_SAVED * planes.channels
+}
+
+/// A direct mask on rows of so many components, of so many bytes a sample.
+pub(super) fn mask(kernel: &DirectKernel, channels: usize, sample_bytes: usize) -> Mask<'_> {
     Mask {
         weights: &kernel.weights,
         size: (kernel.width, kernel.height),
         channels,
-        sample_bytes: format.bytes_per_sample(),
+        sample_bytes,
     }
-}
-
-/// True if so many products are saved where components are taken apart first that it pays.
-pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
-    let together = mask(kernel, format, planes.channels);
-    let apart = mask(kernel, format, 1);
-    // Components that are not convolved cost products only where they lie between the others.
-    let computed = planes.convolved.count_ones() as usize;
-    let needed = planes.channels * Cover::of(together).products();
-    let saved = needed.saturating_sub(computed * Cover::of(apart).products());
-    planes.channels > 1 && saved * together.bands() >= LEAST_SAVED * planes.channels
 }
 
 /// The shape of a direct mask's kernel, in blocks of this shape or of the best.
@@ -86,8 +86,12 @@ pub(super) fn direct(
     is_apart: bool,
     copies_whole_tiles: bool,
 ) -> Shape {
-    let parts = if is_apart { planes.channels } else { 1 };
-    let mask = mask(kernel, format, planes.channels / parts);
+    let (parts, mask) = if is_apart {
+        let parts = planes.channels * format.bytes_per_sample();
+        (parts, mask(kernel, 1, 1))
+    } else {
+        (1, mask(kernel, planes.channels, format.bytes_per_sample()))
+    };
     let (sample_bytes, bands, cover) = (mask.sample_bytes, mask.bands(), Cover::of(mask));
     let Cover {
         patch,
@@ -98,24 +102,34 @@ pub(super) fn direct(
     let resident = cover.is_resident(bands);
     let row = 8 * patch.windows_apart() * sample_bytes * parts;
     let block = block.unwrap_or(match (patch, bands) {
+        _ if is_apart && format.bytes_per_sample() == 2 => {
+            // What a lane keeps of all components takes registers, and so do the sums over the high bytes.
+            let (steps, blocks) = match patch {
+                _ if resident && parts > 4 => (2, 3),
+                _ if !resident && parts > 4 => (4, 2),
+                Patch::Shared if parts == 2 => (6, 3),
+                _ if resident && parts == 2 => (6, 2),
+                _ => (4, 3),
+            };
+            Block::new((1, 4), steps, blocks)
+        }
         _ if is_apart => {
             // As many threads as a row of the tile has pieces to be copied, at least.
             let pieces =
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
-            let (down, blocks) = match bands {
+            let (down, blocks) = match patch {
                 _ if pieces > 64 => (4, 2),
-                3.. if resident => (2, 4),
-                3.. => (4, 2),
+                Patch::Shared if parts == 4 => (4, 4),
                 // Of the widest windows' registers three blocks' are enough.
-                _ if parts == 4 => (4, if patch == Patch::Shared { 4 } else { 3 }),
+                _ if parts == 4 => (4, 3),
                 _ => (2, 5),
             };
-            let steps = match (patch, bands) {
+            let steps = match patch {
                 // What a lane keeps of four components is half of its registers in eight steps.
-                (Patch::Shared, _) if parts == 4 => 5,
-                (_, ..3) if parts == 4 => 3,
-                (Patch::Shared, _) => 8,
-                (_, ..3) if resident => 6,
+                Patch::Shared if parts == 4 => 5,
+                _ if parts == 4 => 3,
+                Patch::Shared => 8,
+                _ if resident => 6,
                 _ => 4,
             };
             Block::new((1, down), steps, blocks)
@@ -150,7 +164,7 @@ pub(super) fn direct(
         start: parts * start,
         read: parts * 16 * windows,
         rows_below: 0,
-        pieces_apart: (0, 1),
+        odd_pieces: false,
         by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,

@@ -19,6 +19,9 @@ const ALONE_SEPARABLE: usize = 2;
 /// High tiles pay where a frame has so many times the tiles that the card holds at a time.
 const MANY: usize = 4;
 
+/// What blocks that have a multiprocessor for themselves gain beside what their tiles say, in hundredths.
+const ALONE_GAIN: usize = 2;
+
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
@@ -33,26 +36,31 @@ pub(in crate::engine::cuda) fn fitted(
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
-    let mut low: Option<TensorKernel> = None;
-    for &block in &kernel.lower {
-        if !are_few(low.as_ref().unwrap_or(kernel)) {
-            break;
-        }
-        low = shaped(block).or(low);
-    }
-    if kernel.block.is_alone() {
+    let (mut low, mut lower) = (None, &kernel.lower[..]);
+    if let (true, [first, others @ ..]) = (kernel.block.is_alone(), lower) {
+        (low, lower) = (shaped(*first), others);
         let cost = |kernel: &TensorKernel| rounds_cost(kernel, (step, format, planes), sizes, limits);
-        let steps = LEAST_ALONE..kernel.block.steps;
-        let lower = steps.filter_map(|steps| {
+        let steps = (LEAST_ALONE..=kernel.block.steps).rev();
+        let alone = steps.filter_map(|steps| {
             shaped(Block {
                 steps,
                 ..kernel.block
             })
         });
-        let best = lower.filter(|kernel| !are_few(kernel)).min_by_key(cost);
-        if let Some(best) = best.filter(|best| cost(best) < cost(low.as_ref().unwrap_or(kernel))) {
+        let best = alone.min_by_key(cost);
+        let pays = |alone: &TensorKernel| {
+            low.as_ref()
+                .is_none_or(|low| 100 * cost(alone) <= (100 + ALONE_GAIN) * cost(low))
+        };
+        if let Some(best) = best.filter(pays) {
             return Some(best);
         }
+    }
+    for &block in lower {
+        if !are_few(low.as_ref().unwrap_or(kernel)) {
+            break;
+        }
+        low = shaped(block).or(low);
     }
     let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
@@ -62,7 +70,7 @@ pub(in crate::engine::cuda) fn fitted(
     }
 }
 
-/// What the multiprocessor with the most tiles takes for them, in bytes that are loaded: of many tiles, whose blocks do not wait for each other.
+/// What the multiprocessor with the most tiles takes for them and for waiting for the first one's bytes, in bytes that are loaded.
 fn rounds_cost(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -74,7 +82,7 @@ fn rounds_cost(
         .div_ceil(limits.multiprocessors as usize);
     let pixel = planes.channels * format.bytes_per_sample();
     let across = kernel.tile.0 + (step.kernel.size().0 - 1) * pixel;
-    busiest * across * (kernel.tile.1 + kernel.halo + TILE_COST)
+    (busiest + 1) * across * (kernel.tile.1 + kernel.halo + TILE_COST)
 }
 
 /// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.

@@ -61,7 +61,7 @@ impl<'a> Pair<'a> {
         }
         let shared = |step: &'a Step| match &step.kernel {
             Kernel::Direct(kernel) => {
-                (Cover::of(mask(kernel, format, 1)).patch == Patch::Shared).then_some(kernel)
+                (Cover::of(mask(kernel, 1, 1)).patch == Patch::Shared).then_some(kernel)
             }
             Kernel::Separable(_) => None,
         };
@@ -80,7 +80,7 @@ impl<'a> Pair<'a> {
     /// Products for 128 results and mask.
     fn products(&self) -> [usize; 2] {
         self.masks.map(|kernel| {
-            let mask = mask(kernel, self.format, 1);
+            let mask = mask(kernel, 1, 1);
             Cover::of(mask).products() * mask.bands()
         })
     }
@@ -120,7 +120,7 @@ impl<'a> Pair<'a> {
 
     /// The kernel in such blocks, which compute two rows of what is between the masks for each of their steps.
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
-        let [first, next] = self.masks.map(|kernel| mask(kernel, self.format, 1));
+        let [first, next] = self.masks.map(|kernel| mask(kernel, 1, 1));
         let covers = [first, next].map(Cover::of);
         let weights = [(first, covers[0]), (next, covers[1])]
             .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.windows, START));
@@ -153,7 +153,7 @@ impl<'a> Pair<'a> {
             start: MIDDLE_LEFT + START,
             read: 16,
             rows_below: 0,
-            pieces_apart: (0, 1),
+            odd_pieces: false,
             by_fours: false,
             fragments: weights.concat(),
             row_shift: self.masks[0].shift,

@@ -53,8 +53,8 @@ fn separable_blocks(
     }
     Ok(match (by_fours, groups) {
         // What is weighed of halos weighs most: as large as two tiles leave room for.
-        (true, ..=2) => vec![Block::new((12, 1), 7, 1), beside(4, 3), beside(2, 4)],
-        (true, 3) => vec![Block::new((8, 1), 7, 1), beside(4, 2)],
+        (true, ..=2) => vec![Block::new((12, 1), 8, 1), beside(4, 3), beside(2, 4)],
+        (true, 3) => vec![Block::new((8, 1), 10, 1), beside(4, 2)],
         (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
         (false, ..=2) => {
             let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
@@ -139,8 +139,7 @@ pub(super) fn separable(
         start: components * start,
         read: components * 16 * pieces,
         rows_below: rows_read - 15 - column.len(),
-        // A warp reads eight rows at once, a word a lane, or turns of two, 16 bytes a lane.
-        pieces_apart: if by_fours { (4, 8) } else { (1, 2) },
+        odd_pieces: true,
         by_fours,
         fragments: fragments::separable(row, column, passes),
         row_shift: kernel.row.shift,

@@ -204,7 +204,7 @@ pub(super) struct Shape {
     pub(super) source: Source,
     pub(super) own: Vec<(&'static str, i64)>,
     pub(super) bands: usize,
-    /// Components that are taken apart in shared memory; 1 if none are.
+    /// Rows that a tile's rows are taken apart to in shared memory; 1 if they are not.
     pub(super) parts: usize,
     /// Bytes across and rows that one warp computes.
     pub(super) warp: (usize, usize),
@@ -214,8 +214,9 @@ pub(super) struct Shape {
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// How rows lie apart so that lanes that read several at once meet in no bank: the remainder of a row's pieces of 16 bytes, and what divides them.
-    pub(super) pieces_apart: (usize, usize),
+    /// True if rows have to lie an odd number of pieces of 16 bytes apart, so that lanes which read a word of eight rows at once, or 16 bytes of rows that are
+    /// four apart, meet in no bank.
+    pub(super) odd_pieces: bool,
     /// True if four pixels' components lie side by side where colours were weighed.
     pub(super) by_fours: bool,
     pub(super) fragments: Vec<u32>,
@@ -267,19 +268,18 @@ impl Shape {
         let ((width, height), tile) = (extent.mask, extent.tile);
         let reach = width / 2 * planes.channels * sample_bytes;
         let left = self.start.next_multiple_of(16);
-        let (remainder, number) = self.pieces_apart;
-        let apart = |pieces: usize| pieces + (number + remainder - pieces % number) % number;
+        let apart = |pieces: usize| pieces | usize::from(self.odd_pieces);
         // Rows of memory may begin up to 15 bytes after a multiple of 16.
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
-        // The word at the row's end says where it begins; a read may go on for the words that hold its last byte.
-        let read_to = left - self.start + self.computed().0 + self.read + 24;
-        let pitch = 16 * apart(read_to.max(16 * chunks + 4).div_ceil(16));
-        // Aligned rows need neither: what is read beyond one is the next, and beyond the last one there is room enough for longer rows.
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
         let aligned_pitch = 16 * apart(aligned_chunks);
+        // The word at the end of rows that begin anywhere says where; what is weighed are whole pieces from there on.
+        let pitch = 16 * apart((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
+        // What is read beyond a row is the next one's: for the windows, and for the words that hold the last byte.
+        let read_to = left - self.start + self.computed().0 + self.read + 24;
         let rows = tile.1 + height - 1;
-        let stage = (pitch * (rows + self.rows_below)).next_multiple_of(128);
-        // A component's rows, of what the tile's windows cover.
+        let stage = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
+        // A part's rows, of what the tile's windows cover.
         let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
         let part = if is_apart { rows * part_pitch } else { 0 };
         let shared = if is_apart {
