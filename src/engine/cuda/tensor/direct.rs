@@ -118,6 +118,9 @@ pub(super) fn direct(
             let pieces =
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
             let (down, blocks) = match patch {
+                // Weights are read anew for each tile, once for all of a warp's steps.
+                Patch::Wide if parts == 3 && !resident => (4, 2),
+                Patch::Tall if parts == 3 && !resident => (4, 3),
                 _ if pieces > 64 => (4, 2),
                 Patch::Shared if parts == 4 => (4, 4),
                 // Of the widest windows' registers three blocks' are enough.
@@ -134,6 +137,8 @@ pub(super) fn direct(
             };
             Block::new((1, down), steps, blocks)
         }
+        // What is weighed of the rows above and below a tile counts.
+        (Patch::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
         // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
         (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
         (Patch::Shared, _) => Block::new((2, 1), 8, 6),
@@ -143,6 +148,12 @@ pub(super) fn direct(
         // Weights are read anew for each tile, once for all of a warp's steps.
         _ => Block::new((1, 2), 4, 6),
     });
+    // What is six steps high for the sake of large frames leaves a card idle on small ones.
+    let lower = if is_apart && sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
+        vec![Block { steps: 4, ..block }]
+    } else {
+        Vec::new()
+    };
     let mut own = vec![
         ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
         ("PAIRS", pairs as i64),
@@ -168,6 +179,6 @@ pub(super) fn direct(
         by_fours: false,
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
-        lower: Vec::new(),
+        lower,
     }
 }
