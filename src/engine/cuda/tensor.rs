@@ -363,7 +363,12 @@ mod tests {
         assert_eq!((apart(3, "rgb48le"), apart(5, "rgb48le")), ((0, 3), (1, 2)));
         assert_eq!((apart(3, "p010le"), apart(5, "p010le")), ((0, 3), (1, 2)));
         let tile = |(width, height): (usize, usize)| {
-            tile_in("gray16le", "gaussian:size=15", Algorithm::Direct, (2 * width, height))
+            tile_in(
+                "gray16le",
+                "gaussian:size=15",
+                Algorithm::Direct,
+                (2 * width, height),
+            )
         };
         assert_eq!((tile((7680, 4320)), tile((1920, 1080))), ((128, 96), (128, 64)));
     }
