@@ -61,6 +61,15 @@ fn is_there() -> bool {
     }
 }
 
+const BORDERS: [Border; 6] = [
+    Border::Replicate,
+    Border::Zero,
+    Border::Constant(90.0),
+    Border::Reflect,
+    Border::Mirror,
+    Border::Wrap,
+];
+
 fn chain(specs: &[&str], border: Border, planes: Planes, algorithm: Algorithm) -> Chain {
     Chain {
         filters: specs.iter().map(|s| s.parse::<Filter>().unwrap()).collect(),
@@ -407,14 +416,6 @@ fn masks_that_share_a_launch_give_the_references_bits() {
         &["gaussian:size=5", "gaussian:size=7"],
         &["gaussian:size=9:sigma=2", lopsided],
     ];
-    let borders = [
-        Border::Replicate,
-        Border::Zero,
-        Border::Constant(90.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
     let sizes = [
         (1, 1),
         (1, 37),
@@ -429,7 +430,7 @@ fn masks_that_share_a_launch_give_the_references_bits() {
     ];
     let mut turn = 0;
     for (index, specs) in chains.into_iter().enumerate() {
-        for (place, border) in borders.into_iter().enumerate() {
+        for (place, border) in BORDERS.into_iter().enumerate() {
             let chain = chain(specs, border, Planes::All, Algorithm::Direct);
             // Every chain and border meets one small frame and one around the tile.
             for size in [sizes[(index + place) % 5], sizes[5 + (2 * index + place) % 5]] {
@@ -543,14 +544,6 @@ fn deep_samples_taken_apart_to_bytes() {
         "yuv420p10le",
     ];
     let sizes = [(1, 1), (1, 37), (41, 1), (7, 5), (129, 33), (255, 97), (257, 46)];
-    let borders = [
-        Border::Replicate,
-        Border::Zero,
-        Border::Constant(90.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
     let hold = |case: &Case, packed: bool| {
         hold_against_reference(
             std::slice::from_ref(case),
@@ -567,7 +560,7 @@ fn deep_samples_taken_apart_to_bytes() {
             scope.spawn(move || {
                 for (m, mask) in masks.iter().enumerate() {
                     let turn = 5 * f + m;
-                    let chain = chain(&[mask], borders[turn % 6], Planes::All, Algorithm::Direct);
+                    let chain = chain(&[mask], BORDERS[turn % 6], Planes::All, Algorithm::Direct);
                     for size in [sizes[turn % 7], sizes[(turn + 3) % 7]] {
                         let case = case(chain.clone(), format, size, turn as u64);
                         hold(&case, turn % 3 == 0);

@@ -86,9 +86,10 @@ impl Cpu {
         set: InstructionSet,
     ) -> Result<Cpu, EngineError> {
         if !set.is_available() {
+            let available: Vec<String> = InstructionSet::available().map(|set| set.to_string()).collect();
             return Err(EngineError::Unavailable(format!(
-                "this machine cannot run the instruction set {set}; the best that it has is {}",
-                InstructionSet::detect()
+                "this machine cannot run the instruction set {set}; choose one that it has: {}",
+                available.join(", ")
             )));
         }
         Ok(Cpu {
