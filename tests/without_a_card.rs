@@ -340,7 +340,7 @@ fn each_kernel_that_is_wrong_shows() {
             Shown::As("ILLEGAL_ADDRESS"),
         ),
         (
-            "pack_4(values[0], values[1]=>pack_4(values[1], values[0]",
+            "pack_4(values[4 * k], values[4 * k + 1]=>pack_4(values[4 * k + 1], values[4 * k]",
             "tensor",
             "80",
             Shown::OtherBits,
