@@ -81,15 +81,7 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
             }
         }
         i32 values[8];
-#pragma unroll
-        for (i32 k = 0; k < 8; ++k) {
-            i32 parts[PRODUCTS];
-#pragma unroll
-            for (i32 i = 0; i < PRODUCTS; ++i) {
-                parts[i] = sums[k / 2 % 2][i][2 * (k / 4) + k % 2];
-            }
-            values[k] = join(parts, 8 * (k / 4) + 4 * (t & 1) + k % 4);
-        }
+        join_sums(values, sums, [&](const i32(&parts)[PRODUCTS], i32 k) { return join(parts, 8 * (k / 4) + 4 * (t & 1) + k % 4); });
         take(s, values);
     }
 }

@@ -747,6 +747,21 @@ template <class Sum, i32 N> __device__ __forceinline__ Sum joined(const i32 (&ba
     return sum;
 }
 
+// Values of two products whose windows share what is read, from their sums, of which each has N parts: the two products' first row of results, then the second.
+// join(parts, k) makes value k.
+template <i32 N, class Join> __device__ __forceinline__ void join_sums(i32 (&values)[8], const i32 (&sums)[2][N][4], const Join &join)
+{
+#pragma unroll
+    for (i32 k = 0; k < 8; ++k) {
+        i32 parts[N];
+#pragma unroll
+        for (i32 i = 0; i < N; ++i) {
+            parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
+        }
+        values[k] = join(parts, k);
+    }
+}
+
 // A sum shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when they are packed.
 __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
 {

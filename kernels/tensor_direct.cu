@@ -128,16 +128,9 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
     };
     auto end = [&](i32 s, const Sums &sums) {
         i32 values[8];
-#pragma unroll
-        for (i32 k = 0; k < 8; ++k) {
-            i32 parts[BANDS];
-#pragma unroll
-            for (i32 i = 0; i < BANDS; ++i) {
-                parts[i] = sums[k / 2 % 2][i][k / 4 * 2 + k % 2];
-            }
-            // Pairs of neighbours are two columns apart, or four.
-            values[k] = join(parts, k / 2 * COLUMNS + k % 2 + (COLUMNS == 4 && (threadIdx.x & 1) ? 2 : 0));
-        }
+        // Pairs of neighbours are two columns apart, or four.
+        const i32 first = COLUMNS == 4 && (threadIdx.x & 1) ? 2 : 0;
+        join_sums(values, sums, [&](const i32(&parts)[BANDS], i32 k) { return join(parts, k / 2 * COLUMNS + k % 2 + first); });
         take(s, values);
     };
     if constexpr (RESIDENT) {

@@ -149,7 +149,7 @@ pub(super) fn direct(
         _ => Block::new((1, 2), 4, 6),
     });
     // What is six steps high for the sake of large frames leaves a card idle on small ones.
-    let lower = if is_apart && sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
+    let lower = if sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
         vec![Block { steps: 4, ..block }]
     } else {
         Vec::new()

@@ -93,12 +93,11 @@ pub(super) fn fitting(
     least: usize,
     rows: impl Fn(usize) -> usize,
 ) -> Option<Block> {
-    let multiprocessors = limits.multiprocessors as usize;
-    // Launching a tiny frame takes longer than working on it, whatever its tiles. How many rounds of tiles a large one takes was seen not to matter.
-    let tiles = kernel.tiles(sizes.iter().copied());
-    if 2 * tiles < multiprocessors || tiles > kernel.resident(limits) {
+    // How many rounds of tiles a large frame takes was seen not to matter.
+    if kernel.tiles(sizes.iter().copied()) > kernel.resident(limits) {
         return None;
     }
+    let multiprocessors = limits.multiprocessors as usize;
     let warps = kernel.block.warps;
     let alone = match kernel.recipe.source {
         Source::TensorSeparable => ALONE_SEPARABLE,
