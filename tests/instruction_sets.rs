@@ -363,6 +363,58 @@ fn rows_that_are_zipped_give_the_references_bits() {
     assert!(compared > 150, "{compared}");
 }
 
+/// Loops whose number of terms is compiled in: every number, with weights that let sums be rounded as words and such that do not, on noise and on pictures
+/// of black and white, whose sums go far beyond what words hold.
+#[test]
+fn masks_of_few_terms_give_the_references_bits() {
+    let mut random = Random::new(26);
+    let mut compared = 0;
+    let sizes = (3..=27).step_by(2).map(|width| (width, 1 + 2 * (width % 9)));
+    let columns = (1..=19).step_by(2).map(|height| (5, height));
+    let whole = [(3, 3), (1, 3), (1, 5), (1, 9), (3, 5), (5, 1), (3, 1)];
+    let kinds = sizes.chain(columns).map(|size| (size, Algorithm::Separable));
+    for ((width, height), algorithm) in kinds.chain(whole.map(|size| (size, Algorithm::Direct))) {
+        for kind in 0..6 {
+            let least = if kind < 3 { 0 } else { -40 };
+            let mut weights = |count: usize, is_mirrored: bool| {
+                let mut all: Vec<i64> = (0..count).map(|_| least + 1 + random.below(90) as i64).collect();
+                for i in 0..count / 2 * usize::from(is_mirrored) {
+                    all[count - 1 - i] = all[i];
+                }
+                all
+            };
+            let (row, column) = (weights(width, kind != 1), weights(height, true));
+            let mut q: Vec<i64> = (0..width * height)
+                .map(|k| row[k % width] * column[k / width])
+                .collect();
+            if algorithm == Algorithm::Direct {
+                q = weights(width * height, false);
+            }
+            let magnitude: i64 = q.iter().map(|v| v.abs()).sum();
+            // Gains of 1, and of 3 or so.
+            let divisor = if kind % 3 == 2 { magnitude / 3 } else { magnitude };
+            let mask = Mask::from_integers(width, height, q, divisor.max(1)).unwrap();
+            for name in ["gray", "rgb24", "nv12", "rgba", "gray10le", "yuv420p"] {
+                let size = (1 + random.below(150) as usize, 1 + random.below(9) as usize);
+                let mut frame = noise(format(name), size.0, size.1, &mut random);
+                if kind % 2 == 1 && !name.ends_with("10le") {
+                    for plane in 0..frame.layout().planes().len() {
+                        for y in 0..frame.layout().planes()[plane].height {
+                            let row = frame.row_mut(plane, y);
+                            row.iter_mut().for_each(|v| *v = if *v < 128 { 0 } else { 255 });
+                        }
+                    }
+                }
+                let mut chain = chain(mask.clone(), BORDERS[random.below(6) as usize], algorithm);
+                chain.filters[0].bias = [0.0, 0.0, 0.0, 12.5][random.below(4) as usize];
+                chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
+                compared += usize::from(agrees(&chain, &frame, 1));
+            }
+        }
+    }
+    assert!(compared > 900, "{compared}");
+}
+
 /// Sums of 16-bit samples that reach the ends of 32 bits and go beyond: pictures of black and white alone, masks whose weights add up to 2^15, 2^16, 2^17, to
 /// nothing, and with both signs.
 #[test]

@@ -111,6 +111,12 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn average_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_avg_epu16(a, b) }
+    }
+
+    #[inline(always)]
     fn shift_words_down(self, a: __m256i, by: u32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
@@ -213,18 +219,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         unsafe {
             let halves = _mm256_packs_epi32(values[0], values[1]);
             if N == 4 {
-                let bytes = _mm256_packus_epi16(halves, _mm256_packs_epi32(values[2], values[3]));
-                let bytes = match order {
-                    Order::Plain => {
-                        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
-                    }
-                    Order::Zipped => _mm256_permute4x64_epi64::<SORT>(bytes),
-                    Order::Alternate => {
-                        let eights = _mm256_permute4x64_epi64::<SORT>(bytes);
-                        _mm256_shuffle_epi8(eights, _mm256_broadcastsi128_si256(mix_bytes()))
-                    }
-                };
-                _mm256_storeu_si256(to.cast(), bytes);
+                self.put_narrow([halves, _mm256_packs_epi32(values[2], values[3])], order, to);
             } else {
                 let ordered = match order {
                     Order::Plain => _mm256_permute4x64_epi64::<SORT>(halves),
@@ -245,11 +240,19 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_narrow(self, words: [__m256i; 2], to: *mut u8) {
+    unsafe fn put_narrow(self, words: [__m256i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let bytes = _mm256_packus_epi16(words[0], words[1]);
-            _mm256_storeu_si256(to.cast(), _mm256_permute4x64_epi64::<SORT>(bytes));
+            let bytes = match order {
+                Order::Plain => _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)),
+                Order::Zipped => _mm256_permute4x64_epi64::<SORT>(bytes),
+                Order::Alternate => {
+                    let eights = _mm256_permute4x64_epi64::<SORT>(bytes);
+                    _mm256_shuffle_epi8(eights, _mm256_broadcastsi128_si256(mix_bytes()))
+                }
+            };
+            _mm256_storeu_si256(to.cast(), bytes);
         }
     }
 

@@ -103,6 +103,12 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn average_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_avg_epu16(a, b) }
+    }
+
+    #[inline(always)]
     fn shift_words_down(self, a: __m512i, by: u32) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_srl_epi16(a, _mm_cvtsi32_si128(by as i32)) }
@@ -206,19 +212,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         unsafe {
             let halves = _mm512_packs_epi32(values[0], values[1]);
             if N == 4 {
-                let bytes = _mm512_packus_epi16(halves, _mm512_packs_epi32(values[2], values[3]));
-                let bytes = match order {
-                    Order::Plain => {
-                        // Fours of bytes: each quarter of the vector holds one of each of the four inputs.
-                        let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-                        _mm512_permutexvar_epi32(fours, bytes)
-                    }
-                    Order::Zipped => sorted(bytes),
-                    Order::Alternate => {
-                        _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes()))
-                    }
-                };
-                _mm512_storeu_si512(to.cast(), bytes);
+                self.put_narrow([halves, _mm512_packs_epi32(values[2], values[3])], order, to);
             } else {
                 let ordered = match order {
                     Order::Plain => sorted(halves),
@@ -237,9 +231,21 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_narrow(self, words: [__m512i; 2], to: *mut u8) {
+    unsafe fn put_narrow(self, words: [__m512i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
-        unsafe { _mm512_storeu_si512(to.cast(), sorted(_mm512_packus_epi16(words[0], words[1]))) }
+        unsafe {
+            let bytes = _mm512_packus_epi16(words[0], words[1]);
+            let bytes = match order {
+                Order::Plain => {
+                    // Fours of bytes: each quarter of the vector holds one of each of the four inputs.
+                    let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+                    _mm512_permutexvar_epi32(fours, bytes)
+                }
+                Order::Zipped => sorted(bytes),
+                Order::Alternate => _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes())),
+            };
+            _mm512_storeu_si512(to.cast(), bytes);
+        }
     }
 
     #[inline(always)]

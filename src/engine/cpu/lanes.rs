@@ -71,6 +71,9 @@ pub(super) trait Lanes: Copy {
     /// The products of words, divided by 2^15 and rounded, halves up.
     fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// The means of words without sign, halves up.
+    fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// Words without sign, shifted down.
     fn shift_words_down(self, a: Self::V, by: u32) -> Self::V;
 
@@ -125,11 +128,12 @@ pub(super) trait Lanes: Copy {
     /// `N` times [`Lanes::LANES`] bytes are writable at `to`.
     unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
-    /// Writes words up to 255 as bytes.
+    /// Clamps words to bytes and writes them, where [`Lanes::narrow`] has made them of four vectors of numbers in that order; of [`Order::Zipped`] it makes
+    /// words in order.
     ///
     /// # Safety
     /// Four times [`Lanes::LANES`] bytes are writable at `to`.
-    unsafe fn put_narrow(self, words: [Self::V; 2], to: *mut u8);
+    unsafe fn put_narrow(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
     /// Clamps words to bytes and writes them, those of the first vector at even places and those of the second at odd ones.
     ///

@@ -13,6 +13,10 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod column_sums;
 mod edges;
+#[cfg(target_arch = "x86_64")]
+mod few_taps;
+#[cfg(target_arch = "x86_64")]
+mod few_terms;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod lanes;

@@ -8,6 +8,7 @@
 
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
+use super::few_taps::Few;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
@@ -49,6 +50,8 @@ pub(super) struct Pairs {
     /// The taps that make four rows, where that is better.
     fours: Option<Places>,
     finish: Finish,
+    /// What all sums begin with, if it is the same.
+    start: Option<i32>,
 }
 
 /// The memory that a thread works in.
@@ -257,6 +260,7 @@ impl Pairs {
             taps,
             changes,
             fours,
+            start: finish.common_start(),
             finish,
         })
     }
@@ -328,6 +332,11 @@ impl Pairs {
             };
             if fours.is_some() {
                 self.make(lanes, lines, taps, None, samples, rows.split::<4>());
+            } else if let Some(few) = self.few::<L>(lines, taps, samples) {
+                match bytes {
+                    1 => few.make::<L, 1>(lanes, rows.split()),
+                    _ => few.make::<L, 2>(lanes, rows.split()),
+                }
             } else {
                 let running = self.changes.as_ref().map(|_| Running {
                     sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
@@ -344,6 +353,18 @@ impl Pairs {
             }
             row += made;
         }
+    }
+
+    /// What makes two rows from the lines anew, if so few taps do.
+    fn few<'a, L: Lanes>(&'a self, lines: Lines<'a>, taps: Taps<'a>, samples: usize) -> Option<Few<'a>> {
+        let start = self.start.filter(|_| self.changes.is_none())?;
+        Few::of::<L>(
+            lines,
+            taps,
+            (&self.finish, start),
+            samples,
+            self.format.bytes_per_sample(),
+        )
     }
 
     /// Makes `R` rows from the lines.

@@ -491,7 +491,7 @@ impl Ending for Scaled {
                 values[v] = lanes.shift_words_down(product, self.scale.down);
             }
             if BYTES == 1 {
-                lanes.put_narrow(values, to);
+                lanes.put_narrow(values, Order::Zipped, to);
                 return;
             }
             for v in 0..2 {

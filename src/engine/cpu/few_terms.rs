@@ -1,0 +1,275 @@
+//! Row passes of few terms (see `row_pass`), how many is known when they are compiled, from words of 16 bits to intermediates of as many: all weights stay
+//! in registers.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Work};
+use super::loops::{TILE, has_more_registers};
+use super::row_pass::{Pairing, RowPass, Zips};
+
+/// Makes the intermediates of two rows as pairs, as [`row_pass`](super::row_pass::row_pass) does for one piece; false if the terms are others.
+pub(super) fn row_pass<L: Lanes>(lanes: L, rows: [&[u16]; 2], pass: &RowPass, out: &mut [u32]) -> bool {
+    if has_more_registers::<L>() || !(1..=16).contains(&pass.shift) {
+        return false;
+    }
+    let work = Few { rows, pass, out };
+    match &pass.pairing {
+        Pairing::InPlace(taps) => {
+            let weights = || taps.iter().flat_map(|(_, weights)| weights);
+            let are_neighbours = taps.iter().enumerate().all(|(t, tap)| tap.0 == 2 * t);
+            if !are_neighbours || !rounds_late::<L>(pass, weights().copied()) {
+                return false;
+            }
+            match taps.len() {
+                2 => work.in_place::<L, 2>(lanes, taps),
+                3 => work.in_place::<L, 3>(lanes, taps),
+                4 => work.in_place::<L, 4>(lanes, taps),
+                5 => work.in_place::<L, 5>(lanes, taps),
+                6 => work.in_place::<L, 6>(lanes, taps),
+                7 => work.in_place::<L, 7>(lanes, taps),
+                8 => work.in_place::<L, 8>(lanes, taps),
+                _ => return false,
+            }
+        }
+        Pairing::Zipped(zips) => {
+            let weights = zips.sums.iter().map(|(_, weights)| weights);
+            let weights = weights.chain(zips.mixed.iter().map(|(.., weights)| weights));
+            let weights = weights.chain(zips.singles.iter().map(|(_, weights)| weights));
+            if !rounds_late::<L>(pass, weights.copied()) {
+                return false;
+            }
+            match shape(zips) {
+                Some((5, 2)) => work.zipped::<L, 5, 2>(lanes, zips),
+                Some((7, 2)) => work.zipped::<L, 7, 2>(lanes, zips),
+                Some((9, 2)) => work.zipped::<L, 9, 2>(lanes, zips),
+                Some((5, 3)) => work.zipped::<L, 5, 3>(lanes, zips),
+                Some((7, 3)) => work.zipped::<L, 7, 3>(lanes, zips),
+                Some((9, 3)) => work.zipped::<L, 9, 3>(lanes, zips),
+                Some((11, 3)) => work.zipped::<L, 11, 3>(lanes, zips),
+                Some((13, 3)) => work.zipped::<L, 13, 3>(lanes, zips),
+                Some((15, 3)) => work.zipped::<L, 15, 3>(lanes, zips),
+                Some((17, 3)) => work.zipped::<L, 17, 3>(lanes, zips),
+                Some((19, 3)) => work.zipped::<L, 19, 3>(lanes, zips),
+                Some((21, 3)) => work.zipped::<L, 21, 3>(lanes, zips),
+                Some((23, 3)) => work.zipped::<L, 23, 3>(lanes, zips),
+                Some((25, 3)) => work.zipped::<L, 25, 3>(lanes, zips),
+                Some((5, 4)) => work.zipped::<L, 5, 4>(lanes, zips),
+                Some((7, 4)) => work.zipped::<L, 7, 4>(lanes, zips),
+                Some((9, 4)) => work.zipped::<L, 9, 4>(lanes, zips),
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of words that are twice the intermediate and of 0
+/// is the same: where none is negative.
+fn rounds_late<L: Lanes>(pass: &RowPass, mut weights: impl Iterator<Item = i32>) -> bool {
+    let is_half = pass.start == 1 << (pass.shift - 1);
+    L::FUSES || (is_half && weights.all(|pair| pair >= 0 && pair & 0x8000 == 0))
+}
+
+/// Two rows of words, and where their intermediates go.
+struct Few<'a> {
+    rows: [&'a [u16]; 2],
+    pass: &'a RowPass,
+    out: &'a mut [u32],
+}
+
+impl Few<'_> {
+    fn in_place<L: Lanes, const N: usize>(self, lanes: L, taps: &[(usize, [i32; 2])]) {
+        let samples = self.out.len();
+        assert!(samples.is_multiple_of(TILE));
+        assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
+        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
+        let mut weights = [[0; 2]; N];
+        weights.iter_mut().zip(taps).for_each(|(to, tap)| *to = tap.1);
+        lanes.enter(InPlace { few: self, weights });
+    }
+
+    fn zipped<L: Lanes, const K: usize, const C: usize>(self, lanes: L, zips: &Zips) {
+        let samples = self.out.len();
+        assert!(samples.is_multiple_of(TILE));
+        assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
+        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
+        let mut weights = [0; K];
+        let sums = zips.sums.iter().map(|sum| sum.1);
+        let last = zips.mixed.iter().map(|mixed| mixed.2);
+        let last = last.chain(zips.singles.iter().map(|single| single.1));
+        weights
+            .iter_mut()
+            .zip(sums.chain(last))
+            .for_each(|(to, pair)| *to = pair);
+        lanes.enter(Zipped::<K, C> { few: self, weights });
+    }
+}
+
+/// How many words are weighed and how far they are apart, where those that weigh the same are added two by two from the ends to the middle.
+fn shape(zips: &Zips) -> Option<(usize, usize)> {
+    let count = 4 * zips.sums.len() + 3 * zips.mixed.len() + zips.singles.len();
+    let middle = match (&zips.mixed[..], &zips.singles[..]) {
+        ([mixed], []) => mixed.1,
+        // Alone, without another one's weight beside its own.
+        ([], [([middle, _], 0..=0xFFFF)]) => *middle,
+        _ => return None,
+    };
+    let step = middle / (count / 2).max(1);
+    let twins = |i: usize| [i * step, (count - 1 - i) * step];
+    let sums = zips.sums.iter().enumerate();
+    let are_sums = sums.map(|(k, sum)| sum.0 == [twins(2 * k), twins(2 * k + 1)]);
+    let is_mixed = zips.mixed.iter().map(|mixed| mixed.0 == twins(count / 2 - 1));
+    let is_regular = middle == count / 2 * step && are_sums.chain(is_mixed).all(|is| is);
+    is_regular.then_some((count, step))
+}
+
+/// What turns sums into pairs of intermediates.
+#[derive(Clone, Copy)]
+struct Ending<T> {
+    start: T,
+    /// What brings a sum's word down to the low half, and what brings it up to the high one.
+    down: T,
+    up: T,
+    zero: T,
+}
+
+impl<T: Copy> Ending<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, pass: &RowPass) -> Ending<T> {
+        let down = pass.shift as i32 - i32::from(!L::FUSES);
+        Ending {
+            start: lanes.splat(if L::FUSES { pass.start } else { 0 }),
+            down: lanes.splat(down),
+            up: lanes.splat(16 - down),
+            zero: lanes.splat(0),
+        }
+    }
+
+    /// The intermediates of an upper and a lower row's sums.
+    #[inline(always)]
+    fn pairs<L: Lanes<V = T>>(&self, lanes: L, [upper, lower]: [T; 2]) -> T {
+        let pairs = lanes.merge(lanes.shift_down(upper, self.down), lanes.shift_up(lower, self.up));
+        if L::FUSES {
+            pairs
+        } else {
+            lanes.average_words(pairs, self.zero)
+        }
+    }
+}
+
+/// `sum` and a product, where the first one needs no addition.
+#[inline(always)]
+fn add_product<L: Lanes>(lanes: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
+    let sum = if is_first && !L::FUSES {
+        lanes.splat(0)
+    } else {
+        sum
+    };
+    lanes.multiply_add(sum, pairs, weights)
+}
+
+/// Neighbouring words are pairs: tap t begins at word 2t, and has weights for even and for odd results.
+struct InPlace<'a, const N: usize> {
+    few: Few<'a>,
+    weights: [[i32; 2]; N],
+}
+
+impl<const N: usize> Work for InPlace<'_, N> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Few { rows, pass, out } = self.few;
+        let ending = Ending::new(lanes, pass);
+        let mut weights = [[ending.zero; 2]; N];
+        for t in 0..N {
+            weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
+        }
+        let rows = rows.map(<[u16]>::as_ptr);
+        for x in (0..out.len()).step_by(2 * L::LANES) {
+            // Of each row's even results, and of its odd ones.
+            let mut sums = [[ending.start; 2]; 2];
+            for row in 0..2 {
+                for t in 0..N {
+                    // SAFETY: `in_place` has bounded it.
+                    let words = unsafe { lanes.load(rows[row].add(x + 2 * t)) };
+                    for parity in 0..2 {
+                        let sum = &mut sums[parity][row];
+                        *sum = add_product(lanes, t == 0, *sum, words, weights[t][parity]);
+                    }
+                }
+            }
+            for parity in 0..2 {
+                let pairs = ending.pairs(lanes, sums[parity]);
+                // SAFETY: x + 2 LANES is at most the length.
+                unsafe { lanes.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs) };
+            }
+        }
+    }
+}
+
+/// The sum of the vectors of words at two places.
+///
+/// # Safety
+/// Both are readable.
+#[inline(always)]
+unsafe fn two_words<L: Lanes>(lanes: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
+    // SAFETY: the caller's.
+    unsafe { lanes.add_words(lanes.load(from.add(a)), lanes.load(from.add(b))) }
+}
+
+/// Vectors of `K` words, `C` words apart, are zipped: pairs of sums of two words of the same weight, and either another sum with the word in the middle or
+/// that one alone. Of the weights K / 4 + 1 count.
+struct Zipped<'a, const K: usize, const C: usize> {
+    few: Few<'a>,
+    weights: [i32; K],
+}
+
+impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Few { rows, pass, out } = self.few;
+        let ending = Ending::new(lanes, pass);
+        let mut weights = [ending.zero; K];
+        for k in 0..K / 4 + 1 {
+            weights[k] = lanes.splat(self.weights[k]);
+        }
+        let (middle, last) = (K / 2, K - 1);
+        let rows = rows.map(<[u16]>::as_ptr);
+        for x in (0..out.len()).step_by(2 * L::LANES) {
+            let mut sums = [[ending.start; 2]; 2];
+            for row in 0..2 {
+                for k in 0..K / 4 + 1 {
+                    let i = 2 * k;
+                    // SAFETY: `zipped` has bounded what is read.
+                    let [first, second] = unsafe {
+                        let from = rows[row].add(x);
+                        if i + 1 < middle {
+                            let twins = |i: usize| [i * C, (last - i) * C];
+                            [
+                                two_words(lanes, from, twins(i)),
+                                two_words(lanes, from, twins(i + 1)),
+                            ]
+                        } else if i < middle {
+                            [
+                                two_words(lanes, from, [i * C, (last - i) * C]),
+                                lanes.load(from.add(middle * C)),
+                            ]
+                        } else {
+                            [lanes.load(from.add(middle * C)), ending.zero]
+                        }
+                    };
+                    let pairs = lanes.zip(first, second);
+                    for half in 0..2 {
+                        let sum = &mut sums[half][row];
+                        *sum = add_product(lanes, k == 0, *sum, pairs[half], weights[k]);
+                    }
+                }
+            }
+            for half in 0..2 {
+                let pairs = ending.pairs(lanes, sums[half]);
+                // SAFETY: x + 2 LANES is at most the length.
+                unsafe { lanes.store(out.as_mut_ptr().add(x + L::LANES * half), pairs) };
+            }
+        }
+    }
+}
