@@ -5,69 +5,120 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, Lines, TILE, Tap, Taps, has_more_registers};
+use super::loops::{Finish, Joining, Lines, TILE, Tap, Taps};
 
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
+
+/// How many taps such loops take where vectors hold so many numbers; none where registers hold the sums of four rows, which are better.
+pub(super) const fn most(lanes: usize) -> usize {
+    if lanes == 8 { MOST } else { 0 }
+}
 
 /// What such a loop makes: two rows of samples.
 pub(super) struct Few<'a> {
     lines: Lines<'a>,
     taps: &'a [Tap],
     finish: &'a Finish,
-    /// What every sum begins with.
-    start: i32,
+    alike: Alike,
     samples: usize,
 }
 
+/// What all samples are made with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alike {
+    /// What the sums of each piece begin with.
+    start: [i32; PIECES],
+    /// What is added once they are shifted down.
+    high: i32,
+}
+
+/// Pieces of a sample, at most.
+const PIECES: usize = 2;
+
+impl Alike {
+    /// What they are made with, if that is the same for all.
+    pub(super) fn of(finish: &Finish) -> Option<Alike> {
+        let only = |values: &[i32]| {
+            let (&first, others) = values.split_first()?;
+            others.iter().all(|&value| value == first).then_some(first)
+        };
+        Some(Alike {
+            start: [only(&finish.start[0])?, only(&finish.start[1])?],
+            high: if finish.high.is_empty() {
+                0
+            } else {
+                only(&finish.high)?
+            },
+        })
+    }
+}
+
 impl<'a> Few<'a> {
-    /// What makes two rows of samples of `bytes` bytes whose sums all begin with `start`, if so few taps do.
+    /// What makes two rows of samples of `bytes` bytes that are all made alike, if so few taps do.
     pub(super) fn of<L: Lanes>(
         lines: Lines<'a>,
         taps: Taps<'a>,
-        (finish, start): (&'a Finish, i32),
+        (finish, alike): (&'a Finish, Alike),
         samples: usize,
         bytes: usize,
     ) -> Option<Few<'a>> {
         let [upper, ..] = taps.groups;
         // Bytes are rounded once they are words where that spares an addition.
-        let is_rounded = bytes == 2 || L::FUSES || (finish.shift > 0 && start == 1 << (finish.shift - 1));
-        let is_small = (2..=MOST).contains(&upper.single.len()) && upper.folded.is_empty();
-        let fits = !has_more_registers::<L>() && lines.pieces == 1 && is_small && is_rounded;
+        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
+        let is_rounded = bytes == 2 || alike.high == 0 && (L::FUSES || half == Some(alike.start[0]));
+        let is_small = (2..=most(L::LANES)).contains(&upper.single.len()) && upper.folded.is_empty();
+        let is_narrow = lines.pieces <= if bytes == 2 { PIECES } else { 1 };
+        let fits = is_narrow && is_small && is_rounded;
         fits.then_some(Few {
             lines,
             taps: &upper.single,
             finish,
-            start,
+            alike,
             samples,
         })
     }
 
     /// Makes the rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
-        match self.taps.len() {
-            2 => self.enter::<L, BYTES, 2>(lanes, out),
-            3 => self.enter::<L, BYTES, 3>(lanes, out),
-            4 => self.enter::<L, BYTES, 4>(lanes, out),
-            5 => self.enter::<L, BYTES, 5>(lanes, out),
-            6 => self.enter::<L, BYTES, 6>(lanes, out),
-            7 => self.enter::<L, BYTES, 7>(lanes, out),
-            _ => self.enter::<L, BYTES, MOST>(lanes, out),
+        if self.lines.pieces == 1 {
+            self.of_pieces::<L, BYTES, 1>(lanes, out);
+        } else {
+            // Bytes have one.
+            self.of_pieces::<L, 2, PIECES>(lanes, out);
         }
     }
 
-    fn enter<L: Lanes, const BYTES: usize, const N: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
+    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
+        match self.taps.len() {
+            2 => self.enter::<L, BYTES, P, 2>(lanes, out),
+            3 => self.enter::<L, BYTES, P, 3>(lanes, out),
+            4 => self.enter::<L, BYTES, P, 4>(lanes, out),
+            5 => self.enter::<L, BYTES, P, 5>(lanes, out),
+            6 => self.enter::<L, BYTES, P, 6>(lanes, out),
+            7 => self.enter::<L, BYTES, P, 7>(lanes, out),
+            _ => self.enter::<L, BYTES, P, MOST>(lanes, out),
+        }
+    }
+
+    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize>(
+        &self,
+        lanes: L,
+        out: [&mut [u8]; 2],
+    ) {
         let samples = self.samples;
         let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
-        let last = taps.iter().map(|tap| tap.at).max().unwrap_or(0) + samples.next_multiple_of(TILE);
-        assert!(last <= self.lines.elements.len());
+        let furthest = taps.iter().map(|tap| tap.at).max().unwrap_or(0);
+        let last = furthest + (P - 1) * self.lines.piece_stride + samples.next_multiple_of(TILE);
+        assert!(P == self.lines.pieces && last <= self.lines.elements.len());
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         // The assertions bound every read, which goes up to a multiple of TILE, and every write.
-        let rows = Rows::<BYTES, N> {
+        let rows = Rows::<BYTES, P, N> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
-            start: self.start,
+            piece_stride: self.lines.piece_stride,
+            alike: self.alike,
             order: self.lines.order,
             samples,
             out,
@@ -76,12 +127,13 @@ impl<'a> Few<'a> {
     }
 }
 
-/// What [`Few::enter`] has checked: samples of `BYTES` bytes from `N` taps.
-struct Rows<'a, const BYTES: usize, const N: usize> {
+/// What [`Few::enter`] has checked: samples of `BYTES` bytes from `N` taps of `P` pieces.
+struct Rows<'a, const BYTES: usize, const P: usize, const N: usize> {
     from: [*const u32; N],
     weights: [[i32; 2]; N],
     finish: &'a Finish,
-    start: i32,
+    piece_stride: usize,
+    alike: Alike,
     order: Order,
     samples: usize,
     out: [&'a mut [u8]; 2],
@@ -89,31 +141,37 @@ struct Rows<'a, const BYTES: usize, const N: usize> {
 
 /// What stays in registers along a row.
 #[derive(Clone, Copy)]
-struct Constants<T, const N: usize> {
+struct Constants<T, const P: usize, const N: usize> {
     weights: [[T; 2]; N],
-    start: T,
-    shift: T,
+    start: [T; P],
+    joining: Joining<T>,
+    high: T,
     /// What halves words and rounds them up.
     half: T,
 }
 
-impl<const BYTES: usize, const N: usize> Rows<'_, BYTES, N> {
+impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
     /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
     const fn halves<L: Lanes>() -> bool {
         BYTES == 1 && !L::FUSES
     }
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> Constants<L::V, N> {
-        let halves = Self::halves::<L>();
+    fn constants<L: Lanes>(&self, lanes: L) -> Constants<L::V, P, N> {
+        let (finish, halves) = (self.finish, u32::from(Self::halves::<L>()));
         let mut weights = [[lanes.splat(0); 2]; N];
         for t in 0..N {
             weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
         }
+        let mut start = [lanes.splat(0); P];
+        for p in 0..P {
+            start[p] = lanes.splat(self.alike.start[p]);
+        }
         Constants {
             weights,
-            start: lanes.splat(if halves { 0 } else { self.start }),
-            shift: lanes.splat(self.finish.shift as i32 - i32::from(halves)),
+            start,
+            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift - halves),
+            high: lanes.splat(self.alike.high),
             half: lanes.splat(1 << 30 | 1 << 14),
         }
     }
@@ -126,7 +184,7 @@ impl<const BYTES: usize, const N: usize> Rows<'_, BYTES, N> {
     unsafe fn step<L: Lanes>(
         &self,
         lanes: L,
-        constants: &Constants<L::V, N>,
+        constants: &Constants<L::V, P, N>,
         order: Order,
         x: usize,
         to: [*mut u8; 2],
@@ -134,28 +192,35 @@ impl<const BYTES: usize, const N: usize> Rows<'_, BYTES, N> {
         let &Constants {
             weights,
             start,
-            shift,
+            joining,
+            high,
             half,
         } = constants;
-        let mut words = [[start; 2]; 2];
+        let mut words = [[half; 2]; 2];
         for v in 0..2 {
-            let mut done = [[start; 2]; 2];
+            let mut done = [[half; 2]; 2];
             for k in 0..2 {
                 let mut sums = [start; 2];
                 for t in 0..N {
-                    // SAFETY: the caller has bounded it.
-                    let pairs = unsafe { lanes.load(self.from[t].add(x + L::LANES * (2 * v + k))) };
-                    for row in 0..2 {
-                        let sum = if t == 0 && Self::halves::<L>() {
-                            lanes.splat(0)
-                        } else {
-                            sums[row]
-                        };
-                        sums[row] = lanes.multiply_add(sum, pairs, weights[t][row]);
+                    for p in 0..P {
+                        let at = x + L::LANES * (2 * v + k) + p * self.piece_stride;
+                        // SAFETY: the caller has bounded it.
+                        let pairs = unsafe { lanes.load(self.from[t].add(at)) };
+                        for row in 0..2 {
+                            let sum = if t == 0 && Self::halves::<L>() {
+                                lanes.splat(0)
+                            } else {
+                                sums[row][p]
+                            };
+                            sums[row][p] = lanes.multiply_add(sum, pairs, weights[t][row]);
+                        }
                     }
                 }
                 for row in 0..2 {
-                    done[row][k] = lanes.shift_down(sums[row], shift);
+                    done[row][k] = joining.join(lanes, sums[row]);
+                    if BYTES == 2 && self.alike.high != 0 {
+                        done[row][k] = lanes.add(done[row][k], high);
+                    }
                 }
             }
             for row in 0..2 {
@@ -212,7 +277,7 @@ impl<const BYTES: usize, const N: usize> Rows<'_, BYTES, N> {
     }
 }
 
-impl<const BYTES: usize, const N: usize> Work for Rows<'_, BYTES, N> {
+impl<const BYTES: usize, const P: usize, const N: usize> Work for Rows<'_, BYTES, P, N> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         // Known in each loop, so that it is not asked for in every step.

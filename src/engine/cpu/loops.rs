@@ -93,14 +93,6 @@ pub(super) struct Finish {
     pub(super) left: u32,
 }
 
-impl Finish {
-    /// What all sums begin with, where all samples are made alike and nothing is added after the shift.
-    pub(super) fn common_start(&self) -> Option<i32> {
-        let (&first, others) = self.start[0].split_first()?;
-        (self.high.is_empty() && others.iter().all(|&start| start == first)).then_some(first)
-    }
-}
-
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
 pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,

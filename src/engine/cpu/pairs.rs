@@ -8,7 +8,7 @@
 
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
-use super::few_taps::Few;
+use super::few_taps::{self, Alike, Few};
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
@@ -50,8 +50,8 @@ pub(super) struct Pairs {
     /// The taps that make four rows, where that is better.
     fours: Option<Places>,
     finish: Finish,
-    /// What all sums begin with, if it is the same.
-    start: Option<i32>,
+    /// What all samples are made with, if it is the same.
+    alike: Option<Alike>,
 }
 
 /// The memory that a thread works in.
@@ -223,7 +223,8 @@ impl Pairs {
                     raise: missing.unwrap_or(0),
                 };
                 let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-                let (taps, changes) = tap_places::direct(k, channels.len(), reader)?;
+                let (taps, changes) =
+                    tap_places::direct(k, channels.len(), reader, few_taps::most(vectors.lanes()))?;
                 Parts {
                     reader,
                     work: Work::Direct { columns: k.width },
@@ -260,7 +261,7 @@ impl Pairs {
             taps,
             changes,
             fours,
-            start: finish.common_start(),
+            alike: Alike::of(&finish),
             finish,
         })
     }
@@ -357,14 +358,9 @@ impl Pairs {
 
     /// What makes two rows from the lines anew, if so few taps do.
     fn few<'a, L: Lanes>(&'a self, lines: Lines<'a>, taps: Taps<'a>, samples: usize) -> Option<Few<'a>> {
-        let start = self.start.filter(|_| self.changes.is_none())?;
-        Few::of::<L>(
-            lines,
-            taps,
-            (&self.finish, start),
-            samples,
-            self.format.bytes_per_sample(),
-        )
+        let alike = self.alike.filter(|_| self.changes.is_none())?;
+        let bytes = self.format.bytes_per_sample();
+        Few::of::<L>(lines, taps, (&self.finish, alike), samples, bytes)
     }
 
     /// Makes `R` rows from the lines.

@@ -183,11 +183,12 @@ fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
     [upper, all, lower]
 }
 
-/// The taps of a direct mask, and the changes.
+/// The taps of a direct mask, and the changes. Where all are no more than `few` they are not folded.
 pub(super) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     reader: Reader,
+    few: usize,
 ) -> Option<(Places, Option<Places>)> {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
@@ -195,6 +196,7 @@ pub(super) fn direct(
     // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
     let fold = match reader {
         Reader::Offset => None,
+        _ if w * (h / 2 + 1) <= few => None,
         _ if mirrors(1) => Some(Fold::Add),
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,
