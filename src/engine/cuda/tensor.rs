@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(tile("sharpen", Direct, (1920, 1080)), (512, 12));
         // There are many rounds of tiles whatever their size.
         assert_eq!(tile("sharpen", Direct, (7680, 4320)), (512, 16));
-        // A tiny one stays as it is.
-        assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 16));
+        // 2 x 60 tiles, one for nearly each multiprocessor.
+        assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 6));
         // 10 x 12 tiles of a separable mask: one for nearly each multiprocessor is better than two of half the height.
         assert_eq!(tile("gaussian:size=15", Separable, (1280, 720)), (128, 64));
         assert_eq!(tile("gaussian:size=15", Separable, (1920, 1080)), (128, 64));
