@@ -9,6 +9,7 @@
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
 use super::few_taps::{self, Alike, Few};
+use super::few_terms;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
@@ -476,7 +477,10 @@ impl Pairs {
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
+        let is_narrow = (pieces, form.pieces) == (1, 1);
+        if !(is_narrow && few_terms::row_pass(lanes, rows, row, out)) {
+            row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::few_terms;
 use super::lanes::{Lanes, Work};
 use super::loops::{Joining, TILE, has_more_registers};
 
@@ -133,9 +132,6 @@ pub(super) fn row_pass<L: Lanes>(
     out: &mut [u32],
     out_pieces: usize,
 ) {
-    if (pieces, out_pieces) == (1, 1) && few_terms::row_pass(lanes, rows, pass, out) {
-        return;
-    }
     let samples = out.len() / out_pieces;
     let furthest = match &pass.pairing {
         // The last vector's taps end one word further on than the last sample's own.
