@@ -1,7 +1,7 @@
 //! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at once.
 #![allow(unsafe_code)]
 
-use super::avx2::{merge_bytes, mix_bytes, mix_words};
+use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::lanes::{Lanes, Order, Work};
 use core::arch::x86_64::*;
 
@@ -16,6 +16,16 @@ impl<const VNNI: bool> Avx512<VNNI> {
             std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw");
         let has_all = has_words && (!VNNI || std::arch::is_x86_feature_detected!("avx512vnni"));
         has_all.then_some(Avx512(()))
+    }
+}
+
+/// Fours of bytes in order, where each quarter of a vector holds one of each of four inputs.
+#[inline(always)]
+unsafe fn fours_sorted(bytes: __m512i) -> __m512i {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe {
+        let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        _mm512_permutexvar_epi32(fours, bytes)
     }
 }
 
@@ -236,13 +246,24 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         unsafe {
             let bytes = _mm512_packus_epi16(words[0], words[1]);
             let bytes = match order {
-                Order::Plain => {
-                    // Fours of bytes: each quarter of the vector holds one of each of the four inputs.
-                    let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-                    _mm512_permutexvar_epi32(fours, bytes)
-                }
+                Order::Plain => fours_sorted(bytes),
                 Order::Zipped => sorted(bytes),
                 Order::Alternate => _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes())),
+            };
+            _mm512_storeu_si512(to.cast(), bytes);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn put_merged(self, words: [__m512i; 2], order: Order, to: *mut u8) {
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
+        unsafe {
+            let mixed = _mm512_packus_epi16(words[0], words[1]);
+            let unmixed = _mm512_shuffle_epi8(mixed, _mm512_broadcast_i32x4(unmix_bytes()));
+            let bytes = match order {
+                Order::Plain => fours_sorted(unmixed),
+                Order::Zipped => sorted(unmixed),
+                Order::Alternate => sorted(mixed),
             };
             _mm512_storeu_si512(to.cast(), bytes);
         }

@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, Joining, Lines, TILE, Tap, Taps};
+use super::loops::{Finish, Joining, Lines, TILE, Tap};
 
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
@@ -17,11 +17,11 @@ pub(super) const fn most(lanes: usize) -> usize {
 
 /// What such a loop makes: two rows of samples.
 pub(super) struct Few<'a> {
-    lines: Lines<'a>,
-    taps: &'a [Tap],
-    finish: &'a Finish,
-    alike: Alike,
-    samples: usize,
+    pub(super) lines: Lines<'a>,
+    pub(super) taps: &'a [Tap],
+    pub(super) finish: &'a Finish,
+    pub(super) alike: Alike,
+    pub(super) samples: usize,
 }
 
 /// What all samples are made with.
@@ -37,48 +37,36 @@ pub(super) struct Alike {
 const PIECES: usize = 2;
 
 impl Alike {
-    /// What they are made with, if that is the same for all.
-    pub(super) fn of(finish: &Finish) -> Option<Alike> {
+    /// What samples of `bytes` bytes are made with, if that is the same for all and if so few taps of so many pieces make them in a way that such loops know.
+    pub(super) fn of<L: Lanes>(
+        _: L,
+        finish: &Finish,
+        (taps, folded): (usize, usize),
+        pieces: usize,
+        bytes: usize,
+    ) -> Option<Alike> {
         let only = |values: &[i32]| {
             let (&first, others) = values.split_first()?;
             others.iter().all(|&value| value == first).then_some(first)
         };
-        Some(Alike {
+        let alike = Alike {
             start: [only(&finish.start[0])?, only(&finish.start[1])?],
             high: if finish.high.is_empty() {
                 0
             } else {
                 only(&finish.high)?
             },
-        })
+        };
+        // Bytes are the high words of sums, rounded once they are words.
+        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
+        let is_rounded = alike.high == 0 && half == Some(alike.start[0]) && (17..=31).contains(&finish.shift);
+        let is_small = (2..=most(L::LANES)).contains(&taps) && folded == 0;
+        let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
+        (is_small && is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
     }
 }
 
-impl<'a> Few<'a> {
-    /// What makes two rows of samples of `bytes` bytes that are all made alike, if so few taps do.
-    pub(super) fn of<L: Lanes>(
-        lines: Lines<'a>,
-        taps: Taps<'a>,
-        (finish, alike): (&'a Finish, Alike),
-        samples: usize,
-        bytes: usize,
-    ) -> Option<Few<'a>> {
-        let [upper, ..] = taps.groups;
-        // Bytes are rounded once they are words where that spares an addition.
-        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
-        let is_rounded = bytes == 2 || alike.high == 0 && (L::FUSES || half == Some(alike.start[0]));
-        let is_small = (2..=most(L::LANES)).contains(&upper.single.len()) && upper.folded.is_empty();
-        let is_narrow = lines.pieces <= if bytes == 2 { PIECES } else { 1 };
-        let fits = is_narrow && is_small && is_rounded;
-        fits.then_some(Few {
-            lines,
-            taps: &upper.single,
-            finish,
-            alike,
-            samples,
-        })
-    }
-
+impl Few<'_> {
     /// Makes the rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
         if self.lines.pieces == 1 {
@@ -146,33 +134,33 @@ struct Constants<T, const P: usize, const N: usize> {
     start: [T; P],
     joining: Joining<T>,
     high: T,
-    /// What halves words and rounds them up.
-    half: T,
+    sixteen: T,
+    /// What the high words of sums are multiplied by, so that 15 bits are shifted out.
+    factor: T,
 }
 
 impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
-    /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
-    const fn halves<L: Lanes>() -> bool {
-        BYTES == 1 && !L::FUSES
-    }
-
     #[inline(always)]
     fn constants<L: Lanes>(&self, lanes: L) -> Constants<L::V, P, N> {
-        let (finish, halves) = (self.finish, u32::from(Self::halves::<L>()));
+        let finish = self.finish;
         let mut weights = [[lanes.splat(0); 2]; N];
         for t in 0..N {
             weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
         }
         let mut start = [lanes.splat(0); P];
-        for p in 0..P {
-            start[p] = lanes.splat(self.alike.start[p]);
+        if BYTES == 2 {
+            for p in 0..P {
+                start[p] = lanes.splat(self.alike.start[p]);
+            }
         }
+        let factor = if BYTES == 1 { 1 << (31 - finish.shift) } else { 0 };
         Constants {
             weights,
             start,
-            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift - halves),
+            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift),
             high: lanes.splat(self.alike.high),
-            half: lanes.splat(1 << 30 | 1 << 14),
+            sixteen: lanes.splat(16),
+            factor: lanes.splat(factor << 16 | factor),
         }
     }
 
@@ -194,11 +182,12 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
             start,
             joining,
             high,
-            half,
+            sixteen,
+            factor,
         } = constants;
-        let mut words = [[half; 2]; 2];
+        let mut words = [[factor; 2]; 2];
         for v in 0..2 {
-            let mut done = [[half; 2]; 2];
+            let mut done = [[factor; 2]; 2];
             for k in 0..2 {
                 let mut sums = [start; 2];
                 for t in 0..N {
@@ -207,7 +196,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                         // SAFETY: the caller has bounded it.
                         let pairs = unsafe { lanes.load(self.from[t].add(at)) };
                         for row in 0..2 {
-                            let sum = if t == 0 && Self::halves::<L>() {
+                            let sum = if t == 0 && BYTES == 1 {
                                 lanes.splat(0)
                             } else {
                                 sums[row][p]
@@ -217,8 +206,12 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                     }
                 }
                 for row in 0..2 {
+                    if BYTES == 1 {
+                        done[row][k] = sums[row][0];
+                        continue;
+                    }
                     done[row][k] = joining.join(lanes, sums[row]);
-                    if BYTES == 2 && self.alike.high != 0 {
+                    if self.alike.high != 0 {
                         done[row][k] = lanes.add(done[row][k], high);
                     }
                 }
@@ -230,16 +223,14 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                     unsafe { lanes.put_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
-                words[row][v] = lanes.narrow(done[row][0], done[row][1]);
-                if Self::halves::<L>() {
-                    words[row][v] = lanes.multiply_round_words(words[row][v], half);
-                }
+                let high_words = lanes.merge(lanes.shift_down(done[row][0], sixteen), done[row][1]);
+                words[row][v] = lanes.multiply_round_words(high_words, factor);
             }
         }
         if BYTES == 1 {
             for row in 0..2 {
                 // SAFETY: the caller has the room.
-                unsafe { lanes.put_narrow(words[row], order, to[row]) };
+                unsafe { lanes.put_merged(words[row], order, to[row]) };
             }
         }
     }

@@ -8,102 +8,117 @@ use super::lanes::{Lanes, Work};
 use super::loops::{TILE, has_more_registers};
 use super::row_pass::{Pairing, RowPass, Zips};
 
-/// Makes the intermediates of two rows as pairs, as [`row_pass`](super::row_pass::row_pass) does for one piece; false if the terms are others.
-pub(super) fn row_pass<L: Lanes>(lanes: L, rows: [&[u16]; 2], pass: &RowPass, out: &mut [u32]) -> bool {
-    if has_more_registers::<L>() || !(1..=16).contains(&pass.shift) {
-        return false;
-    }
-    let work = Few { rows, pass, out };
-    match &pass.pairing {
-        Pairing::InPlace(taps) => {
-            let weights = || taps.iter().flat_map(|(_, weights)| weights);
-            let are_neighbours = taps.iter().enumerate().all(|(t, tap)| tap.0 == 2 * t);
-            if !are_neighbours || !rounds_late::<L>(pass, weights().copied()) {
-                return false;
-            }
-            match taps.len() {
-                2 => work.in_place::<L, 2>(lanes, taps),
-                3 => work.in_place::<L, 3>(lanes, taps),
-                4 => work.in_place::<L, 4>(lanes, taps),
-                5 => work.in_place::<L, 5>(lanes, taps),
-                6 => work.in_place::<L, 6>(lanes, taps),
-                7 => work.in_place::<L, 7>(lanes, taps),
-                8 => work.in_place::<L, 8>(lanes, taps),
-                _ => return false,
-            }
+/// A row pass of so few terms.
+pub(super) struct FewTerms {
+    terms: Terms,
+    start: i32,
+    shift: u32,
+}
+
+enum Terms {
+    /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
+    InPlace(Vec<[i32; 2]>),
+    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to the middle; what two of these sums weigh,
+    /// or the last one and the word in the middle, or that one alone.
+    Zipped {
+        count: usize,
+        step: usize,
+        weights: Vec<i32>,
+    },
+}
+
+impl FewTerms {
+    /// Those of a row pass that has so few, and rounds in a way that such loops know.
+    pub(super) fn of<L: Lanes>(_: L, pass: &RowPass) -> Option<FewTerms> {
+        if has_more_registers::<L>() || !(1..=16).contains(&pass.shift) {
+            return None;
         }
-        Pairing::Zipped(zips) => {
-            let weights = zips.sums.iter().map(|(_, weights)| weights);
-            let weights = weights.chain(zips.mixed.iter().map(|(.., weights)| weights));
-            let weights = weights.chain(zips.singles.iter().map(|(_, weights)| weights));
-            if !rounds_late::<L>(pass, weights.copied()) {
-                return false;
+        let terms = match &pass.pairing {
+            Pairing::InPlace(taps) => {
+                let are_neighbours = taps.iter().enumerate().all(|(t, tap)| tap.0 == 2 * t);
+                if !are_neighbours || !(2..=8).contains(&taps.len()) {
+                    return None;
+                }
+                Terms::InPlace(taps.iter().map(|tap| tap.1).collect())
             }
-            match shape(zips) {
-                Some((5, 2)) => work.zipped::<L, 5, 2>(lanes, zips),
-                Some((7, 2)) => work.zipped::<L, 7, 2>(lanes, zips),
-                Some((9, 2)) => work.zipped::<L, 9, 2>(lanes, zips),
-                Some((5, 3)) => work.zipped::<L, 5, 3>(lanes, zips),
-                Some((7, 3)) => work.zipped::<L, 7, 3>(lanes, zips),
-                Some((9, 3)) => work.zipped::<L, 9, 3>(lanes, zips),
-                Some((11, 3)) => work.zipped::<L, 11, 3>(lanes, zips),
-                Some((13, 3)) => work.zipped::<L, 13, 3>(lanes, zips),
-                Some((15, 3)) => work.zipped::<L, 15, 3>(lanes, zips),
-                Some((17, 3)) => work.zipped::<L, 17, 3>(lanes, zips),
-                Some((19, 3)) => work.zipped::<L, 19, 3>(lanes, zips),
-                Some((21, 3)) => work.zipped::<L, 21, 3>(lanes, zips),
-                Some((23, 3)) => work.zipped::<L, 23, 3>(lanes, zips),
-                Some((25, 3)) => work.zipped::<L, 25, 3>(lanes, zips),
-                Some((5, 4)) => work.zipped::<L, 5, 4>(lanes, zips),
-                Some((7, 4)) => work.zipped::<L, 7, 4>(lanes, zips),
-                Some((9, 4)) => work.zipped::<L, 9, 4>(lanes, zips),
-                _ => return false,
+            Pairing::Zipped(zips) => {
+                let (count, step) = shape(zips)?;
+                let most = if step == 3 { 25 } else { 9 };
+                if !(5..=most).contains(&count) || !(2..=4).contains(&step) {
+                    return None;
+                }
+                let sums = zips.sums.iter().map(|sum| sum.1);
+                let last = zips.mixed.iter().map(|mixed| mixed.2);
+                let last = last.chain(zips.singles.iter().map(|single| single.1));
+                Terms::Zipped {
+                    count,
+                    step,
+                    weights: sums.chain(last).collect(),
+                }
             }
+        };
+        let weights = match &terms {
+            Terms::InPlace(weights) => weights.as_flattened(),
+            Terms::Zipped { weights, .. } => weights,
+        };
+        rounds_late::<L>(pass, weights).then_some(FewTerms {
+            terms,
+            start: pass.start,
+            shift: pass.shift,
+        })
+    }
+
+    /// Makes the intermediates of two rows of words as pairs.
+    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32]) {
+        let work = Few {
+            rows,
+            pass: self,
+            out,
+        };
+        match &self.terms {
+            Terms::InPlace(weights) => match weights.len() {
+                2 => work.in_place::<L, 2>(lanes, weights),
+                3 => work.in_place::<L, 3>(lanes, weights),
+                4 => work.in_place::<L, 4>(lanes, weights),
+                5 => work.in_place::<L, 5>(lanes, weights),
+                6 => work.in_place::<L, 6>(lanes, weights),
+                7 => work.in_place::<L, 7>(lanes, weights),
+                8 => work.in_place::<L, 8>(lanes, weights),
+                n => unreachable!("{n} terms"),
+            },
+            Terms::Zipped {
+                count,
+                step,
+                weights,
+            } => match (count, step) {
+                (5, 2) => work.zipped::<L, 5, 2>(lanes, weights),
+                (7, 2) => work.zipped::<L, 7, 2>(lanes, weights),
+                (9, 2) => work.zipped::<L, 9, 2>(lanes, weights),
+                (5, 3) => work.zipped::<L, 5, 3>(lanes, weights),
+                (7, 3) => work.zipped::<L, 7, 3>(lanes, weights),
+                (9, 3) => work.zipped::<L, 9, 3>(lanes, weights),
+                (11, 3) => work.zipped::<L, 11, 3>(lanes, weights),
+                (13, 3) => work.zipped::<L, 13, 3>(lanes, weights),
+                (15, 3) => work.zipped::<L, 15, 3>(lanes, weights),
+                (17, 3) => work.zipped::<L, 17, 3>(lanes, weights),
+                (19, 3) => work.zipped::<L, 19, 3>(lanes, weights),
+                (21, 3) => work.zipped::<L, 21, 3>(lanes, weights),
+                (23, 3) => work.zipped::<L, 23, 3>(lanes, weights),
+                (25, 3) => work.zipped::<L, 25, 3>(lanes, weights),
+                (5, 4) => work.zipped::<L, 5, 4>(lanes, weights),
+                (7, 4) => work.zipped::<L, 7, 4>(lanes, weights),
+                (9, 4) => work.zipped::<L, 9, 4>(lanes, weights),
+                (n, step) => unreachable!("{n} terms, {step} apart"),
+            },
         }
     }
-    true
 }
 
 /// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of words that are twice the intermediate and of 0
 /// is the same: where none is negative.
-fn rounds_late<L: Lanes>(pass: &RowPass, mut weights: impl Iterator<Item = i32>) -> bool {
+fn rounds_late<L: Lanes>(pass: &RowPass, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
-    L::FUSES || (is_half && weights.all(|pair| pair >= 0 && pair & 0x8000 == 0))
-}
-
-/// Two rows of words, and where their intermediates go.
-struct Few<'a> {
-    rows: [&'a [u16]; 2],
-    pass: &'a RowPass,
-    out: &'a mut [u32],
-}
-
-impl Few<'_> {
-    fn in_place<L: Lanes, const N: usize>(self, lanes: L, taps: &[(usize, [i32; 2])]) {
-        let samples = self.out.len();
-        assert!(samples.is_multiple_of(TILE));
-        assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
-        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
-        let mut weights = [[0; 2]; N];
-        weights.iter_mut().zip(taps).for_each(|(to, tap)| *to = tap.1);
-        lanes.enter(InPlace { few: self, weights });
-    }
-
-    fn zipped<L: Lanes, const K: usize, const C: usize>(self, lanes: L, zips: &Zips) {
-        let samples = self.out.len();
-        assert!(samples.is_multiple_of(TILE));
-        assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
-        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
-        let mut weights = [0; K];
-        let sums = zips.sums.iter().map(|sum| sum.1);
-        let last = zips.mixed.iter().map(|mixed| mixed.2);
-        let last = last.chain(zips.singles.iter().map(|single| single.1));
-        weights
-            .iter_mut()
-            .zip(sums.chain(last))
-            .for_each(|(to, pair)| *to = pair);
-        lanes.enter(Zipped::<K, C> { few: self, weights });
-    }
+    L::FUSES || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
 /// How many words are weighed and how far they are apart, where those that weigh the same are added two by two from the ends to the middle.
@@ -124,6 +139,38 @@ fn shape(zips: &Zips) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
+/// Two rows of words, and where their intermediates go.
+struct Few<'a> {
+    rows: [&'a [u16]; 2],
+    pass: &'a FewTerms,
+    out: &'a mut [u32],
+}
+
+impl Few<'_> {
+    fn in_place<L: Lanes, const N: usize>(self, lanes: L, weights: &[[i32; 2]]) {
+        let samples = self.out.len();
+        assert!(samples.is_multiple_of(TILE));
+        assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
+        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
+        let mut all = [[0; 2]; N];
+        all.copy_from_slice(weights);
+        lanes.enter(InPlace {
+            few: self,
+            weights: all,
+        });
+    }
+
+    fn zipped<L: Lanes, const K: usize, const C: usize>(self, lanes: L, weights: &[i32]) {
+        let samples = self.out.len();
+        assert!(samples.is_multiple_of(TILE));
+        assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
+        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
+        let mut all = [0; K];
+        all[..weights.len()].copy_from_slice(weights);
+        lanes.enter(Zipped::<K, C> { few: self, weights: all });
+    }
+}
+
 /// What turns sums into pairs of intermediates.
 #[derive(Clone, Copy)]
 struct Ending<T> {
@@ -136,7 +183,7 @@ struct Ending<T> {
 
 impl<T: Copy> Ending<T> {
     #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, pass: &RowPass) -> Ending<T> {
+    fn new<L: Lanes<V = T>>(lanes: L, pass: &FewTerms) -> Ending<T> {
         let down = pass.shift as i32 - i32::from(!L::FUSES);
         Ending {
             start: lanes.splat(if L::FUSES { pass.start } else { 0 }),

@@ -135,6 +135,12 @@ pub(super) trait Lanes: Copy {
     /// Four times [`Lanes::LANES`] bytes are writable at `to`.
     unsafe fn put_narrow(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
+    /// The same where [`Lanes::merge`] has made the words, of the numbers of one vector and of the next.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn put_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
+
     /// Clamps words to bytes and writes them, those of the first vector at even places and those of the second at odd ones.
     ///
     /// # Safety

@@ -9,7 +9,7 @@
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
 use super::few_taps::{self, Alike, Few};
-use super::few_terms;
+use super::few_terms::FewTerms;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
@@ -29,6 +29,8 @@ enum Work {
     },
     Separable {
         row: RowPass,
+        /// The row pass where it has few terms.
+        few: Option<FewTerms>,
         columns: usize,
         pieces: usize,
     },
@@ -51,7 +53,7 @@ pub(super) struct Pairs {
     /// The taps that make four rows, where that is better.
     fours: Option<Places>,
     finish: Finish,
-    /// What all samples are made with, if it is the same.
+    /// What all samples are made with, if it is the same and so few taps make two rows anew that loops are compiled for them.
     alike: Option<Alike>,
 }
 
@@ -180,8 +182,11 @@ fn separable(
         shift: r.shift,
         bits,
     };
+    let is_narrow = (reader.pieces(), pieces) == (1, 1);
+    let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &row)).filter(|_| is_narrow);
     let work = Work::Separable {
         row,
+        few,
         columns: r.weights.len(),
         pieces,
     };
@@ -251,6 +256,10 @@ impl Pairs {
         let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
         let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.folded());
         let fours = has_fours.then(|| taps.four_rows());
+        let counts = (taps.len(), taps.folded());
+        let bytes = format.bytes_per_sample();
+        let alike = with_lanes!(vectors, lanes => Alike::of(lanes, &finish, counts, pieces, bytes))
+            .filter(|_| changes.is_none());
         Some(Pairs {
             vectors,
             format,
@@ -262,7 +271,7 @@ impl Pairs {
             taps,
             changes,
             fours,
-            alike: Alike::of(&finish),
+            alike,
             finish,
         })
     }
@@ -314,8 +323,10 @@ impl Pairs {
                 (_, Some(fours)) => (fours, pair),
                 _ => (&self.taps, pair),
             };
+            let first_slot = first_line % slots;
             let taps = places.taps(&mut scratch.taps, |k| {
-                (first_line + k) % slots * line.slot + line.lead
+                let slot = first_slot + k;
+                (if slot < slots { slot } else { slot - slots }) * line.slot + line.lead
             });
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
@@ -334,7 +345,14 @@ impl Pairs {
             };
             if fours.is_some() {
                 self.make(lanes, lines, taps, None, samples, rows.split::<4>());
-            } else if let Some(few) = self.few::<L>(lines, taps, samples) {
+            } else if let Some(alike) = self.alike {
+                let few = Few {
+                    lines,
+                    taps: &taps.groups[0].single,
+                    finish: &self.finish,
+                    alike,
+                    samples,
+                };
                 match bytes {
                     1 => few.make::<L, 1>(lanes, rows.split()),
                     _ => few.make::<L, 2>(lanes, rows.split()),
@@ -355,13 +373,6 @@ impl Pairs {
             }
             row += made;
         }
-    }
-
-    /// What makes two rows from the lines anew, if so few taps do.
-    fn few<'a, L: Lanes>(&'a self, lines: Lines<'a>, taps: Taps<'a>, samples: usize) -> Option<Few<'a>> {
-        let alike = self.alike.filter(|_| self.changes.is_none())?;
-        let bytes = self.format.bytes_per_sample();
-        Few::of::<L>(lines, taps, (&self.finish, alike), samples, bytes)
     }
 
     /// Makes `R` rows from the lines.
@@ -457,7 +468,7 @@ impl Pairs {
         let (pieces, origin, lead) = (self.reader.pieces(), self.edges.origin(), self.edges.lead());
         let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
-        let Work::Separable { row, .. } = &self.work else {
+        let Work::Separable { row, few, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
             reading::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
@@ -477,9 +488,9 @@ impl Pairs {
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        let is_narrow = (pieces, form.pieces) == (1, 1);
-        if !(is_narrow && few_terms::row_pass(lanes, rows, row, out)) {
-            row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces);
+        match few {
+            Some(few) => few.make(lanes, rows, out),
+            None => row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces),
         }
     }
 }
