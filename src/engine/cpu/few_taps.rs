@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, Joining, Lines, TILE, Tap};
+use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap};
 
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
@@ -58,8 +58,7 @@ impl Alike {
             },
         };
         // Bytes are the high words of sums, rounded once they are words.
-        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
-        let is_rounded = alike.high == 0 && half == Some(alike.start[0]) && (17..=31).contains(&finish.shift);
+        let is_rounded = finish.rounds_high_words();
         let is_small = (2..=most(L::LANES)).contains(&taps) && folded == 0;
         let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
         (is_small && is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
@@ -134,9 +133,7 @@ struct Constants<T, const P: usize, const N: usize> {
     start: [T; P],
     joining: Joining<T>,
     high: T,
-    sixteen: T,
-    /// What the high words of sums are multiplied by, so that 15 bits are shifted out.
-    factor: T,
+    high_words: HighWords<T>,
 }
 
 impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
@@ -153,14 +150,12 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                 start[p] = lanes.splat(self.alike.start[p]);
             }
         }
-        let factor = if BYTES == 1 { 1 << (31 - finish.shift) } else { 0 };
         Constants {
             weights,
             start,
             joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift),
             high: lanes.splat(self.alike.high),
-            sixteen: lanes.splat(16),
-            factor: lanes.splat(factor << 16 | factor),
+            high_words: HighWords::new(lanes, finish.shift),
         }
     }
 
@@ -182,12 +177,11 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
             start,
             joining,
             high,
-            sixteen,
-            factor,
+            high_words,
         } = constants;
-        let mut words = [[factor; 2]; 2];
+        let mut words = [[high; 2]; 2];
         for v in 0..2 {
-            let mut done = [[factor; 2]; 2];
+            let mut done = [[high; 2]; 2];
             for k in 0..2 {
                 let mut sums = [start; 2];
                 for t in 0..N {
@@ -223,8 +217,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                     unsafe { lanes.put_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
-                let high_words = lanes.merge(lanes.shift_down(done[row][0], sixteen), done[row][1]);
-                words[row][v] = lanes.multiply_round_words(high_words, factor);
+                words[row][v] = high_words.of(lanes, done[row]);
             }
         }
         if BYTES == 1 {

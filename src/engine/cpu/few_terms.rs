@@ -86,11 +86,7 @@ impl FewTerms {
                 8 => work.in_place::<L, 8>(lanes, weights),
                 n => unreachable!("{n} terms"),
             },
-            Terms::Zipped {
-                count,
-                step,
-                weights,
-            } => match (count, step) {
+            Terms::Zipped { count, step, weights } => match (count, step) {
                 (5, 2) => work.zipped::<L, 5, 2>(lanes, weights),
                 (7, 2) => work.zipped::<L, 7, 2>(lanes, weights),
                 (9, 2) => work.zipped::<L, 9, 2>(lanes, weights),
@@ -167,7 +163,10 @@ impl Few<'_> {
         // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
         let mut all = [0; K];
         all[..weights.len()].copy_from_slice(weights);
-        lanes.enter(Zipped::<K, C> { few: self, weights: all });
+        lanes.enter(Zipped::<K, C> {
+            few: self,
+            weights: all,
+        });
     }
 }
 

@@ -93,13 +93,55 @@ pub(super) struct Finish {
     pub(super) left: u32,
 }
 
-/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`].
+impl Finish {
+    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
+    /// be rounded as a product of words is.
+    pub(super) fn rounds_high_words(&self) -> bool {
+        let half = 1_i32.checked_shl(self.shift.wrapping_sub(1)).unwrap_or(0);
+        HIGH_SHIFTS.contains(&self.shift)
+            && self.high.is_empty()
+            && self.start[0].iter().all(|&start| start == half)
+    }
+}
+
+/// How far sums are shifted down where results are rounded high words.
+const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
+
+/// Makes words of the high words of sums, in which a step's numbers lie `V` vectors after each other.
+#[derive(Clone, Copy)]
+pub(super) struct HighWords<T> {
+    sixteen: T,
+    /// What words are multiplied by, so that 15 bits are shifted out.
+    factor: T,
+}
+
+impl<T: Copy> HighWords<T> {
+    /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
+    #[inline(always)]
+    pub(super) fn new<L: Lanes<V = T>>(lanes: L, shift: u32) -> HighWords<T> {
+        let factor = 1 << 31_u32.saturating_sub(shift).min(14);
+        HighWords {
+            sixteen: lanes.splat(16),
+            factor: lanes.splat(factor << 16 | factor),
+        }
+    }
+
+    /// The results of two vectors of sums, as [`Lanes::merge`] leaves their words.
+    #[inline(always)]
+    pub(super) fn of<L: Lanes<V = T>>(self, lanes: L, sums: [T; 2]) -> T {
+        let high = lanes.merge(lanes.shift_down(sums[0], self.sixteen), sums[1]);
+        lanes.multiply_round_words(high, self.factor)
+    }
+}
+
+/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
+/// the finish [rounds those](Finish::rounds_high_words), which bytes are made of at once.
 pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     running: Option<Running<'_>>,
-    finish: &Finish,
+    (finish, high_words): (&Finish, bool),
     samples: usize,
     out: [&mut [u8]; R],
 ) {
@@ -128,11 +170,14 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
         out,
     };
     match lines.pieces {
-        1 if R == 4 && !has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 1, 2, R>(work)),
-        1 => lanes.enter(Rows::<BYTES, 1, 4, R>(work)),
-        2 if R == 2 && has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4, R>(work)),
-        2 => lanes.enter(Rows::<BYTES, 2, 2, R>(work)),
-        _ => lanes.enter(Rows::<BYTES, 3, 2, R>(work)),
+        1 if BYTES == 1 && R == 2 && high_words && running.is_none() && !has_more_registers::<L>() => {
+            lanes.enter(Rows::<1, 1, 4, R, true>(work));
+        }
+        1 if R == 4 && !has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 1, 2, R, false>(work)),
+        1 => lanes.enter(Rows::<BYTES, 1, 4, R, false>(work)),
+        2 if R == 2 && has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4, R, false>(work)),
+        2 => lanes.enter(Rows::<BYTES, 2, 2, R, false>(work)),
+        _ => lanes.enter(Rows::<BYTES, 3, 2, R, false>(work)),
     }
 }
 
@@ -163,8 +208,10 @@ struct Convolve<'a, const R: usize> {
     out: [&'a mut [u8]; R],
 }
 
-/// `R` output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time.
-struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize>(Convolve<'a, R>);
+/// `R` output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time; `HIGH`: of rounded high words.
+struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool>(
+    Convolve<'a, R>,
+);
 
 /// The sums of `V` vectors of samples of `R` rows, in `P` pieces.
 type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
@@ -237,7 +284,9 @@ unsafe fn add_group<
     }
 }
 
-impl<const BYTES: usize, const P: usize, const V: usize, const R: usize> Work for Rows<'_, BYTES, P, V, R> {
+impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool> Work
+    for Rows<'_, BYTES, P, V, R, HIGH>
+{
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Convolve {
@@ -250,6 +299,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize> Work fo
         } = self.0;
         let zero = lanes.splat(0);
         let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
+        let high_words = HighWords::new(lanes, finish.shift);
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
         // Where a step goes for which there is no room, rows of as many as TILE samples of two bytes.
@@ -267,7 +317,8 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize> Work fo
                 last.each_mut().map(|row| row.as_mut_ptr())
             };
             let mut sums: Sums<L::V, P, V, R> = [[[zero; V]; R]; P];
-            for p in 0..P {
+            // High words are rounded later on.
+            for p in 0..if HIGH { 0 } else { P } {
                 for v in 0..V {
                     // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of TILE.
                     let start = unsafe {
@@ -297,6 +348,16 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize> Work fo
                 }
             }
             for row in 0..R {
+                if HIGH {
+                    let sums = &sums[0][row];
+                    let words = [
+                        high_words.of(lanes, [sums[0], sums[1]]),
+                        high_words.of(lanes, [sums[V - 2], sums[V - 1]]),
+                    ];
+                    // SAFETY: there is room for a step, of four vectors.
+                    unsafe { lanes.put_merged(words, lines.order, to[row]) };
+                    continue;
+                }
                 let mut values = [zero; V];
                 for v in 0..V {
                     let mut pieces = [zero; P];

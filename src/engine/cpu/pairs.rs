@@ -53,6 +53,8 @@ pub(super) struct Pairs {
     /// The taps that make four rows, where that is better.
     fours: Option<Places>,
     finish: Finish,
+    /// True if results are rounded high words of sums.
+    high_words: bool,
     /// What all samples are made with, if it is the same and so few taps make two rows anew that loops are compiled for them.
     alike: Option<Alike>,
 }
@@ -272,6 +274,7 @@ impl Pairs {
             changes,
             fours,
             alike,
+            high_words: finish.rounds_high_words(),
             finish,
         })
     }
@@ -385,10 +388,11 @@ impl Pairs {
         samples: usize,
         out: [&mut [u8]; R],
     ) {
+        let finish = (&self.finish, self.high_words);
         if self.format.bytes_per_sample() == 1 {
-            loops::convolve::<L, 1, R>(lanes, lines, taps, running, &self.finish, samples, out);
+            loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, samples, out);
         } else {
-            loops::convolve::<L, 2, R>(lanes, lines, taps, running, &self.finish, samples, out);
+            loops::convolve::<L, 2, R>(lanes, lines, taps, running, finish, samples, out);
         }
     }
 
