@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap};
+use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask};
 
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
@@ -104,9 +104,8 @@ impl Few<'_> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
-            piece_stride: self.lines.piece_stride,
+            lines: self.lines,
             alike: self.alike,
-            order: self.lines.order,
             samples,
             out,
         };
@@ -119,9 +118,8 @@ struct Rows<'a, const BYTES: usize, const P: usize, const N: usize> {
     from: [*const u32; N],
     weights: [[i32; 2]; N],
     finish: &'a Finish,
-    piece_stride: usize,
+    lines: Lines<'a>,
     alike: Alike,
-    order: Order,
     samples: usize,
     out: [&'a mut [u8]; 2],
 }
@@ -186,7 +184,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                 let mut sums = [start; 2];
                 for t in 0..N {
                     for p in 0..P {
-                        let at = x + L::LANES * (2 * v + k) + p * self.piece_stride;
+                        let at = x + L::LANES * (2 * v + k) + p * self.lines.piece_stride;
                         // SAFETY: the caller has bounded it.
                         let pairs = unsafe { lanes.load(self.from[t].add(at)) };
                         for row in 0..2 {
@@ -235,6 +233,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
         let whole = samples / step * step;
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         for x in (0..whole).step_by(step) {
+            ask(lanes, self.lines.next, 2 * x * BYTES, 2 * step * BYTES);
             // SAFETY: the step ends within the samples, for which there is room.
             unsafe {
                 let to = [to[0].add(x * BYTES), to[1].add(x * BYTES)];
@@ -265,7 +264,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Work for Rows<'_, BYTES
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         // Known in each loop, so that it is not asked for in every step.
-        match self.order {
+        match self.lines.order {
             Order::Plain => self.in_order(lanes, Order::Plain),
             Order::Zipped => self.in_order(lanes, Order::Zipped),
             Order::Alternate => self.in_order(lanes, Order::Alternate),

@@ -4,6 +4,8 @@
 //! meant to be compiled into [`Lanes::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -58,6 +60,13 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// The bytes of a vector are writable at `to`, on whatever alignment.
     unsafe fn store<T>(self, to: *mut T, value: Self::V);
+
+    /// Asks for the cache line of an address, which may be any.
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: SSE is part of x86-64, and asking for memory that is not there has no effect.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
 
     /// Sums of numbers.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;

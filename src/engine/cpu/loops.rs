@@ -61,6 +61,27 @@ pub(super) struct Lines<'a> {
     pub(super) piece_stride: usize,
     /// How the elements of two vectors lie.
     pub(super) order: Order,
+    /// What the next lines are made of; empty where it is not worth asking for early.
+    pub(super) next: &'a [u8],
+}
+
+/// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
+const LEAST_ASKED: usize = 4 << 20;
+
+/// True if rows of a plane of so many bytes are asked for while those before them are worked on. It was not worth it with larger vectors.
+pub(super) const fn asks_for_rows<L: Lanes>(bytes: usize) -> bool {
+    !has_more_registers::<L>() && bytes >= LEAST_ASKED
+}
+
+/// Asks for the part of what is read `next` that belongs to a step: as many bytes as it makes, of which `made` are made.
+#[inline(always)]
+pub(super) fn ask<L: Lanes>(lanes: L, next: &[u8], made: usize, step: usize) {
+    const CACHE_LINE: usize = 64;
+    if made < next.len() {
+        for at in (0..step).step_by(CACHE_LINE) {
+            lanes.prefetch(next.as_ptr().wrapping_add(made + at));
+        }
+    }
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
@@ -310,6 +331,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
+            ask(lanes, lines.next, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
                 // SAFETY: `convolve` has found room for `samples`.
                 out.map(|row| unsafe { row.add(x * BYTES) })

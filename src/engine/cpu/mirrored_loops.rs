@@ -6,7 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Work};
-use super::loops::TILE;
+use super::loops::{TILE, ask};
 
 /// Output rows that are made at a time.
 pub(super) const ROWS: usize = 4;
@@ -54,12 +54,12 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long.
+/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long. What is read `next` is asked for meanwhile.
 pub(super) fn make<L: Lanes>(
     lanes: L,
     mask: Mask,
     channels: usize,
-    rows: [&[u8]; READ],
+    (rows, next): ([&[u8]; READ], &[u8]),
     ends: Ends<'_>,
     out: [&mut [u8]; ROWS],
 ) {
@@ -70,24 +70,28 @@ pub(super) fn make<L: Lanes>(
         1 => lanes.enter(Make::<1> {
             mask,
             rows,
+            next,
             ends,
             out,
         }),
         2 => lanes.enter(Make::<2> {
             mask,
             rows,
+            next,
             ends,
             out,
         }),
         3 => lanes.enter(Make::<3> {
             mask,
             rows,
+            next,
             ends,
             out,
         }),
         4 => lanes.enter(Make::<4> {
             mask,
             rows,
+            next,
             ends,
             out,
         }),
@@ -99,6 +103,7 @@ pub(super) fn make<L: Lanes>(
 struct Make<'a, const C: usize> {
     mask: Mask,
     rows: [&'a [u8]; READ],
+    next: &'a [u8],
     ends: Ends<'a>,
     out: [&'a mut [u8]; ROWS],
 }
@@ -273,6 +278,7 @@ impl<const C: usize> Work for Make<'_, C> {
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         let mut x = size;
         while x + size + C <= samples {
+            ask(lanes, self.next, ROWS * x, ROWS * size);
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
             unsafe {
                 step::<L, C>(lanes, &constants, from, to, x);

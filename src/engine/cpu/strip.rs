@@ -18,6 +18,17 @@ impl<'a> Picture<'a> {
         let start = self.layout.planes()[index].offset + y * self.layout.planes()[index].stride;
         &self.bytes[start..start + self.layout.row_bytes(index)]
     }
+
+    /// As many as are there of `count` rows of plane `index` from row `y` on, with the padding between them.
+    pub(super) fn rows(&self, index: usize, y: i64, count: usize) -> &'a [u8] {
+        let plane = self.layout.planes()[index];
+        let Some(y) = usize::try_from(y).ok().filter(|&y| y < plane.height) else {
+            return &[];
+        };
+        let last = (y + count).min(plane.height).max(y + 1) - 1;
+        let end = plane.offset + last * plane.stride + self.layout.row_bytes(index);
+        &self.bytes[plane.offset + y * plane.stride..end]
+    }
 }
 
 /// Rows of one plane of the result, for one thread to write.
