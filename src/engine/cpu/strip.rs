@@ -133,3 +133,27 @@ pub(super) fn strips<'a>(
     }
     strips
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn rows_are_those_of_the_plane_that_are_there() {
+        let layout = Layout::new("yuv420p".parse().unwrap(), 6, 4, 32).unwrap();
+        let bytes: Vec<u8> = (0..layout.size()).map(|at| at as u8).collect();
+        let picture = Picture {
+            layout: &layout,
+            bytes: &bytes,
+        };
+        let plane = layout.planes()[1];
+        let at = |y: usize| plane.offset + y * plane.stride;
+        assert_eq!(picture.rows(1, 0, 2), &bytes[at(0)..at(1) + 3]);
+        assert_eq!(picture.rows(1, 1, 2), &bytes[at(1)..at(1) + 3]);
+        for (y, count) in [(-1, 2), (2, 2), (0, 0)] {
+            let expected: &[u8] = if y == 0 { &bytes[at(0)..at(0) + 3] } else { &[] };
+            assert_eq!(picture.rows(1, y, count), expected);
+        }
+    }
+}

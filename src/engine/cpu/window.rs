@@ -8,7 +8,7 @@ use super::alpha::Source;
 use super::column_sums::{self, ColumnSums};
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
-use super::loops::{Finish, TILE};
+use super::loops::{Finish, TILE, asks_for_rows};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::reading::{self, Reading};
@@ -365,6 +365,7 @@ impl Window {
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
+        let asks = source.alpha.is_none() && asks_for_rows::<L>(plane.stride * plane.height);
         for k in 0..rows - 1 + strip.rows {
             let y = first + k as i64;
             let entering = self
@@ -427,10 +428,15 @@ impl Window {
                 made,
             );
             let line = (&mut *ring, k % rows * slot, made);
-            if bytes == 1 {
-                window_loops::make::<L, 1>(lanes, sums, line, making, out);
+            let next = if asks {
+                source.picture.rows(strip.plane, y + 1, 1)
             } else {
-                window_loops::make::<L, 2>(lanes, sums, line, making, out);
+                &[]
+            };
+            if bytes == 1 {
+                window_loops::make::<L, 1>(lanes, (sums, next), line, making, out);
+            } else {
+                window_loops::make::<L, 2>(lanes, (sums, next), line, making, out);
             }
             if let Some(row) = row.filter(|_| partial) {
                 let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];

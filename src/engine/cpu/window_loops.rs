@@ -6,7 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, TILE, put};
+use super::loops::{Finish, TILE, ask, put};
 
 /// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_EIGHTS`] on by eight.
 const LEAST_FOURS: usize = 9;
@@ -262,11 +262,11 @@ pub(super) enum Making<'a> {
     },
 }
 
-/// Makes a row of the result, of samples of `BYTES` bytes. At `at` in `ring` there are the sums of the row that leaves the windows, which give way
+/// Makes a row of the result, of samples of `BYTES` bytes; what is read `next` is asked for meanwhile. At `at` in `ring` there are the sums of the row that leaves the windows, which give way
 /// to those of the one that enters, `made` (a multiple of [`TILE`]) of them.
 pub(super) fn make<L: Lanes, const BYTES: usize>(
     lanes: L,
-    rest: Rest<'_>,
+    (rest, next): (Rest<'_>, &[u8]),
     (ring, at, made): (&mut [u16], usize, usize),
     making: Making<'_>,
     out: &mut [u8],
@@ -279,6 +279,7 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
         more: rest.more.as_ptr(),
         ring: ring.as_mut_ptr(),
         at,
+        next,
     };
     let terms = (rest.count, rest.sign);
     // The assertions bound every read and every write: x goes up to `made` in steps that divide TILE.
@@ -341,7 +342,7 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
 /// Runs the loop for sums of so many words, and one more of that sign.
 fn enter<L: Lanes, const BYTES: usize, E: Ending>(
     lanes: L,
-    row: Row,
+    row: Row<'_>,
     terms: (usize, i8),
     ending: E,
     out: &mut [u8],
@@ -360,15 +361,17 @@ fn enter<L: Lanes, const BYTES: usize, E: Ending>(
 
 /// A row to add up, and the line of the row that leaves.
 #[derive(Clone, Copy)]
-struct Row {
+struct Row<'a> {
     words: *const u16,
     step: usize,
     more: *const u16,
     ring: *mut u16,
     at: usize,
+    /// What is read next.
+    next: &'a [u8],
 }
 
-impl Row {
+impl Row<'_> {
     /// The sums of the row that enters from sample `x` on, less those of the one that leaves, whose place they take.
     #[inline(always)]
     unsafe fn change<L: Lanes, const COUNT: usize, const SIGN: i8>(self, lanes: L, x: usize) -> L::V {
@@ -403,7 +406,7 @@ trait Ending {
         &self,
         lanes: L,
         constants: Self::Constants<L::V>,
-        row: Row,
+        row: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
@@ -412,7 +415,7 @@ trait Ending {
 
 /// Rows of samples of `BYTES` bytes, with sums of `COUNT` words and one more of the sign `SIGN`.
 struct Rows<'a, const BYTES: usize, const COUNT: usize, const SIGN: i8, E> {
-    row: Row,
+    row: Row<'a>,
     ending: E,
     out: &'a mut [u8],
 }
@@ -428,6 +431,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
         let samples = out.len() / BYTES;
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
+            ask(lanes, row.next, x * BYTES, step * BYTES);
             // SAFETY: a step ends within the whole ones.
             unsafe {
                 let changes = [
@@ -475,7 +479,7 @@ impl Ending for Scaled {
         &self,
         lanes: L,
         factor: L::V,
-        _: Row,
+        _: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
@@ -549,7 +553,7 @@ impl<const LINES: usize> Ending for Uneven<'_, LINES> {
         &self,
         lanes: L,
         [weights, start, shift, sign]: [L::V; 4],
-        row: Row,
+        row: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
@@ -600,7 +604,7 @@ impl Weighted<'_> {
 
     /// A vector of one line less one of another.
     #[inline(always)]
-    unsafe fn difference<L: Lanes>(&self, lanes: L, row: Row, index: usize, x: usize) -> L::V {
+    unsafe fn difference<L: Lanes>(&self, lanes: L, row: Row<'_>, index: usize, x: usize) -> L::V {
         let [more, less] = self.differences[index];
         let line = |at: usize| row.ring.cast_const().wrapping_add(at + x);
         // SAFETY: `make` has bounded both.
@@ -613,7 +617,7 @@ impl Weighted<'_> {
         &self,
         lanes: L,
         (weights, shift): Factors<L::V>,
-        row: Row,
+        row: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
@@ -678,7 +682,7 @@ impl Ending for Weighted<'_> {
         &self,
         lanes: L,
         factors: Factors<L::V>,
-        row: Row,
+        row: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
@@ -701,7 +705,7 @@ impl Ending for OneDifference<'_> {
         &self,
         lanes: L,
         factors: Factors<L::V>,
-        row: Row,
+        row: Row<'_>,
         x: usize,
         changes: [L::V; 2],
         to: *mut u8,
