@@ -21,6 +21,8 @@ pub(super) struct Few<'a> {
     pub(super) taps: &'a [Tap],
     pub(super) finish: &'a Finish,
     pub(super) alike: Alike,
+    /// True if [those are rounded](Finish::rounds_high_words).
+    pub(super) high_words: bool,
     pub(super) samples: usize,
 }
 
@@ -57,8 +59,9 @@ impl Alike {
                 only(&finish.high)?
             },
         };
-        // Bytes are the high words of sums, rounded once they are words.
-        let is_rounded = finish.rounds_high_words();
+        // Bytes are rounded once they are words where that spares an addition.
+        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
+        let is_rounded = alike.high == 0 && (L::FUSES || half == Some(alike.start[0]));
         let is_small = (2..=most(L::LANES)).contains(&taps) && folded == 0;
         let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
         (is_small && is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
@@ -68,27 +71,33 @@ impl Alike {
 impl Few<'_> {
     /// Makes the rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
-        if self.lines.pieces == 1 {
-            self.of_pieces::<L, BYTES, 1>(lanes, out);
-        } else {
+        if self.lines.pieces > 1 {
             // Bytes have one.
-            self.of_pieces::<L, 2, PIECES>(lanes, out);
+            self.of_pieces::<L, 2, PIECES, false>(lanes, out);
+        } else if BYTES == 1 && self.high_words {
+            self.of_pieces::<L, 1, 1, true>(lanes, out);
+        } else {
+            self.of_pieces::<L, BYTES, 1, false>(lanes, out);
         }
     }
 
-    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
+    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize, const HIGH: bool>(
+        &self,
+        lanes: L,
+        out: [&mut [u8]; 2],
+    ) {
         match self.taps.len() {
-            2 => self.enter::<L, BYTES, P, 2>(lanes, out),
-            3 => self.enter::<L, BYTES, P, 3>(lanes, out),
-            4 => self.enter::<L, BYTES, P, 4>(lanes, out),
-            5 => self.enter::<L, BYTES, P, 5>(lanes, out),
-            6 => self.enter::<L, BYTES, P, 6>(lanes, out),
-            7 => self.enter::<L, BYTES, P, 7>(lanes, out),
-            _ => self.enter::<L, BYTES, P, MOST>(lanes, out),
+            2 => self.enter::<L, BYTES, P, 2, HIGH>(lanes, out),
+            3 => self.enter::<L, BYTES, P, 3, HIGH>(lanes, out),
+            4 => self.enter::<L, BYTES, P, 4, HIGH>(lanes, out),
+            5 => self.enter::<L, BYTES, P, 5, HIGH>(lanes, out),
+            6 => self.enter::<L, BYTES, P, 6, HIGH>(lanes, out),
+            7 => self.enter::<L, BYTES, P, 7, HIGH>(lanes, out),
+            _ => self.enter::<L, BYTES, P, MOST, HIGH>(lanes, out),
         }
     }
 
-    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize>(
+    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const HIGH: bool>(
         &self,
         lanes: L,
         out: [&mut [u8]; 2],
@@ -100,7 +109,7 @@ impl Few<'_> {
         assert!(P == self.lines.pieces && last <= self.lines.elements.len());
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         // The assertions bound every read, which goes up to a multiple of TILE, and every write.
-        let rows = Rows::<BYTES, P, N> {
+        let rows = Rows::<BYTES, P, N, HIGH> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
@@ -114,7 +123,7 @@ impl Few<'_> {
 }
 
 /// What [`Few::enter`] has checked: samples of `BYTES` bytes from `N` taps of `P` pieces.
-struct Rows<'a, const BYTES: usize, const P: usize, const N: usize> {
+struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> {
     from: [*const u32; N],
     weights: [[i32; 2]; N],
     finish: &'a Finish,
@@ -132,28 +141,39 @@ struct Constants<T, const P: usize, const N: usize> {
     joining: Joining<T>,
     high: T,
     high_words: HighWords<T>,
+    /// What halves words and rounds them up.
+    half: T,
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
+impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<'_, BYTES, P, N, HIGH> {
+    /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
+    const fn halves<L: Lanes>() -> bool {
+        BYTES == 1 && !HIGH && !L::FUSES
+    }
+
+    /// True if sums begin with nothing.
+    const fn begins_empty<L: Lanes>() -> bool {
+        HIGH || Self::halves::<L>()
+    }
+
     #[inline(always)]
     fn constants<L: Lanes>(&self, lanes: L) -> Constants<L::V, P, N> {
-        let finish = self.finish;
+        let (finish, halves) = (self.finish, u32::from(Self::halves::<L>()));
         let mut weights = [[lanes.splat(0); 2]; N];
         for t in 0..N {
             weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
         }
         let mut start = [lanes.splat(0); P];
-        if BYTES == 2 {
-            for p in 0..P {
-                start[p] = lanes.splat(self.alike.start[p]);
-            }
+        for p in 0..P {
+            start[p] = lanes.splat(self.alike.start[p]);
         }
         Constants {
             weights,
             start,
-            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift),
+            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift - halves),
             high: lanes.splat(self.alike.high),
             high_words: HighWords::new(lanes, finish.shift),
+            half: lanes.splat(1 << 30 | 1 << 14),
         }
     }
 
@@ -176,6 +196,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
             joining,
             high,
             high_words,
+            half,
         } = constants;
         let mut words = [[high; 2]; 2];
         for v in 0..2 {
@@ -188,7 +209,7 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                         // SAFETY: the caller has bounded it.
                         let pairs = unsafe { lanes.load(self.from[t].add(at)) };
                         for row in 0..2 {
-                            let sum = if t == 0 && BYTES == 1 {
+                            let sum = if t == 0 && Self::begins_empty::<L>() {
                                 lanes.splat(0)
                             } else {
                                 sums[row][p]
@@ -198,12 +219,12 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                     }
                 }
                 for row in 0..2 {
-                    if BYTES == 1 {
+                    if HIGH {
                         done[row][k] = sums[row][0];
                         continue;
                     }
                     done[row][k] = joining.join(lanes, sums[row]);
-                    if self.alike.high != 0 {
+                    if BYTES == 2 && self.alike.high != 0 {
                         done[row][k] = lanes.add(done[row][k], high);
                     }
                 }
@@ -215,13 +236,26 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
                     unsafe { lanes.put_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
-                words[row][v] = high_words.of(lanes, done[row]);
+                if HIGH {
+                    words[row][v] = high_words.of(lanes, done[row]);
+                    continue;
+                }
+                words[row][v] = lanes.narrow(done[row][0], done[row][1]);
+                if Self::halves::<L>() {
+                    words[row][v] = lanes.multiply_round_words(words[row][v], half);
+                }
             }
         }
         if BYTES == 1 {
             for row in 0..2 {
                 // SAFETY: the caller has the room.
-                unsafe { lanes.put_merged(words[row], order, to[row]) };
+                unsafe {
+                    if HIGH {
+                        lanes.put_merged(words[row], order, to[row]);
+                    } else {
+                        lanes.put_narrow(words[row], order, to[row]);
+                    }
+                };
             }
         }
     }
@@ -260,7 +294,9 @@ impl<const BYTES: usize, const P: usize, const N: usize> Rows<'_, BYTES, P, N> {
     }
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize> Work for Rows<'_, BYTES, P, N> {
+impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Work
+    for Rows<'_, BYTES, P, N, HIGH>
+{
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         // Known in each loop, so that it is not asked for in every step.

@@ -361,6 +361,7 @@ impl Pairs {
                     taps: &taps.groups[0].single,
                     finish: &self.finish,
                     alike,
+                    high_words: self.high_words,
                     samples,
                 };
                 match bytes {
