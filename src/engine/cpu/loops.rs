@@ -112,6 +112,8 @@ pub(super) struct Finish {
     pub(super) max: u16,
     /// Padding bits below a stored sample.
     pub(super) left: u32,
+    /// True if 32 bits hold sums that begin with nothing as well.
+    pub(super) fits_alone: bool,
 }
 
 impl Finish {
@@ -120,6 +122,7 @@ impl Finish {
     pub(super) fn rounds_high_words(&self) -> bool {
         let half = 1_i32.checked_shl(self.shift.wrapping_sub(1)).unwrap_or(0);
         HIGH_SHIFTS.contains(&self.shift)
+            && self.fits_alone
             && self.high.is_empty()
             && self.start[0].iter().all(|&start| start == half)
     }
@@ -128,7 +131,7 @@ impl Finish {
 /// How far sums are shifted down where results are rounded high words.
 const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
 
-/// Makes words of the high words of sums, in which a step's numbers lie `V` vectors after each other.
+/// Makes results of the high words of sums.
 #[derive(Clone, Copy)]
 pub(super) struct HighWords<T> {
     sixteen: T,

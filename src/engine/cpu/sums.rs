@@ -59,6 +59,7 @@ impl Sums {
             whole: true,
             max: format.max_value() as u16,
             left: format.shift(),
+            fits_alone: fits(0),
             ..Finish::default()
         };
         if each.iter().all(|c| fits(biased(c))) {
