@@ -5,7 +5,7 @@
 
 Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in levels is printed beside its time
 ('!' from two levels on: a peer that computes something else, or less exactly). Times are milliseconds a frame, medians over the rounds; a
-ratio is the median over the rounds of peer / framepipe, so more than 1 means that framepipe is faster. Peers that cannot be imported are left out.
+ratio is the median over the rounds of peer / framepipe, so more than 1 means that framepipe is faster. Peers that are not there are left out.
 
 Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and the better of both for OpenCV.
 It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install numpy opencv-python-headless
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -262,7 +263,7 @@ class FFmpeg:
             self.inputs[channels].write_bytes(b"".join(p.tobytes() for p in planes))
 
     def supports(self, task):
-        return task.kind == "direct" and task.size <= 7
+        return shutil.which("ffmpeg") is not None and task.kind == "direct" and task.size <= 7
 
     def run(self, task, frames, convolve, output):
         form = "gray" if task.channels == 1 else "gbrp"
