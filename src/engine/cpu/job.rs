@@ -1,6 +1,7 @@
 //! One frame's way through the steps of a chain.
 
 use super::alpha::{Alpha, Source, Weighted};
+use super::overlap_save::OverlapSave;
 use super::portable;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
@@ -9,7 +10,7 @@ use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
 #[cfg(target_arch = "x86_64")]
 use super::{mirrored, pairs, window};
-use crate::filter::{Plan, Step};
+use crate::filter::{Kernel, Plan, Step};
 use crate::frame::{Frame, Layout, PixelFormat};
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ enum Way {
     #[cfg(target_arch = "x86_64")]
     Pairs(Box<pairs::Pairs>),
 }
+
+/// What plain loops take for a weight and a sample, in terms of [`Way::terms`].
+const PLAIN_TERMS: usize = 4;
 
 impl Way {
     /// `under_alpha`: rows are weighted before they are convolved.
@@ -48,6 +52,18 @@ impl Way {
         }
         let _ = (step, plane, format, set, under_alpha);
         Way::Portable
+    }
+
+    /// What a sample takes of a direct mask, in multiply-adds of two samples and two weights each; `None` where it does not grow with the mask.
+    fn terms(&self, kernel: &Kernel) -> Option<usize> {
+        match (self, kernel) {
+            (Way::Portable, Kernel::Direct(k)) => {
+                Some(PLAIN_TERMS * k.weights.iter().filter(|&&q| q != 0).count())
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Way::Pairs(pairs), Kernel::Direct(_)) => Some(pairs.terms()),
+            _ => None,
+        }
     }
 
     fn convolve(
@@ -74,7 +90,20 @@ impl Way {
 struct Carried {
     /// One a plane.
     ways: Vec<Way>,
+    /// A way that large planes may take instead.
+    overlap_save: Option<OverlapSave>,
     alpha: Option<Alpha>,
+}
+
+impl Carried {
+    /// The way by Fourier transforms, if that is the faster one for a plane.
+    fn overlap_save(&self, step: &Step, plane: usize, layout: &Layout) -> Option<&OverlapSave> {
+        let terms = self.ways[plane].terms(&step.kernel)?;
+        let overlap_save = self.overlap_save.as_ref()?;
+        overlap_save
+            .is_faster(&layout.planes()[plane], &step.planes[plane], terms)
+            .then_some(overlap_save)
+    }
 }
 
 /// A plan, and how each step is carried out.
@@ -90,6 +119,7 @@ impl Prepared {
             let way = |plane| Way::new(step, plane, plan.format, set, alpha.is_some());
             Carried {
                 ways: (0..step.planes.len()).map(way).collect(),
+                overlap_save: OverlapSave::new(step, plan.format, set),
                 alpha,
             }
         };
@@ -155,9 +185,17 @@ fn apply(
     output: &mut [u8],
 ) {
     let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
-        let strips = strips(step, layout, planes, output, team.share());
+        let at_once = |plane: usize| {
+            carried
+                .overlap_save(step, plane, layout)
+                .map_or(2, OverlapSave::rows)
+        };
+        let strips = strips(step, layout, planes, output, team.share(), at_once);
         team.each(strips, |scratch, mut strip| {
-            carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch);
+            match carried.overlap_save(step, strip.plane, layout) {
+                Some(by) => by.convolve(step, source, layout, &mut strip, &mut scratch.overlap_save),
+                None => carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch),
+            }
         });
     };
     let planes = 0..layout.planes().len();
@@ -179,6 +217,6 @@ fn apply(
     convolve(with(None), own..own + 1, rest);
     let convolved = (&*rest, layout.planes()[own].stride);
     convolve(weighted(Some(convolved)), 0..own, colours);
-    let strips = strips(step, layout, own..own + 1, rest, team.share());
+    let strips = strips(step, layout, own..own + 1, rest, team.share(), |_| 2);
     team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
 }

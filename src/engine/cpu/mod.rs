@@ -12,22 +12,24 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod column_sums;
+mod component;
 mod edges;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;
 #[cfg(target_arch = "x86_64")]
 mod few_terms;
+mod fourier;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod loops;
-#[cfg(target_arch = "x86_64")]
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod mirrored;
 #[cfg(target_arch = "x86_64")]
 mod mirrored_loops;
+mod overlap_save;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod portable;
@@ -35,6 +37,9 @@ mod portable;
 mod reader;
 #[cfg(target_arch = "x86_64")]
 mod reading;
+#[cfg(target_arch = "x86_64")]
+mod real_vectors;
+mod reals;
 #[cfg(target_arch = "x86_64")]
 mod row_pass;
 mod rows;

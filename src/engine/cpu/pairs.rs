@@ -279,6 +279,11 @@ impl Pairs {
         })
     }
 
+    /// Of a direct mask, the multiply-adds that each sample of two rows below each other takes.
+    pub(super) fn terms(&self) -> usize {
+        self.changes.as_ref().unwrap_or(&self.taps).len() * self.reader.pieces()
+    }
+
     /// Makes the strip's rows from the picture.
     pub(super) fn convolve(
         &self,

@@ -1,9 +1,10 @@
 //! The portable way to make a strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
 
 use super::alpha::Source;
-use super::rows::{Place, Sum, accumulate, accumulate_column, extend, finish, intermediate, load, store};
+use super::component::Component;
+use super::rows::{Place, Sum, accumulate, accumulate_column, finish, intermediate, load, store};
 use super::strip::Strip;
-use crate::filter::{Border, ChannelStep, Convolve, DirectKernel, Kernel, SeparableKernel, Step};
+use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::Layout;
 
 /// Makes the strip's rows from the picture.
@@ -34,7 +35,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                 strip.each_row(layout, |_, row| store(place, &line, row));
             }
             ChannelStep::Convolve(c) => {
-                let job = Job {
+                let component = Component {
                     source,
                     plane,
                     place,
@@ -43,11 +44,11 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                 };
                 let deep = format.depth() > 12;
                 match &step.kernel {
-                    Kernel::Direct(k) if deep => job.direct::<i64>(k, layout, strip),
-                    Kernel::Direct(k) => job.direct::<i32>(k, layout, strip),
-                    Kernel::Separable(k) if deep => job.separable::<i64, i64>(k, layout, strip),
-                    Kernel::Separable(k) if k.wide => job.separable::<i32, i64>(k, layout, strip),
-                    Kernel::Separable(k) => job.separable::<i32, i32>(k, layout, strip),
+                    Kernel::Direct(k) if deep => component.direct::<i64>(k, layout, strip),
+                    Kernel::Direct(k) => component.direct::<i32>(k, layout, strip),
+                    Kernel::Separable(k) if deep => component.separable::<i64, i64>(k, layout, strip),
+                    Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
+                    Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
                 }
             }
         }
@@ -88,36 +89,7 @@ impl Ring {
     }
 }
 
-/// One component to convolve.
-struct Job<'a> {
-    source: Source<'a>,
-    plane: usize,
-    place: Place,
-    border: Border,
-    c: &'a Convolve,
-}
-
-impl Job<'_> {
-    /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
-    fn load(&self, y: i64, radius: usize, room: &mut Vec<u8>, line: &mut [i32]) {
-        let outside = i32::from(self.c.border);
-        match self
-            .border
-            .index(y, self.source.picture.layout.planes()[self.plane].height)
-        {
-            None => line.fill(outside),
-            Some(y) => {
-                let width = line.len() - 2 * radius;
-                load(
-                    self.place,
-                    self.source.row(self.plane, y, room),
-                    &mut line[radius..radius + width],
-                );
-                extend(line, radius, self.border, outside);
-            }
-        }
-    }
-
+impl Component<'_> {
     fn direct<S: Sum>(&self, kernel: &DirectKernel, layout: &Layout, strip: &mut Strip<'_>) {
         let width = layout.planes()[self.plane].width;
         let max = layout.format().max_value() as i32;

@@ -47,6 +47,11 @@ pub(super) struct Place {
 pub(super) fn load(place: Place, row: &[u8], out: &mut [i32]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
+        if place.channels == 1 {
+            // Said apart, since this way vectors are made of it.
+            out.iter_mut().zip(row).for_each(|(o, &v)| *o = i32::from(v));
+            return;
+        }
         let samples = row[place.channel..].iter().step_by(place.channels);
         out.iter_mut().zip(samples).for_each(|(o, &v)| *o = i32::from(v));
     } else {
@@ -63,6 +68,10 @@ pub(super) fn load(place: Place, row: &[u8], out: &mut [i32]) {
 pub(super) fn store(place: Place, values: &[i32], row: &mut [u8]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
+        if place.channels == 1 {
+            row.iter_mut().zip(values).for_each(|(o, &v)| *o = v as u8);
+            return;
+        }
         let samples = row[place.channel..].iter_mut().step_by(place.channels);
         samples.zip(values).for_each(|(o, &v)| *o = v as u8);
     } else {

@@ -81,12 +81,14 @@ impl Strip<'_> {
 
 /// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
 /// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
+/// All but the last one of a plane are multiples of what `at_once` says: the rows of that plane that are made at once.
 pub(super) fn strips<'a>(
     step: &Step,
     layout: &Layout,
     planes: Range<usize>,
     mut bytes: &'a mut [u8],
     threads: usize,
+    at_once: impl Fn(usize) -> usize,
 ) -> Vec<Strip<'a>> {
     let height = step.kernel.size().1;
     let (most, least_rows) = match &step.kernel {
@@ -108,14 +110,14 @@ pub(super) fn strips<'a>(
         let (mut own, rest) = rest.split_at_mut(len);
         at = plane.offset + len;
         bytes = rest;
-        let parts = match (plane.height / least_rows).clamp(1, most) {
+        let at_once = at_once(index);
+        let parts = match (plane.height / least_rows.max(at_once)).clamp(1, most) {
             _ if threads == 1 => 1,
             few if few < threads => few,
             // As many for each thread.
             many => many / threads * threads,
         };
-        // Even, since rows are made two at a time.
-        let rows = plane.height.div_ceil(parts).next_multiple_of(2);
+        let rows = plane.height.div_ceil(parts).next_multiple_of(at_once);
         let mut first_row = 0;
         while first_row < plane.height {
             let rows = rows.min(plane.height - first_row);

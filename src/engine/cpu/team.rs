@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
 #[derive(Default)]
 pub(super) struct Scratch {
+    pub(super) overlap_save: super::overlap_save::Scratch,
     #[cfg(target_arch = "x86_64")]
     pub(super) mirrored: super::mirrored::Scratch,
     #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@ use super::{LEAST_ALONE, shaped};
 use crate::engine::cuda::device::DeviceInfo;
 use crate::engine::cuda::job::Interleaving;
 use crate::engine::cuda::program::Source;
-use crate::filter::Step;
+use crate::filter::{Kernel, Step};
 use crate::frame::PixelFormat;
 
 /// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
@@ -25,6 +25,33 @@ const ALONE_GAIN: usize = 2;
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
+/// The block of wide and flat tiles for separable masks on bytes, and how many hundredths of the multiprocessors have to have as many of them as any other has.
+const FLAT: Block = Block::new((8, 1), 1, 2);
+const LEAST_FILLED: usize = 85;
+
+/// The kernel of [`FLAT`] tiles, for frames of one plane whose tiles all begin at once and leave few multiprocessors idle; not for masks that reach
+/// hardly further than a tile's own bytes, whose halos are small anyway. The limits are measured (docs/kernels.md).
+fn flat(
+    kernel: &TensorKernel,
+    (step, format, planes): (&Step, PixelFormat, Interleaving),
+    sizes: &[(usize, usize)],
+    limits: &DeviceInfo,
+) -> Option<TensorKernel> {
+    let (Kernel::Separable(mask), &[size]) = (&step.kernel, sizes) else {
+        return None;
+    };
+    if kernel.recipe.source != Source::TensorSeparable || mask.wide || format.bytes_per_sample() != 1 {
+        return None;
+    }
+    let flat = shaped(step, format, planes, limits, Some(&[FLAT])).ok()?;
+    let (tiles, multiprocessors) = (flat.tiles([size]), limits.multiprocessors as usize);
+    let each = tiles.div_ceil(multiprocessors);
+    let is_filled = each <= FLAT.blocks && 100 * tiles >= LEAST_FILLED * each * multiprocessors;
+    let reach = mask.row.weights.len() / 2 * planes.channels;
+    let least_reach = if each == 1 { 4 } else { 3 };
+    (is_filled && reach >= least_reach).then_some(flat)
+}
+
 /// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
 /// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
 pub(in crate::engine::cuda) fn fitted(
@@ -33,6 +60,9 @@ pub(in crate::engine::cuda) fn fitted(
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
+    if let Some(flat) = flat(kernel, (step, format, planes), sizes, limits) {
+        return Some(flat);
+    }
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);

@@ -1,0 +1,313 @@
+//! Fourier transforms of `N` (128 or 256) complex points, as many at a time as a vector has lanes: decimation in frequency forth, in time back, so that what
+//! lies between them is in an order of its own and no point is ever carried to another place.
+//!
+//! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The last pass forth, the product with a spectrum and the
+//! first pass back are one.
+
+use super::reals::{Complex, Line, Reals};
+
+/// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4: largest M first.
+pub(super) struct Turns(Vec<Vec<[Complex<f64>; 3]>>);
+
+/// Points of the blocks of the last pass forth.
+const fn last<const N: usize>() -> usize {
+    if N.trailing_zeros() % 2 == 1 { 8 } else { 4 }
+}
+
+impl Turns {
+    /// Those of transforms of `N` points.
+    pub(super) fn new<const N: usize>() -> Turns {
+        const { assert!(N == 128 || N == 256) };
+        let blocks = std::iter::successors(Some(N), |m| Some(m / 4)).take_while(|&m| m > last::<N>());
+        let factor = |j: usize, k: usize, m: usize| {
+            let (sin, cos) = (-2.0 * std::f64::consts::PI * (j * k) as f64 / m as f64).sin_cos();
+            Complex { re: cos, im: sin }
+        };
+        let of_block = |m: usize| (0..m / 4).map(|k| [1, 2, 3].map(|j| factor(j, k, m))).collect();
+        Turns(blocks.map(of_block).collect())
+    }
+
+    /// Forth.
+    #[inline(always)]
+    pub(super) fn forward<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+        self.first_passes(reals, x);
+        if last::<N>() == 8 {
+            for block in x.as_chunks_mut::<8>().0 {
+                *block = forth_of_eight(reals, block);
+            }
+        } else {
+            for block in x.as_chunks_mut::<4>().0 {
+                *block = forth_of_four(reals, *block);
+            }
+        }
+    }
+
+    /// Back, `N` times as large.
+    #[inline(always)]
+    pub(super) fn backward<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+        if last::<N>() == 8 {
+            for block in x.as_chunks_mut::<8>().0 {
+                *block = back_of_eight(reals, block);
+            }
+        } else {
+            for block in x.as_chunks_mut::<4>().0 {
+                *block = back_of_four(reals, *block);
+            }
+        }
+        self.last_passes(reals, x);
+    }
+
+    /// Forth, times `spectrum`, and back, `N` times as large.
+    #[inline(always)]
+    pub(super) fn through<R: Reals, const N: usize>(
+        &self,
+        reals: R,
+        x: &mut Line<R, N>,
+        spectrum: &Line<R, N>,
+    ) {
+        self.first_passes(reals, x);
+        if last::<N>() == 8 {
+            let spectrum = spectrum.as_chunks::<8>().0;
+            for (block, by) in x.as_chunks_mut::<8>().0.iter_mut().zip(spectrum) {
+                let mut y = forth_of_eight(reals, block);
+                for (y, by) in y.iter_mut().zip(by) {
+                    *y = product(reals, *y, *by);
+                }
+                *block = back_of_eight(reals, &y);
+            }
+        } else {
+            let spectrum = spectrum.as_chunks::<4>().0;
+            for (block, by) in x.as_chunks_mut::<4>().0.iter_mut().zip(spectrum) {
+                let mut y = forth_of_four(reals, *block);
+                for (y, by) in y.iter_mut().zip(by) {
+                    *y = product(reals, *y, *by);
+                }
+                *block = back_of_four(reals, y);
+            }
+        }
+        self.last_passes(reals, x);
+    }
+
+    /// The passes forth but for the last one.
+    #[inline(always)]
+    fn first_passes<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+        pass_forth::<R, N>(reals, x, N, &self.0[0]);
+        pass_forth::<R, N>(reals, x, N / 4, &self.0[1]);
+        if last::<N>() == 4 {
+            pass_forth::<R, N>(reals, x, N / 16, &self.0[2]);
+        }
+    }
+
+    /// The passes back but for the first one.
+    #[inline(always)]
+    fn last_passes<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+        if last::<N>() == 4 {
+            pass_back::<R, N>(reals, x, N / 16, &self.0[2]);
+        }
+        pass_back::<R, N>(reals, x, N / 4, &self.0[1]);
+        pass_back::<R, N>(reals, x, N, &self.0[0]);
+    }
+}
+
+/// A pass forth over blocks of `m` points.
+#[inline(always)]
+fn pass_forth<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, turns: &[[Complex<f64>; 3]]) {
+    let h = m / 4;
+    for (k, turn) in turns[..h].iter().enumerate() {
+        let by = [
+            everywhere(reals, turn[0]),
+            everywhere(reals, turn[1]),
+            everywhere(reals, turn[2]),
+        ];
+        for block in x.chunks_exact_mut(m) {
+            let y = forth_of_four(
+                reals,
+                [block[k], block[k + h], block[k + 2 * h], block[k + 3 * h]],
+            );
+            block[k] = y[0];
+            block[k + h] = product(reals, y[1], by[0]);
+            block[k + 2 * h] = product(reals, y[2], by[1]);
+            block[k + 3 * h] = product(reals, y[3], by[2]);
+        }
+    }
+}
+
+/// The pass back that undoes [`pass_forth`], but four times as large.
+#[inline(always)]
+fn pass_back<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, turns: &[[Complex<f64>; 3]]) {
+    let h = m / 4;
+    for (k, turn) in turns[..h].iter().enumerate() {
+        let by = [
+            everywhere(reals, turn[0]),
+            everywhere(reals, turn[1]),
+            everywhere(reals, turn[2]),
+        ];
+        for block in x.chunks_exact_mut(m) {
+            let y = [
+                block[k],
+                product_back(reals, block[k + h], by[0]),
+                product_back(reals, block[k + 2 * h], by[1]),
+                product_back(reals, block[k + 3 * h], by[2]),
+            ];
+            let y = back_of_four(reals, y);
+            block[k] = y[0];
+            block[k + h] = y[1];
+            block[k + 2 * h] = y[2];
+            block[k + 3 * h] = y[3];
+        }
+    }
+}
+
+#[inline(always)]
+fn everywhere<R: Reals>(reals: R, a: Complex<f64>) -> Complex<R::V> {
+    Complex {
+        re: reals.splat(a.re),
+        im: reals.splat(a.im),
+    }
+}
+
+#[inline(always)]
+fn add<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.add(a.re, b.re),
+        im: reals.add(a.im, b.im),
+    }
+}
+
+#[inline(always)]
+fn sub<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.sub(a.re, b.re),
+        im: reals.sub(a.im, b.im),
+    }
+}
+
+/// `a + i b`
+#[inline(always)]
+fn add_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.sub(a.re, b.im),
+        im: reals.add(a.im, b.re),
+    }
+}
+
+/// `a - i b`
+#[inline(always)]
+fn sub_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.add(a.re, b.im),
+        im: reals.sub(a.im, b.re),
+    }
+}
+
+/// `a x by`
+#[inline(always)]
+fn product<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.mul_sub(a.re, by.re, reals.mul(a.im, by.im)),
+        im: reals.mul_add(a.re, by.im, reals.mul(a.im, by.re)),
+    }
+}
+
+/// `a` times the conjugate of `by`.
+#[inline(always)]
+fn product_back<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+    Complex {
+        re: reals.mul_add(a.re, by.re, reals.mul(a.im, by.im)),
+        im: reals.mul_sub(a.im, by.re, reals.mul(a.re, by.im)),
+    }
+}
+
+#[inline(always)]
+fn forth_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
+    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
+    [
+        add(reals, even, even_next),
+        sub_turned(reals, odd, odd_next),
+        sub(reals, even, even_next),
+        add_turned(reals, odd, odd_next),
+    ]
+}
+
+#[inline(always)]
+fn back_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
+    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
+    [
+        add(reals, even, even_next),
+        add_turned(reals, odd, odd_next),
+        sub(reals, even, even_next),
+        sub_turned(reals, odd, odd_next),
+    ]
+}
+
+/// `a` times `1 + i`, over the square root of two.
+#[inline(always)]
+fn eighth_turn<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
+    let half = reals.splat(std::f64::consts::FRAC_1_SQRT_2);
+    Complex {
+        re: reals.mul(reals.sub(a.re, a.im), half),
+        im: reals.mul(reals.add(a.re, a.im), half),
+    }
+}
+
+/// `a` times `1 - i`, over the square root of two.
+#[inline(always)]
+fn eighth_turn_back<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
+    let half = reals.splat(std::f64::consts::FRAC_1_SQRT_2);
+    Complex {
+        re: reals.mul(reals.add(a.re, a.im), half),
+        im: reals.mul(reals.sub(a.im, a.re), half),
+    }
+}
+
+#[inline(always)]
+fn forth_of_eight<R: Reals>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
+    let low = [
+        add(reals, x[0], x[4]),
+        add(reals, x[1], x[5]),
+        add(reals, x[2], x[6]),
+        add(reals, x[3], x[7]),
+    ];
+    let low = forth_of_four(reals, low);
+    // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the fourth, it is left to the next ones.
+    let (a, b) = (
+        sub(reals, x[0], x[4]),
+        eighth_turn_back(reals, sub(reals, x[1], x[5])),
+    );
+    let (c, d) = (
+        sub(reals, x[2], x[6]),
+        eighth_turn_back(reals, sub(reals, x[3], x[7])),
+    );
+    let (even, odd) = (sub_turned(reals, a, c), add_turned(reals, a, c));
+    let (even_next, odd_next) = (sub_turned(reals, b, d), add_turned(reals, b, d));
+    let [l0, l1, l2, l3] = low;
+    [
+        l0,
+        l1,
+        l2,
+        l3,
+        add(reals, even, even_next),
+        sub_turned(reals, odd, odd_next),
+        sub(reals, even, even_next),
+        add_turned(reals, odd, odd_next),
+    ]
+}
+
+#[inline(always)]
+fn back_of_eight<R: Reals>(reals: R, y: &Line<R, 8>) -> Line<R, 8> {
+    let low = back_of_four(reals, [y[0], y[1], y[2], y[3]]);
+    let high = back_of_four(reals, [y[4], y[5], y[6], y[7]]);
+    let (second, fourth) = (eighth_turn(reals, high[1]), eighth_turn(reals, high[3]));
+    [
+        add(reals, low[0], high[0]),
+        add(reals, low[1], second),
+        add_turned(reals, low[2], high[2]),
+        add_turned(reals, low[3], fourth),
+        sub(reals, low[0], high[0]),
+        sub(reals, low[1], second),
+        sub_turned(reals, low[2], high[2]),
+        sub_turned(reals, low[3], fourth),
+    ]
+}
