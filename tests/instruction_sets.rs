@@ -10,7 +10,7 @@ use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Allocator, Buffer, Channel, ColourModel, Frame, Pageable};
-use oracle::{Random, chain, copy, first_difference, format, noise};
+use oracle::{Random, chain, copy, first_difference, format, frame_of, noise};
 
 const FORMATS: [&str; 12] = [
     "gray",
@@ -170,6 +170,41 @@ fn pictures_of_several_strips_give_the_references_bits() {
             }
         }
     }
+}
+
+/// Direct masks that planes of some size are transformed for, on white noise, on black and white, and where all sums lie between two levels.
+#[test]
+fn large_direct_masks_give_the_references_bits() {
+    let mut random = Random::new(26);
+    let sizes = [(25, 25), (31, 17), (13, 41), (45, 45), (19, 19), (63, 11)];
+    let formats = [
+        "gray", "rgb24", "rgba", "yuv420p", "gray10le", "gray16le", "nv12", "p010le", "ya8", "rgb48le",
+    ];
+    let mut compared = 0;
+    for k in 0..15 {
+        let (columns, rows) = sizes[k % sizes.len()];
+        let low = [1, -20][k / 2 % 2];
+        let weights: Vec<i64> = (0..columns * rows)
+            .map(|_| low + random.below(60) as i64)
+            .collect();
+        let total = weights.iter().sum::<i64>().max(1);
+        let ties = k % 5 == 4;
+        let mask = Mask::from_integers(columns, rows, weights, if ties { 2 * total } else { total }).unwrap();
+        let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Direct);
+        chain.planes = ["all", "all+alpha"][k % 2].parse().unwrap();
+        let format = format(formats[k % formats.len()]);
+        let mut frame = noise(format, [301, 260, 407][k % 3], [233, 310][k % 2], &mut random);
+        if ties {
+            frame = frame_of(format, 300, 300, 1, |_, _, _, _| 77);
+        } else if k % 4 == 3 && format.depth() == 8 {
+            frame
+                .bytes_mut()
+                .iter_mut()
+                .for_each(|b| *b = if *b < 128 { 0 } else { 255 });
+        }
+        compared += usize::from(agrees(&chain, &frame, 1 + k % 3));
+    }
+    assert!(compared > 10, "{compared}");
 }
 
 /// A separable or direct mask from integers that a border, a format and a size are then put to.

@@ -15,8 +15,14 @@ pub(super) struct Component<'a> {
 
 impl Component<'_> {
     /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
-    pub(super) fn load(&self, y: i64, radius: usize, room: &mut Vec<u8>, line: &mut [i32]) {
-        let outside = i32::from(self.c.border);
+    pub(super) fn load<T: Copy + From<u16>>(
+        &self,
+        y: i64,
+        radius: usize,
+        room: &mut Vec<u8>,
+        line: &mut [T],
+    ) {
+        let outside = T::from(self.c.border);
         match self
             .border
             .index(y, self.source.picture.layout.planes()[self.plane].height)

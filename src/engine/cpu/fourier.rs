@@ -7,21 +7,24 @@
 use super::reals::{Complex, Line, Reals};
 
 /// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4: largest M first.
-pub(super) struct Turns(Vec<Vec<[Complex<f64>; 3]>>);
+pub(super) struct Turns<R: Reals>(Vec<Vec<[Complex<R::Number>; 3]>>);
 
 /// Points of the blocks of the last pass forth.
 const fn last<const N: usize>() -> usize {
     if N.trailing_zeros() % 2 == 1 { 8 } else { 4 }
 }
 
-impl Turns {
+impl<R: Reals> Turns<R> {
     /// Those of transforms of `N` points.
-    pub(super) fn new<const N: usize>() -> Turns {
+    pub(super) fn new<const N: usize>() -> Turns<R> {
         const { assert!(N == 128 || N == 256) };
         let blocks = std::iter::successors(Some(N), |m| Some(m / 4)).take_while(|&m| m > last::<N>());
         let factor = |j: usize, k: usize, m: usize| {
             let (sin, cos) = (-2.0 * std::f64::consts::PI * (j * k) as f64 / m as f64).sin_cos();
-            Complex { re: cos, im: sin }
+            Complex {
+                re: R::number(cos),
+                im: R::number(sin),
+            }
         };
         let of_block = |m: usize| (0..m / 4).map(|k| [1, 2, 3].map(|j| factor(j, k, m))).collect();
         Turns(blocks.map(of_block).collect())
@@ -29,7 +32,7 @@ impl Turns {
 
     /// Forth.
     #[inline(always)]
-    pub(super) fn forward<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+    pub(super) fn forward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         self.first_passes(reals, x);
         if last::<N>() == 8 {
             for block in x.as_chunks_mut::<8>().0 {
@@ -44,7 +47,7 @@ impl Turns {
 
     /// Back, `N` times as large.
     #[inline(always)]
-    pub(super) fn backward<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+    pub(super) fn backward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         if last::<N>() == 8 {
             for block in x.as_chunks_mut::<8>().0 {
                 *block = back_of_eight(reals, block);
@@ -59,12 +62,7 @@ impl Turns {
 
     /// Forth, times `spectrum`, and back, `N` times as large.
     #[inline(always)]
-    pub(super) fn through<R: Reals, const N: usize>(
-        &self,
-        reals: R,
-        x: &mut Line<R, N>,
-        spectrum: &Line<R, N>,
-    ) {
+    pub(super) fn through<const N: usize>(&self, reals: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
         self.first_passes(reals, x);
         if last::<N>() == 8 {
             let spectrum = spectrum.as_chunks::<8>().0;
@@ -90,7 +88,7 @@ impl Turns {
 
     /// The passes forth but for the last one.
     #[inline(always)]
-    fn first_passes<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+    fn first_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         pass_forth::<R, N>(reals, x, N, &self.0[0]);
         pass_forth::<R, N>(reals, x, N / 4, &self.0[1]);
         if last::<N>() == 4 {
@@ -100,7 +98,7 @@ impl Turns {
 
     /// The passes back but for the first one.
     #[inline(always)]
-    fn last_passes<R: Reals, const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
+    fn last_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         if last::<N>() == 4 {
             pass_back::<R, N>(reals, x, N / 16, &self.0[2]);
         }
@@ -111,7 +109,12 @@ impl Turns {
 
 /// A pass forth over blocks of `m` points.
 #[inline(always)]
-fn pass_forth<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, turns: &[[Complex<f64>; 3]]) {
+fn pass_forth<R: Reals, const N: usize>(
+    reals: R,
+    x: &mut Line<R, N>,
+    m: usize,
+    turns: &[[Complex<R::Number>; 3]],
+) {
     let h = m / 4;
     for (k, turn) in turns[..h].iter().enumerate() {
         let by = [
@@ -134,7 +137,12 @@ fn pass_forth<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, 
 
 /// The pass back that undoes [`pass_forth`], but four times as large.
 #[inline(always)]
-fn pass_back<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, turns: &[[Complex<f64>; 3]]) {
+fn pass_back<R: Reals, const N: usize>(
+    reals: R,
+    x: &mut Line<R, N>,
+    m: usize,
+    turns: &[[Complex<R::Number>; 3]],
+) {
     let h = m / 4;
     for (k, turn) in turns[..h].iter().enumerate() {
         let by = [
@@ -159,7 +167,7 @@ fn pass_back<R: Reals, const N: usize>(reals: R, x: &mut Line<R, N>, m: usize, t
 }
 
 #[inline(always)]
-fn everywhere<R: Reals>(reals: R, a: Complex<f64>) -> Complex<R::V> {
+fn everywhere<R: Reals>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
     Complex {
         re: reals.splat(a.re),
         im: reals.splat(a.im),
@@ -245,7 +253,7 @@ fn back_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
 /// `a` times `1 + i`, over the square root of two.
 #[inline(always)]
 fn eighth_turn<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
-    let half = reals.splat(std::f64::consts::FRAC_1_SQRT_2);
+    let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
     Complex {
         re: reals.mul(reals.sub(a.re, a.im), half),
         im: reals.mul(reals.add(a.re, a.im), half),
@@ -255,7 +263,7 @@ fn eighth_turn<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
 /// `a` times `1 - i`, over the square root of two.
 #[inline(always)]
 fn eighth_turn_back<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
-    let half = reals.splat(std::f64::consts::FRAC_1_SQRT_2);
+    let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
     Complex {
         re: reals.mul(reals.add(a.re, a.im), half),
         im: reals.mul(reals.sub(a.im, a.re), half),

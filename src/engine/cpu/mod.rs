@@ -25,6 +25,7 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod loops;
 mod memory;
+mod mending;
 #[cfg(target_arch = "x86_64")]
 mod mirrored;
 #[cfg(target_arch = "x86_64")]
@@ -50,6 +51,7 @@ mod sums;
 #[cfg(target_arch = "x86_64")]
 mod tap_places;
 mod team;
+mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod window;
 #[cfg(target_arch = "x86_64")]

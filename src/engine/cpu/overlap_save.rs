@@ -1,62 +1,80 @@
-//! Strips of rows by way of Fourier transforms, for large direct masks: what they cost hardly depends on the number of weights.
+//! Strips of rows by way of Fourier transforms (see `tiles`), for large direct masks: what they cost hardly depends on the number of weights.
 //!
-//! A square tile of the picture with all that the mask reaches is transformed, multiplied with the mask's spectrum and transformed back; the samples whose mask lies
-//! within the tile are kept (*overlap-save*). Two tiles go together, as real and as imaginary part: the mask is real, so neither gets anything of the other.
-//!
-//! The sums that come out are those of docs/arithmetic.md to the last bit, since they are known to be integers and are less than half of one off. With u = 2^-53, N points a side,
-//! samples up to m and weights q, each sum is off by less than
-//!
-//! ```text
-//! E = 128 u (sqrt(2) m N) |q|,    |q| = square root of the sum of q^2
-//! ```
-//!
-//! A pass over four points adds twice and multiplies once by a factor that is rounded itself: 2 u + (sqrt(2) + sqrt(5)) u of its output's length (the Euclidean norm), or, going back,
-//! of the sum of its inputs' magnitudes. That is at most 19 u for each dimension's passes (256 points: three such, and one of 2 u). So both spectra are off by 38 u of their
-//! length, N times that of samples or weights, and their product's sum over all N^2 frequencies by 2 x 38 u N^2 (sqrt(2) m N) |q|, by Cauchy and Schwarz, to which rounding the product
-//! adds sqrt(5) u. What goes back is at most N^2 (sqrt(2) m N) |q| in sum, of which the passes add 38 u: 117 u in all, without what is of the order of u^2. Powers of two, by
-//! which all is scaled, change nothing. Quantised weights keep E below an eighth: none exceeds 32639, and their magnitudes add up to less than 2^22 (2^30 / m up to
-//! 12 bits), so that |q| is below 3.8 x 10^5, and m at most 65535.
+//! A square tile of the picture is transformed with all that the mask reaches from what becomes results, and the samples whose mask lies within the tile are kept
+//! (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says.
+//! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
 
 use super::alpha::Source;
 use super::component::Component;
 use super::edges::{complete, is_partial};
-use super::fourier::Turns;
 use super::memory::{aligned, spread};
+use super::mending::{Mender, Tile};
 #[cfg(target_arch = "x86_64")]
-use super::real_vectors::{Eight, Four};
-use super::reals::{Complex, Line, Reals, Two, Work};
+use super::real_vectors::{Doubles4, Doubles8, Singles8, Singles16};
+use super::reals::{Complex, Doubles2, Reals, Singles4};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
+use super::tiles::{Doubt, Pair, Spectrum, Tiles, error, norm, row_of_results};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat, Plane};
-
-/// Vectors beyond a block's points, so that blocks do not fall on each other in the cache.
-const APART: usize = 4;
 
 /// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
 const LEAST_WEIGHTS: usize = 81;
 
-/// Numbers beyond a tile's row of results, for the same reason.
-const ROWS_APART: usize = 16;
+/// Results that may be doubted for transforms of 32 bits to be worth while, as a share of all: of white noise, and of a tile's vectors.
+const MOST_DOUBTED: f64 = 0.03;
+const MOST_VECTORS_DOUBTED: f64 = 0.5;
 
-/// A mask's spectrum and how tiles are convolved with it.
+/// What a pair of tiles of 128 and of 256 points a side takes, in multiply-adds of two samples and two weights each (measured, docs/performance.md): in
+/// 32 bits, and in 64.
+struct Terms {
+    singles: [f64; 2],
+    doubles: [f64; 2],
+}
+
+const TERMS_PLAIN: Terms = Terms {
+    singles: [2.2e6, 12e6],
+    doubles: [3.5e6, 17e6],
+};
+#[cfg(target_arch = "x86_64")]
+const TERMS_AVX2: Terms = Terms {
+    singles: [2.2e6, 12e6],
+    doubles: [3.5e6, 17e6],
+};
+#[cfg(target_arch = "x86_64")]
+const TERMS_AVX512: Terms = Terms {
+    singles: [2.2e6, 12e6],
+    doubles: [3.5e6, 17e6],
+};
+
+/// A mask's spectra.
 pub(super) struct OverlapSave {
-    tiles: Box<dyn Tiles>,
+    /// In 32 bits, where few results are doubted, and what computes those.
+    fast: Option<(Box<dyn Tiles>, Mender)>,
+    /// In 64 bits.
+    exact: Box<dyn Tiles>,
+    /// What a pair of tiles takes.
+    terms: f64,
     /// Columns and rows of the mask.
     mask: (usize, usize),
-    format: PixelFormat,
     shift: u32,
+    format: PixelFormat,
 }
 
 /// What a thread works in, for vectors of each kind.
 #[derive(Default)]
 pub(super) struct Memories {
-    pub(super) two: Vec<Complex<<Two as Reals>::V>>,
+    pub(super) doubles2: Vec<Complex<<Doubles2 as Reals>::V>>,
+    pub(super) singles4: Vec<Complex<<Singles4 as Reals>::V>>,
     #[cfg(target_arch = "x86_64")]
-    pub(super) four: Vec<Complex<<Four as Reals>::V>>,
+    pub(super) doubles4: Vec<Complex<<Doubles4 as Reals>::V>>,
     #[cfg(target_arch = "x86_64")]
-    pub(super) eight: Vec<Complex<<Eight as Reals>::V>>,
+    pub(super) singles8: Vec<Complex<<Singles8 as Reals>::V>>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) doubles8: Vec<Complex<<Doubles8 as Reals>::V>>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) singles16: Vec<Complex<<Singles16 as Reals>::V>>,
 }
 
 /// The memory that a thread works in.
@@ -64,271 +82,33 @@ pub(super) struct Memories {
 pub(super) struct Scratch {
     memories: Memories,
     /// The rows of all components that a row of tiles reads, with what lies beyond their ends.
-    staged: Vec<i32>,
+    staged: Vec<u16>,
     /// A tile's samples of the result each.
-    made: [Vec<i32>; 2],
+    made: [Vec<u16>; 2],
+    doubts: Vec<Doubt>,
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
 }
 
-/// Two tiles to convolve.
-struct Pair<'a> {
-    /// Their samples, row by row from the first on.
-    inputs: [&'a [i32]; 2],
-    /// From a row of them to the next.
-    stride: usize,
-    /// Room for their results.
-    outputs: [&'a mut [i32]; 2],
-    /// What is added to each tile's sums, in levels.
-    add: [f64; 2],
-    /// The largest sample.
-    largest: f64,
+/// The share of results that are doubted in white noise of samples up to `largest`, in tiles of `side` points: those within the error on both sides of the border
+/// between two levels.
+fn doubted(kernel: &DirectKernel, largest: f64, side: usize) -> f64 {
+    let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
+    2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2())
 }
 
-/// Convolves tiles with a mask.
-trait Tiles: Send + Sync {
-    /// Columns and rows of a tile that are kept.
-    fn kept(&self) -> (usize, usize);
-
-    /// Points a side.
-    fn side(&self) -> usize;
-
-    /// What a pair of tiles takes, in multiply-adds of two samples and two weights each.
-    fn terms(&self) -> f64;
-
-    /// Convolves two tiles; results that are out of range saturate.
-    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>);
-}
-
-/// A mask's spectrum over tiles of `N` x `N` points.
-struct Spectrum<R: Reals, const N: usize> {
-    reals: R,
-    turns: Turns,
-    /// Of each [`Reals::LANES`] rows a line of `N`.
-    lines: Vec<Complex<R::V>>,
-    kept: (usize, usize),
-    terms: f64,
-}
-
-impl<R: Reals, const N: usize> Spectrum<R, N> {
-    fn new(reals: R, kernel: &DirectKernel, terms: f64) -> Spectrum<R, N> {
-        let zero = Complex {
-            re: reals.splat(0.0),
-            im: reals.splat(0.0),
-        };
-        let mut spectrum = Spectrum {
-            reals,
-            turns: Turns::new::<N>(),
-            lines: vec![zero; N * N / R::LANES],
-            kept: (N - kernel.width + 1, N - kernel.height + 1),
-            terms,
-        };
-        // What is multiplied by the pixel one further on stands one place before the first: indices count around.
-        let mut weights = vec![0; N * N];
-        for (j, row) in kernel.weights.chunks(kernel.width).enumerate() {
-            for (i, &q) in row.iter().enumerate() {
-                weights[(N - j) % N * N + (N - i) % N] = q;
-            }
-        }
-        let scale = 1.0 / (N * N) as f64 / f64::from(kernel.shift).exp2();
-        let mut memory = Vec::new();
-        let mut lines = std::mem::take(&mut spectrum.lines);
-        reals.enter(Transforming::<_, N> {
-            turns: &spectrum.turns,
-            weights: &weights,
-            scale,
-            memory: &mut memory,
-            lines: &mut lines,
-        });
-        spectrum.lines = lines;
-        spectrum
-    }
-}
-
-impl<R: Reals + Send + Sync, const N: usize> Tiles for Spectrum<R, N>
-where
-    R::V: Send + Sync,
-{
-    fn kept(&self) -> (usize, usize) {
-        self.kept
-    }
-
-    fn side(&self) -> usize {
-        N
-    }
-
-    fn terms(&self) -> f64 {
-        self.terms
-    }
-
-    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>) {
-        self.reals.enter(Convolving {
-            spectrum: self,
-            memory: R::memory(memories),
-            pair,
-        });
-    }
-}
-
-/// Room for the points of a tile, in blocks of as many columns as a vector holds, and for a line of the rows of as many.
-fn room_for_tile<R: Reals, const N: usize>(
-    reals: R,
-    memory: &mut Vec<Complex<R::V>>,
-) -> (&mut [Complex<R::V>], &mut Line<R, N>) {
-    let blocks = N / R::LANES * (N + APART);
-    let zero = reals.splat(0.0);
-    memory.resize(memory.len().max(blocks + N), Complex { re: zero, im: zero });
-    let (tile, rest) = memory.split_at_mut(blocks);
-    (tile, whole(rest))
-}
-
-/// The first `N` points.
-#[inline(always)]
-fn whole<V, const N: usize>(points: &mut [Complex<V>]) -> &mut [Complex<V>; N] {
-    let Some(points) = points.first_chunk_mut() else {
-        unreachable!("a block or a line has {N} points")
-    };
-    points
-}
-
-/// Makes a spectrum's lines of the weights of a tile.
-struct Transforming<'a, V, const N: usize> {
-    turns: &'a Turns,
-    weights: &'a [i32],
-    scale: f64,
-    memory: &'a mut Vec<Complex<V>>,
-    lines: &'a mut [Complex<V>],
-}
-
-impl<R: Reals, const N: usize> Work<R> for Transforming<'_, R::V, N> {
-    #[inline(always)]
-    fn run(self, reals: R) {
-        let Transforming {
-            turns,
-            weights,
-            scale,
-            memory,
-            lines,
-        } = self;
-        let (tile, _) = room_for_tile::<R, N>(reals, memory);
-        let (scale, zero) = (reals.splat(scale), reals.splat(0.0));
-        for (block, points) in tile.chunks_exact_mut(N + APART).enumerate() {
-            let points = whole::<_, N>(points);
-            for (row, point) in weights.chunks_exact(N).zip(points.iter_mut()) {
-                let weights = reals.of_integers(&row[block * R::LANES..]);
-                *point = Complex {
-                    re: reals.mul(weights, scale),
-                    im: zero,
-                };
-            }
-            turns.forward(reals, points);
-        }
-        for (group, line) in lines.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-            gather(reals, tile, group, line);
-            turns.forward(reals, line);
-        }
-    }
-}
-
-/// A pair of tiles on its way.
-struct Convolving<'a, R: Reals, const N: usize> {
-    spectrum: &'a Spectrum<R, N>,
-    memory: &'a mut Vec<Complex<R::V>>,
-    pair: Pair<'a>,
-}
-
-impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
-    #[inline(always)]
-    fn run(self, reals: R) {
-        let Convolving {
-            spectrum,
-            memory,
-            pair,
-        } = self;
-        let turns = &spectrum.turns;
-        let (tile, line) = room_for_tile::<R, N>(reals, memory);
-        let [first, second] = pair.inputs;
-        for (block, points) in tile.chunks_exact_mut(N + APART).enumerate() {
-            let points = whole::<_, N>(points);
-            for (y, point) in points.iter_mut().enumerate() {
-                let at = y * pair.stride + block * R::LANES;
-                *point = Complex {
-                    re: reals.of_integers(&first[at..]),
-                    im: reals.of_integers(&second[at..]),
-                };
-            }
-            turns.forward(reals, points);
-        }
-        for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
-            gather(reals, tile, group, line);
-            turns.through(reals, line, by);
-            scatter(reals, line, group, tile);
-        }
-        let (columns, rows) = spectrum.kept;
-        let largest = reals.splat(pair.largest);
-        let [first, second] = pair.outputs;
-        let add = [reals.splat(pair.add[0]), reals.splat(pair.add[1])];
-        let blocks = tile.chunks_exact_mut(N + APART).take(columns.div_ceil(R::LANES));
-        for (block, points) in blocks.enumerate() {
-            let points = whole::<_, N>(points);
-            turns.backward(reals, points);
-            for (y, point) in points[..rows].iter().enumerate() {
-                let at = y * (N + ROWS_APART) + block * R::LANES;
-                reals.put_whole(reals.add(point.re, add[0]), largest, &mut first[at..]);
-                reals.put_whole(reals.add(point.im, add[1]), largest, &mut second[at..]);
-            }
-        }
-    }
-}
-
-/// A line of as many rows as a vector holds, out of the blocks.
-#[inline(always)]
-fn gather<R: Reals, const N: usize>(reals: R, tile: &[Complex<R::V>], group: usize, line: &mut Line<R, N>) {
-    let blocks = tile.chunks_exact(N + APART);
-    for (block, points) in blocks.zip(line.chunks_exact_mut(R::LANES)) {
-        reals.transpose(&block[group * R::LANES..], points);
-    }
-}
-
-/// What [`gather`] has taken, back into the blocks.
-#[inline(always)]
-fn scatter<R: Reals, const N: usize>(reals: R, line: &Line<R, N>, group: usize, tile: &mut [Complex<R::V>]) {
-    let blocks = tile.chunks_exact_mut(N + APART);
-    for (block, points) in blocks.zip(line.chunks_exact(R::LANES)) {
-        reals.transpose(points, &mut block[group * R::LANES..]);
-    }
-}
-
-/// What a pair of tiles of 128 and of 256 points a side takes, in multiply-adds as [`Tiles::terms`] counts them (measured, docs/performance.md).
-const TERMS_OF_TWO: [f64; 2] = [3.5e6, 17e6];
-#[cfg(target_arch = "x86_64")]
-const TERMS_OF_FOUR: [f64; 2] = [3.5e6, 17e6];
-#[cfg(target_arch = "x86_64")]
-const TERMS_OF_EIGHT: [f64; 2] = [3.5e6, 17e6];
-
-/// The largest error that sums of samples up to `largest` may have, by the formula above, for tiles of `side` points.
-fn error(weights: &[i32], largest: f64, side: usize) -> f64 {
-    let squares: f64 = weights.iter().map(|&q| f64::from(q) * f64::from(q)).sum();
-    64.0 * f64::EPSILON * std::f64::consts::SQRT_2 * largest * side as f64 * squares.sqrt()
-}
-
-/// The better one of two sides of tiles, by what a sample takes.
-fn tiles<R: Reals + Send + Sync + 'static>(
-    reals: R,
-    kernel: &DirectKernel,
-    largest: f64,
-    terms: [f64; 2],
-) -> Box<dyn Tiles>
-where
-    R::V: Send + Sync,
-{
+/// The side of tiles of which a sample takes less.
+fn best_side(kernel: &DirectKernel, terms: [f64; 2]) -> (usize, f64) {
     let each =
-        |side: usize, terms: f64| terms / ((side - kernel.width + 1) * (side - kernel.height + 1)) as f64;
-    debug_assert!(error(&kernel.weights, largest, 256) < 0.25);
-    if each(256, terms[1]) < each(128, terms[0]) {
-        Box::new(Spectrum::<R, 256>::new(reals, kernel, terms[1]))
-    } else {
-        Box::new(Spectrum::<R, 128>::new(reals, kernel, terms[0]))
+        |(side, terms): (usize, f64)| terms / ((side - kernel.width + 1) * (side - kernel.height + 1)) as f64;
+    let [small, large] = [(128, terms[0]), (256, terms[1])];
+    if each(large) < each(small) { large } else { small }
+}
+
+fn tiles<R: Reals>(reals: R, kernel: &DirectKernel, side: usize) -> Box<dyn Tiles> {
+    match side {
+        128 => Box::new(Spectrum::<R, 128>::new(reals, kernel)),
+        _ => Box::new(Spectrum::<R, 256>::new(reals, kernel)),
     }
 }
 
@@ -341,40 +121,80 @@ impl OverlapSave {
         if kernel.weights.len() < LEAST_WEIGHTS {
             return None;
         }
-        let largest = f64::from(format.max_value());
         #[cfg(target_arch = "x86_64")]
-        let vectors = match set {
-            InstructionSet::Portable => None,
+        match set {
+            InstructionSet::Portable => {}
             InstructionSet::Avx2 | InstructionSet::Avx2Vnni => {
-                Four::detect().map(|four| tiles(four, kernel, largest, TERMS_OF_FOUR))
+                if let (Some(singles), Some(doubles)) = (Singles8::detect(), Doubles4::detect()) {
+                    return Some(OverlapSave::of(
+                        kernel,
+                        format,
+                        set,
+                        (singles, doubles),
+                        &TERMS_AVX2,
+                    ));
+                }
             }
             InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
-                Eight::detect().map(|eight| tiles(eight, kernel, largest, TERMS_OF_EIGHT))
+                if let (Some(singles), Some(doubles)) = (Singles16::detect(), Doubles8::detect()) {
+                    return Some(OverlapSave::of(
+                        kernel,
+                        format,
+                        set,
+                        (singles, doubles),
+                        &TERMS_AVX512,
+                    ));
+                }
             }
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let (vectors, _) = (None, set);
-        let tiles = vectors.unwrap_or_else(|| tiles(Two, kernel, largest, TERMS_OF_TWO));
-        Some(OverlapSave {
-            tiles,
-            mask: (kernel.width, kernel.height),
+        }
+        Some(OverlapSave::of(
+            kernel,
             format,
+            set,
+            (Singles4, Doubles2),
+            &TERMS_PLAIN,
+        ))
+    }
+
+    fn of<S: Reals, D: Reals>(
+        kernel: &DirectKernel,
+        format: PixelFormat,
+        set: InstructionSet,
+        (singles, doubles): (S, D),
+        terms: &Terms,
+    ) -> OverlapSave {
+        let (fast, slow) = (best_side(kernel, terms.singles), best_side(kernel, terms.doubles));
+        // Sums that results are mended by have 32 bits up to 12-bit pixels.
+        let is_fast =
+            format.depth() <= 12 && doubted(kernel, f64::from(format.max_value()), fast.0) <= MOST_DOUBTED;
+        let (side, terms) = if is_fast { fast } else { slow };
+        OverlapSave {
+            fast: is_fast.then(|| {
+                (
+                    tiles(singles, kernel, side),
+                    Mender::new(kernel, format.max_value(), set),
+                )
+            }),
+            exact: tiles(doubles, kernel, side),
+            terms,
+            mask: (kernel.width, kernel.height),
             shift: kernel.shift,
-        })
+            format,
+        }
     }
 
     /// Rows that are made at once.
     pub(super) fn rows(&self) -> usize {
-        self.tiles.kept().1
+        self.exact.kept().1
     }
 
     /// True if it is faster on a plane than a way that takes so many terms a sample.
     pub(super) fn is_faster(&self, plane: &Plane, channels: &[ChannelStep], terms: usize) -> bool {
-        let (columns, rows) = self.tiles.kept();
+        let (columns, rows) = self.exact.kept();
         let tiles = plane.width.div_ceil(columns) * convolved(channels).count();
         let pairs = plane.height.div_ceil(rows) * tiles.div_ceil(2);
         let samples = plane.width * plane.height * plane.channels;
-        self.tiles.terms() * (pairs as f64) < (samples * terms) as f64
+        self.terms * (pairs as f64) < (samples * terms) as f64
     }
 
     /// Makes the strip's rows from the picture.
@@ -389,8 +209,7 @@ impl OverlapSave {
         let plane = layout.planes()[strip.plane];
         let row_bytes = layout.row_bytes(strip.plane);
         let channels = &step.planes[strip.plane];
-        let ((columns, rows), side) = (self.tiles.kept(), self.tiles.side());
-        let (radius, above) = (self.mask.0 / 2, self.mask.1 / 2);
+        let ((columns, rows), side) = (self.exact.kept(), self.exact.side());
         let components: Vec<Component<'_>> = convolved(channels)
             .map(|(channel, c)| Component {
                 source,
@@ -405,15 +224,9 @@ impl OverlapSave {
             })
             .collect();
         let across = plane.width.div_ceil(columns);
-        let padded = plane.width + 2 * radius;
-        let stride = spread(across * columns + 2 * radius);
+        let stride = spread(across * columns + self.mask.0 - 1 + Mender::beyond());
         let component_rows = side * stride;
         let staged = aligned(&mut scratch.staged, components.len() * component_rows);
-        let made = scratch
-            .made
-            .each_mut()
-            .map(|made| aligned(made, rows * (side + ROWS_APART)));
-        let [first_made, second_made] = made;
         let tiles: Vec<(usize, usize)> = (0..components.len())
             .flat_map(|component| (0..across).map(move |tile| (component, tile)))
             .collect();
@@ -422,40 +235,43 @@ impl OverlapSave {
             let count = rows.min(strip.rows - first);
             let y = strip.first_row + first;
             for (component, lines) in components.iter().zip(staged.chunks_exact_mut(component_rows)) {
-                for (k, line) in lines.chunks_exact_mut(stride).enumerate() {
-                    // Of what no result needs, too, it has to be known that it is no larger than a sample.
-                    let needed = if k < count + 2 * above { padded } else { 0 };
-                    let (line, beyond) = line.split_at_mut(needed);
-                    beyond.fill(0);
-                    if needed > 0 {
-                        let y = (y + k) as i64 - above as i64;
-                        component.load(y, radius, &mut scratch.under_alpha, line);
-                    }
-                }
+                self.stage(component, y, count, lines, stride, &mut scratch.under_alpha);
             }
             for pair in tiles.chunks(2) {
                 // A tile that has no other goes with itself.
                 let both = [pair[0], pair[pair.len() - 1]];
-                let input = |(component, tile): (usize, usize)| {
-                    &staged[component * component_rows + tile * columns..][..component_rows - tile * columns]
-                };
-                self.tiles.convolve(
-                    &mut scratch.memories,
-                    Pair {
-                        inputs: both.map(input),
-                        stride,
-                        outputs: [&mut *first_made, &mut *second_made],
-                        add: both.map(|(component, _)| {
-                            self.add(components[component].c.low, components[component].c.high)
-                        }),
-                        largest: f64::from(self.format.max_value()),
-                    },
+                let inputs = both.map(|(component, tile)| {
+                    &staged[component * component_rows + tile * columns..(component + 1) * component_rows]
+                });
+                let made = scratch
+                    .made
+                    .each_mut()
+                    .map(|made| aligned(made, rows * row_of_results(side)));
+                let c = both.map(|(component, _)| components[component].c);
+                self.make(
+                    inputs,
+                    stride,
+                    c,
+                    made,
+                    (&mut scratch.memories, &mut scratch.doubts),
                 );
-                for (&(component, tile), made) in pair.iter().zip([&*first_made, &*second_made]) {
+                for (k, &(component, tile)) in pair.iter().enumerate() {
                     let x = tile * columns;
                     let width = columns.min(plane.width - x);
+                    let made = aligned(&mut scratch.made[k], rows * row_of_results(side));
+                    if let Some((_, mender)) = &self.fast {
+                        let tile = Tile {
+                            number: k,
+                            side,
+                            columns: width,
+                            samples: inputs[k],
+                            stride,
+                            made: &mut *made,
+                        };
+                        mender.mend(&scratch.doubts, components[component].c, tile);
+                    }
                     let start = x * channels.len() * self.format.bytes_per_sample();
-                    for (k, row) in made.chunks_exact(side + ROWS_APART).take(count).enumerate() {
+                    for (k, row) in made.chunks_exact(row_of_results(side)).take(count).enumerate() {
                         let out = &mut strip.bytes[(first + k) * plane.stride..][start..row_bytes];
                         store(components[component].place, &row[..width], out);
                     }
@@ -470,9 +286,61 @@ impl OverlapSave {
         }
     }
 
-    /// What is added to a scaled sum, whose whole part is the sample then: half a unit of the sum more than the bias, to be as far from both wrong results.
-    fn add(&self, low: i64, high: i64) -> f64 {
-        (low as f64 + 0.5) / f64::from(self.shift).exp2() + high as f64
+    /// Loads what `count` rows of results from row `y` on need of a component. What no result needs is filled with a sample, too, as it is transformed along.
+    fn stage(
+        &self,
+        component: &Component<'_>,
+        y: usize,
+        count: usize,
+        lines: &mut [u16],
+        stride: usize,
+        room: &mut Vec<u8>,
+    ) {
+        let (radius, above) = (self.mask.0 / 2, self.mask.1 / 2);
+        let padded = component.source.picture.layout.planes()[component.plane].width + 2 * radius;
+        let mut last = 0;
+        for (k, line) in lines.chunks_exact_mut(stride).enumerate() {
+            let needed = if k < count + 2 * above { padded } else { 0 };
+            let (line, beyond) = line.split_at_mut(needed);
+            if needed > 0 {
+                component.load((y + k) as i64 - above as i64, radius, room, line);
+                last = line[needed - 1];
+            }
+            beyond.fill(last);
+        }
+    }
+
+    /// Convolves a pair of tiles; leaves in the doubts which results have to be computed yet.
+    fn make(
+        &self,
+        inputs: [&[u16]; 2],
+        stride: usize,
+        c: [&Convolve; 2],
+        outputs: [&mut [u16]; 2],
+        (memories, doubts): (&mut Memories, &mut Vec<Doubt>),
+    ) {
+        // Half a unit of the sum more than the bias, to be as far from both wrong results.
+        let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
+        let [first, second] = outputs;
+        let mut convolve = |tiles: &dyn Tiles| {
+            doubts.clear();
+            let pair = Pair {
+                inputs,
+                stride,
+                outputs: [&mut *first, &mut *second],
+                add,
+                largest: f64::from(self.format.max_value()),
+                doubts: &mut *doubts,
+            };
+            tiles.convolve(&mut *memories, pair);
+            let (columns, rows) = tiles.kept();
+            let vectors = 2 * rows * columns.div_ceil(tiles.lanes());
+            doubts.len() as f64 <= MOST_VECTORS_DOUBTED * vectors as f64
+        };
+        let is_made = self.fast.as_ref().is_some_and(|(tiles, _)| convolve(&**tiles));
+        if !is_made {
+            convolve(&*self.exact);
+        }
     }
 }
 
@@ -627,16 +495,45 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_masks_that_quantisation_makes_are_exact() {
-        // Up to 12 bits sums of magnitudes times the largest sample stay below 2^30, above, those alone below 2^22.
-        for (largest, magnitude) in [
-            (255.0, 1 << 22),
-            (1023.0, 1 << 20),
-            (4095.0, 1 << 18),
-            (65535.0, 1 << 22),
-        ] {
-            let heaviest = vec![32639; magnitude / 32639 + 1];
-            assert!(error(&heaviest, largest, 256) < 0.125, "{largest}");
+    fn sums_that_all_lie_between_two_levels_are_made_in_64_bits() {
+        let mut state = 5;
+        let weights: Vec<i64> = (0..25 * 25).map(|_| 1 + below(&mut state, 99) as i64).collect();
+        let total: i64 = weights.iter().sum();
+        // Half an odd number everywhere; and, two weights taken from that, just below it, where 32 bits cannot tell.
+        for missing in [0, 2] {
+            let mut weights = weights.clone();
+            weights[312] -= missing;
+            let mask = Mask::from_integers(25, 25, weights, 2 * total).unwrap();
+            let format = "gray".parse().unwrap();
+            let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
+            let layout = Layout::new(format, 150, 140, 1).unwrap();
+            for set in InstructionSet::available() {
+                assert!(
+                    OverlapSave::new(&step, format, set).unwrap().fast.is_some(),
+                    "{set}"
+                );
+            }
+            assert!(agrees(&step, &layout, &vec![77; layout.size()], 1));
         }
+    }
+
+    #[test]
+    fn blurs_of_bytes_are_transformed_in_32_bits_and_deep_samples_in_64() {
+        let is_fast = |format: &str, edge: i64| {
+            let format = format.parse().unwrap();
+            let mut weights: Vec<i64> = (0..25 * 25).map(|k| 1 + k % 7).collect();
+            weights[312] += edge;
+            let total = weights.iter().sum();
+            let mask = Mask::from_integers(25, 25, weights, total).unwrap();
+            let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
+            OverlapSave::new(&step, format, InstructionSet::Portable)
+                .unwrap()
+                .fast
+                .is_some()
+        };
+        assert!(is_fast("gray", 0) && is_fast("gray10le", 0));
+        // A weight of nine tenths: sums differ by as much as samples do.
+        assert!(!is_fast("gray", 20_000));
+        assert!(!is_fast("gray12le", 0) && !is_fast("gray16le", 0));
     }
 }

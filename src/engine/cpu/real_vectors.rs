@@ -5,33 +5,54 @@ use super::overlap_save::Memories;
 use super::reals::{Complex, Reals, Work};
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX2 and fused multiply-adds: vectors of four numbers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Four(());
-
-/// The proof that this machine has AVX-512F, which includes both: vectors of eight numbers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Eight(());
-
-impl Four {
-    /// The proof, if there is one.
-    pub(super) fn detect() -> Option<Four> {
-        let has_all =
-            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
-        has_all.then_some(Four(()))
-    }
+/// True if this machine has AVX2 and fused multiply-adds.
+fn has_avx2() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
-impl Eight {
-    /// The proof, if there is one.
-    pub(super) fn detect() -> Option<Eight> {
-        std::arch::is_x86_feature_detected!("avx512f").then_some(Eight(()))
-    }
+/// True if this machine has AVX-512F, which includes both.
+fn has_avx512() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
 }
+
+/// Columns of four rows within each 128 bits: quarter q of the vector c holds lane 4q + c of all rows.
+macro_rules! columns_within_quarters {
+    ($name:ident, $v:ty, $unpack_low:ident, $unpack_high:ident, $shuffle:ident) => {
+        #[inline(always)]
+        unsafe fn $name([a, b, c, d]: [$v; 4]) -> [$v; 4] {
+            // SAFETY: the caller has the proof of the instructions.
+            unsafe {
+                let (ab, cd) = ($unpack_low(a, b), $unpack_low(c, d));
+                let (ab_high, cd_high) = ($unpack_high(a, b), $unpack_high(c, d));
+                [
+                    $shuffle::<0b01_00_01_00>(ab, cd),
+                    $shuffle::<0b11_10_11_10>(ab, cd),
+                    $shuffle::<0b01_00_01_00>(ab_high, cd_high),
+                    $shuffle::<0b11_10_11_10>(ab_high, cd_high),
+                ]
+            }
+        }
+    };
+}
+
+columns_within_quarters!(
+    quarters_of_eight,
+    __m256,
+    _mm256_unpacklo_ps,
+    _mm256_unpackhi_ps,
+    _mm256_shuffle_ps
+);
+columns_within_quarters!(
+    quarters_of_sixteen,
+    __m512,
+    _mm512_unpacklo_ps,
+    _mm512_unpackhi_ps,
+    _mm512_shuffle_ps
+);
 
 /// The columns of four rows of four.
 #[inline(always)]
-unsafe fn columns_of_four([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
+unsafe fn columns_of_doubles4([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
     // SAFETY: the caller has the proof of AVX2.
     unsafe {
         let (ac, bd) = (
@@ -47,6 +68,26 @@ unsafe fn columns_of_four([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
             _mm256_unpackhi_pd(ac, bd),
             _mm256_unpacklo_pd(ac_high, bd_high),
             _mm256_unpackhi_pd(ac_high, bd_high),
+        ]
+    }
+}
+
+/// The columns of eight rows of eight.
+#[inline(always)]
+unsafe fn columns_of_singles8(a: [__m256; 8]) -> [__m256; 8] {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe {
+        let upper = quarters_of_eight([a[0], a[1], a[2], a[3]]);
+        let lower = quarters_of_eight([a[4], a[5], a[6], a[7]]);
+        [
+            _mm256_permute2f128_ps::<0x20>(upper[0], lower[0]),
+            _mm256_permute2f128_ps::<0x20>(upper[1], lower[1]),
+            _mm256_permute2f128_ps::<0x20>(upper[2], lower[2]),
+            _mm256_permute2f128_ps::<0x20>(upper[3], lower[3]),
+            _mm256_permute2f128_ps::<0x31>(upper[0], lower[0]),
+            _mm256_permute2f128_ps::<0x31>(upper[1], lower[1]),
+            _mm256_permute2f128_ps::<0x31>(upper[2], lower[2]),
+            _mm256_permute2f128_ps::<0x31>(upper[3], lower[3]),
         ]
     }
 }
@@ -78,7 +119,7 @@ unsafe fn columns_of_quarters([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
 
 /// The columns of eight rows of eight.
 #[inline(always)]
-unsafe fn columns_of_eight(a: [__m512d; 8]) -> [__m512d; 8] {
+unsafe fn columns_of_doubles8(a: [__m512d; 8]) -> [__m512d; 8] {
     // SAFETY: the caller has the proof of AVX-512F.
     unsafe {
         // Quarter q holds lane 2q of two neighbouring rows, and lane 2q + 1.
@@ -98,177 +139,295 @@ unsafe fn columns_of_eight(a: [__m512d; 8]) -> [__m512d; 8] {
     }
 }
 
-impl Reals for Four {
-    type V = __m256d;
-
-    const LANES: usize = 4;
-
-    #[inline]
-    fn enter<W: Work<Four>>(self, work: W) {
-        #[target_feature(enable = "avx2,fma")]
-        fn inside<W: Work<Four>>(reals: Four, work: W) {
-            work.run(reals);
+/// The columns of sixteen rows of sixteen.
+#[inline(always)]
+unsafe fn columns_of_singles16(a: [__m512; 16]) -> [__m512; 16] {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe {
+        let fours = [
+            quarters_of_sixteen([a[0], a[1], a[2], a[3]]),
+            quarters_of_sixteen([a[4], a[5], a[6], a[7]]),
+            quarters_of_sixteen([a[8], a[9], a[10], a[11]]),
+            quarters_of_sixteen([a[12], a[13], a[14], a[15]]),
+        ];
+        let mut columns = a;
+        let mut c = 0;
+        while c < 4 {
+            let quarters = columns_of_quarters([
+                _mm512_castps_pd(fours[0][c]),
+                _mm512_castps_pd(fours[1][c]),
+                _mm512_castps_pd(fours[2][c]),
+                _mm512_castps_pd(fours[3][c]),
+            ]);
+            columns[c] = _mm512_castpd_ps(quarters[0]);
+            columns[4 + c] = _mm512_castpd_ps(quarters[1]);
+            columns[8 + c] = _mm512_castpd_ps(quarters[2]);
+            columns[12 + c] = _mm512_castpd_ps(quarters[3]);
+            c += 1;
         }
-        // SAFETY: `self` proves AVX2 and FMA.
-        unsafe { inside(self, work) }
-    }
-
-    fn memory(memories: &mut Memories) -> &mut Vec<Complex<__m256d>> {
-        &mut memories.four
-    }
-
-    #[inline(always)]
-    fn splat(self, value: f64) -> __m256d {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_set1_pd(value) }
-    }
-
-    #[inline(always)]
-    fn add(self, a: __m256d, b: __m256d) -> __m256d {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_add_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub(self, a: __m256d, b: __m256d) -> __m256d {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_sub_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul(self, a: __m256d, b: __m256d) -> __m256d {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_mul_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
-        // SAFETY: `self` proves FMA.
-        unsafe { _mm256_fmadd_pd(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn mul_sub(self, a: __m256d, b: __m256d, c: __m256d) -> __m256d {
-        // SAFETY: `self` proves FMA.
-        unsafe { _mm256_fmsub_pd(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn of_integers(self, from: &[i32]) -> __m256d {
-        let four = &from[..4];
-        // SAFETY: `self` proves AVX2, and four numbers were found there.
-        unsafe { _mm256_cvtepi32_pd(_mm_loadu_si128(four.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    fn put_whole(self, value: __m256d, largest: __m256d, to: &mut [i32]) {
-        let four = &mut to[..4];
-        // SAFETY: `self` proves AVX2, and room for four numbers was found there.
-        unsafe {
-            let clamped = _mm256_min_pd(_mm256_max_pd(value, _mm256_setzero_pd()), largest);
-            _mm_storeu_si128(four.as_mut_ptr().cast(), _mm256_cvttpd_epi32(clamped));
-        }
-    }
-
-    #[inline(always)]
-    fn transpose(self, from: &[Complex<__m256d>], to: &mut [Complex<__m256d>]) {
-        let (from, to) = (&from[..4], &mut to[..4]);
-        // SAFETY: `self` proves AVX2.
-        let (re, im) = unsafe {
-            (
-                columns_of_four([from[0].re, from[1].re, from[2].re, from[3].re]),
-                columns_of_four([from[0].im, from[1].im, from[2].im, from[3].im]),
-            )
-        };
-        for (to, (re, im)) in to.iter_mut().zip(re.into_iter().zip(im)) {
-            *to = Complex { re, im };
-        }
+        columns
     }
 }
 
-impl Reals for Eight {
-    type V = __m512d;
+#[inline(always)]
+unsafe fn doubles4_of_words(from: *const u16) -> __m256d {
+    // SAFETY: the caller has the proof of AVX2 and of four numbers.
+    unsafe { _mm256_cvtepi32_pd(_mm_cvtepu16_epi32(_mm_loadl_epi64(from.cast()))) }
+}
 
-    const LANES: usize = 8;
-
-    #[inline]
-    fn enter<W: Work<Eight>>(self, work: W) {
-        #[target_feature(enable = "avx512f")]
-        fn inside<W: Work<Eight>>(reals: Eight, work: W) {
-            work.run(reals);
-        }
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { inside(self, work) }
-    }
-
-    fn memory(memories: &mut Memories) -> &mut Vec<Complex<__m512d>> {
-        &mut memories.eight
-    }
-
-    #[inline(always)]
-    fn splat(self, value: f64) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_set1_pd(value) }
-    }
-
-    #[inline(always)]
-    fn add(self, a: __m512d, b: __m512d) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_add_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub(self, a: __m512d, b: __m512d) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_sub_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul(self, a: __m512d, b: __m512d) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_mul_pd(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: __m512d, b: __m512d, c: __m512d) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_fmadd_pd(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn mul_sub(self, a: __m512d, b: __m512d, c: __m512d) -> __m512d {
-        // SAFETY: `self` proves AVX-512F.
-        unsafe { _mm512_fmsub_pd(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn of_integers(self, from: &[i32]) -> __m512d {
-        let eight = &from[..8];
-        // SAFETY: `self` proves AVX-512F, and eight numbers were found there.
-        unsafe { _mm512_cvtepi32_pd(_mm256_loadu_si256(eight.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    fn put_whole(self, value: __m512d, largest: __m512d, to: &mut [i32]) {
-        let eight = &mut to[..8];
-        // SAFETY: `self` proves AVX-512F, and room for eight numbers was found there.
-        unsafe {
-            let clamped = _mm512_min_pd(_mm512_max_pd(value, _mm512_setzero_pd()), largest);
-            _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm512_cvttpd_epi32(clamped));
-        }
-    }
-
-    #[inline(always)]
-    fn transpose(self, from: &[Complex<__m512d>], to: &mut [Complex<__m512d>]) {
-        let (from, to) = (&from[..8], &mut to[..8]);
-        let (mut re, mut im) = ([self.splat(0.0); 8], [self.splat(0.0); 8]);
-        for (from, (re, im)) in from.iter().zip(re.iter_mut().zip(&mut im)) {
-            (*re, *im) = (from.re, from.im);
-        }
-        // SAFETY: `self` proves AVX-512F.
-        let (re, im) = unsafe { (columns_of_eight(re), columns_of_eight(im)) };
-        for (to, (re, im)) in to.iter_mut().zip(re.into_iter().zip(im)) {
-            *to = Complex { re, im };
-        }
+#[inline(always)]
+unsafe fn doubles4_to_words(value: __m256d, to: *mut u16) {
+    // SAFETY: the caller has the proof of AVX2 and of room for four numbers.
+    unsafe {
+        let numbers = _mm256_cvttpd_epi32(value);
+        _mm_storel_epi64(to.cast(), _mm_packus_epi32(numbers, numbers));
     }
 }
+
+#[inline(always)]
+unsafe fn doubles4_far(value: __m256d, within: __m256d) -> u32 {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe {
+        let from_half = _mm256_sub_pd(_mm256_sub_pd(value, _mm256_floor_pd(value)), _mm256_set1_pd(0.5));
+        let distance = _mm256_andnot_pd(_mm256_set1_pd(-0.0), from_half);
+        _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(distance, within)) as u32
+    }
+}
+
+#[inline(always)]
+unsafe fn singles8_of_words(from: *const u16) -> __m256 {
+    // SAFETY: the caller has the proof of AVX2 and of eight numbers.
+    unsafe { _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()))) }
+}
+
+#[inline(always)]
+unsafe fn singles8_to_words(value: __m256, to: *mut u16) {
+    // SAFETY: the caller has the proof of AVX2 and of room for eight numbers.
+    unsafe {
+        let numbers = _mm256_cvttps_epi32(value);
+        let words = _mm_packus_epi32(
+            _mm256_castsi256_si128(numbers),
+            _mm256_extracti128_si256::<1>(numbers),
+        );
+        _mm_storeu_si128(to.cast(), words);
+    }
+}
+
+#[inline(always)]
+unsafe fn singles8_far(value: __m256, within: __m256) -> u32 {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe {
+        let from_half = _mm256_sub_ps(_mm256_sub_ps(value, _mm256_floor_ps(value)), _mm256_set1_ps(0.5));
+        let distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0), from_half);
+        _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(distance, within)) as u32
+    }
+}
+
+#[inline(always)]
+unsafe fn doubles8_of_words(from: *const u16) -> __m512d {
+    // SAFETY: the caller has the proof of AVX-512F and of eight numbers.
+    unsafe { _mm512_cvtepi32_pd(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()))) }
+}
+
+#[inline(always)]
+unsafe fn doubles8_to_words(value: __m512d, to: *mut u16) {
+    // SAFETY: the caller has the proof of AVX-512F and of room for eight numbers.
+    unsafe {
+        let numbers = _mm512_cvttpd_epi32(value);
+        let words = _mm_packus_epi32(
+            _mm256_castsi256_si128(numbers),
+            _mm256_extracti128_si256::<1>(numbers),
+        );
+        _mm_storeu_si128(to.cast(), words);
+    }
+}
+
+#[inline(always)]
+unsafe fn doubles8_far(value: __m512d, within: __m512d) -> u32 {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe {
+        let floor = _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value);
+        let from_half = _mm512_sub_pd(_mm512_sub_pd(value, floor), _mm512_set1_pd(0.5));
+        u32::from(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(_mm512_abs_pd(from_half), within))
+    }
+}
+
+#[inline(always)]
+unsafe fn singles16_of_words(from: *const u16) -> __m512 {
+    // SAFETY: the caller has the proof of AVX-512F and of sixteen numbers.
+    unsafe { _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()))) }
+}
+
+#[inline(always)]
+unsafe fn singles16_to_words(value: __m512, to: *mut u16) {
+    // SAFETY: the caller has the proof of AVX-512F and of room for sixteen numbers.
+    unsafe { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(_mm512_cvttps_epi32(value))) }
+}
+
+#[inline(always)]
+unsafe fn singles16_far(value: __m512, within: __m512) -> u32 {
+    // SAFETY: the caller has the proof of AVX-512F.
+    unsafe {
+        let floor = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value);
+        let from_half = _mm512_sub_ps(_mm512_sub_ps(value, floor), _mm512_set1_ps(0.5));
+        u32::from(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(_mm512_abs_ps(from_half), within))
+    }
+}
+
+/// [`Reals`] by the instructions named.
+macro_rules! vectors {
+    (
+        $(#[$doc:meta])* $name:ident, $v:ty, $number:ty, $lanes:literal, $memory:ident, $features:literal, $has:ident,
+        $splat:ident, $load:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $mul_sub:ident, $max:ident, $min:ident,
+        $of_words:ident, $to_words:ident, $far:ident, $columns:ident
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct $name(());
+
+        impl $name {
+            /// The proof, if there is one.
+            pub(super) fn detect() -> Option<$name> {
+                $has().then_some($name(()))
+            }
+        }
+
+        impl Reals for $name {
+            type Number = $number;
+
+            type V = $v;
+
+            const LANES: usize = $lanes;
+
+            const UNIT: f64 = <$number>::EPSILON as f64 / 2.0;
+
+            #[inline]
+            fn enter<W: Work<$name>>(self, work: W) {
+                #[target_feature(enable = $features)]
+                fn inside<W: Work<$name>>(reals: $name, work: W) {
+                    work.run(reals);
+                }
+                // SAFETY: `self` proves the features.
+                unsafe { inside(self, work) }
+            }
+
+            fn memory(memories: &mut Memories) -> &mut Vec<Complex<$v>> {
+                &mut memories.$memory
+            }
+
+            #[inline(always)]
+            fn number(value: f64) -> $number {
+                value as $number
+            }
+
+            #[inline(always)]
+            fn splat(self, value: $number) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $splat(value) }
+            }
+
+            #[inline(always)]
+            fn of_doubles(self, from: &[f64]) -> $v {
+                let numbers: [$number; $lanes] = std::array::from_fn(|i| from[i] as $number);
+                // SAFETY: `self` proves the instruction.
+                unsafe { $load(numbers.as_ptr()) }
+            }
+
+            #[inline(always)]
+            fn of_words(self, from: &[u16]) -> $v {
+                let from = &from[..$lanes];
+                // SAFETY: `self` proves the instructions, and the numbers were found there.
+                unsafe { $of_words(from.as_ptr()) }
+            }
+
+            #[inline(always)]
+            fn add(self, a: $v, b: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $add(a, b) }
+            }
+
+            #[inline(always)]
+            fn sub(self, a: $v, b: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $sub(a, b) }
+            }
+
+            #[inline(always)]
+            fn mul(self, a: $v, b: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $mul(a, b) }
+            }
+
+            #[inline(always)]
+            fn mul_add(self, a: $v, b: $v, c: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $mul_add(a, b, c) }
+            }
+
+            #[inline(always)]
+            fn mul_sub(self, a: $v, b: $v, c: $v) -> $v {
+                // SAFETY: `self` proves the instruction.
+                unsafe { $mul_sub(a, b, c) }
+            }
+
+            #[inline(always)]
+            fn put_whole(self, value: $v, largest: $v, to: &mut [u16]) {
+                let to = &mut to[..$lanes];
+                // SAFETY: `self` proves the instructions, and the room was found there.
+                unsafe { $to_words($min($max(value, $splat(0.0)), largest), to.as_mut_ptr()) }
+            }
+
+            #[inline(always)]
+            fn far_from_halves(self, value: $v, within: $v) -> u32 {
+                // SAFETY: `self` proves the instructions.
+                unsafe { $far(value, within) }
+            }
+
+            #[inline(always)]
+            fn total(self, value: $v) -> f64 {
+                // SAFETY: a vector is as many numbers side by side.
+                let numbers: [$number; $lanes] = unsafe { std::mem::transmute(value) };
+                numbers.iter().map(|&v| f64::from(v)).sum()
+            }
+
+            #[inline(always)]
+            fn transpose(self, from: &[Complex<$v>], to: &mut [Complex<$v>]) {
+                let (from, to) = (&from[..$lanes], &mut to[..$lanes]);
+                let (mut re, mut im) = ([self.splat(0.0); $lanes], [self.splat(0.0); $lanes]);
+                for (from, (re, im)) in from.iter().zip(re.iter_mut().zip(&mut im)) {
+                    (*re, *im) = (from.re, from.im);
+                }
+                // SAFETY: `self` proves the instructions.
+                let (re, im) = unsafe { ($columns(re), $columns(im)) };
+                for (to, (re, im)) in to.iter_mut().zip(re.into_iter().zip(im)) {
+                    *to = Complex { re, im };
+                }
+            }
+        }
+    };
+}
+
+vectors!(
+    /// The proof that this machine has AVX2 and fused multiply-adds: vectors of four numbers of 64 bits.
+    Doubles4, __m256d, f64, 4, doubles4, "avx2,fma", has_avx2,
+    _mm256_set1_pd, _mm256_loadu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_max_pd, _mm256_min_pd,
+    doubles4_of_words, doubles4_to_words, doubles4_far, columns_of_doubles4
+);
+vectors!(
+    /// The same: vectors of eight numbers of 32 bits.
+    Singles8, __m256, f32, 8, singles8, "avx2,fma", has_avx2,
+    _mm256_set1_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, _mm256_fmsub_ps, _mm256_max_ps, _mm256_min_ps,
+    singles8_of_words, singles8_to_words, singles8_far, columns_of_singles8
+);
+vectors!(
+    /// The proof that this machine has AVX-512F: vectors of eight numbers of 64 bits.
+    Doubles8, __m512d, f64, 8, doubles8, "avx512f", has_avx512,
+    _mm512_set1_pd, _mm512_loadu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, _mm512_fmsub_pd, _mm512_max_pd, _mm512_min_pd,
+    doubles8_of_words, doubles8_to_words, doubles8_far, columns_of_doubles8
+);
+vectors!(
+    /// The same: vectors of sixteen numbers of 32 bits.
+    Singles16, __m512, f32, 16, singles16, "avx512f", has_avx512,
+    _mm512_set1_ps, _mm512_loadu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps, _mm512_fmsub_ps, _mm512_max_ps, _mm512_min_ps,
+    singles16_of_words, singles16_to_words, singles16_far, columns_of_singles16
+);

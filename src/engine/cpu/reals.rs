@@ -1,4 +1,4 @@
-//! What Fourier transforms ask of a vector of real numbers, for each set of instructions.
+//! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of numbers.
 
 use super::overlap_save::Memories;
 
@@ -12,24 +12,42 @@ pub(super) struct Complex<V> {
 /// A line of so many complex points, as many lines at a time as a vector has lanes.
 pub(super) type Line<R, const N: usize> = [Complex<<R as Reals>::V>; N];
 
-/// A set of instructions for vectors of 64-bit floating-point numbers, and the proof that this machine has it.
+/// A set of instructions for vectors of floating-point numbers, and the proof that this machine has it.
 ///
 /// Everything is meant to be compiled into [`Reals::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
-pub(super) trait Reals: Copy {
+pub(super) trait Reals: Copy + Send + Sync + 'static {
+    /// A number.
+    type Number: Copy + Send + Sync;
+
     /// A vector.
-    type V: Copy;
+    type V: Copy + Send + Sync;
 
     /// Numbers that a vector holds.
     const LANES: usize;
 
+    /// The unit of rounding: half of what lies between one and the next larger number.
+    const UNIT: f64;
+
+    /// True if sums of samples and quantised weights come out exact.
+    const IS_EXACT: bool = Self::UNIT < 1e-15;
+
     /// Runs a loop, compiled for this set.
     fn enter<W: Work<Self>>(self, work: W);
 
-    /// What a thread works in, for vectors of this set.
+    /// What a thread works in, for vectors of this kind.
     fn memory(memories: &mut Memories) -> &mut Vec<Complex<Self::V>>;
 
+    /// A number, rounded.
+    fn number(value: f64) -> Self::Number;
+
     /// The same number everywhere.
-    fn splat(self, value: f64) -> Self::V;
+    fn splat(self, value: Self::Number) -> Self::V;
+
+    /// The first [`Reals::LANES`] of these numbers, rounded.
+    fn of_doubles(self, from: &[f64]) -> Self::V;
+
+    /// The first [`Reals::LANES`] of these integers.
+    fn of_words(self, from: &[u16]) -> Self::V;
 
     /// Sums.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
@@ -46,11 +64,14 @@ pub(super) trait Reals: Copy {
     /// `a x b - c`, rounded once or twice.
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
 
-    /// The first [`Reals::LANES`] of these integers.
-    fn of_integers(self, from: &[i32]) -> Self::V;
-
     /// Writes the whole numbers below these ones, which are clamped to 0 to `largest`.
-    fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [i32]);
+    fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]);
+
+    /// The lanes, a bit each, whose numbers are further than `within` from the middle between two whole numbers.
+    fn far_from_halves(self, value: Self::V, within: Self::V) -> u32;
+
+    /// The sum of all lanes.
+    fn total(self, value: Self::V) -> f64;
 
     /// Columns for rows: lane i of `to[j]` is lane j of `from[i]`, for [`Reals::LANES`] vectors.
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
@@ -62,82 +83,111 @@ pub(super) trait Work<R> {
     fn run(self, reals: R);
 }
 
-/// Two numbers, as every machine of this kind has them; the compiler makes vectors of them where it can.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Two;
+/// Numbers as every machine has them; the compiler makes vectors of them where it can.
+macro_rules! plain {
+    ($(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal, $memory:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub(super) struct $name;
 
-/// Both numbers of what is made of two pairs.
-macro_rules! both {
-    ($a:ident, $b:ident => $value:expr) => {{
-        let of = |$a: f64, $b: f64| $value;
-        [of($a[0], $b[0]), of($a[1], $b[1])]
-    }};
+        impl Reals for $name {
+            type Number = $number;
+
+            type V = [$number; $lanes];
+
+            const LANES: usize = $lanes;
+
+            const UNIT: f64 = <$number>::EPSILON as f64 / 2.0;
+
+            fn enter<W: Work<$name>>(self, work: W) {
+                work.run(self);
+            }
+
+            fn memory(memories: &mut Memories) -> &mut Vec<Complex<Self::V>> {
+                &mut memories.$memory
+            }
+
+            #[inline(always)]
+            fn number(value: f64) -> $number {
+                value as $number
+            }
+
+            #[inline(always)]
+            fn splat(self, value: $number) -> Self::V {
+                [value; $lanes]
+            }
+
+            #[inline(always)]
+            fn of_doubles(self, from: &[f64]) -> Self::V {
+                std::array::from_fn(|i| from[i] as $number)
+            }
+
+            #[inline(always)]
+            fn of_words(self, from: &[u16]) -> Self::V {
+                std::array::from_fn(|i| from[i].into())
+            }
+
+            #[inline(always)]
+            fn add(self, a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] + b[i])
+            }
+
+            #[inline(always)]
+            fn sub(self, a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] - b[i])
+            }
+
+            #[inline(always)]
+            fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] * b[i])
+            }
+
+            #[inline(always)]
+            fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] * b[i] + c[i])
+            }
+
+            #[inline(always)]
+            fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+                std::array::from_fn(|i| a[i] * b[i] - c[i])
+            }
+
+            #[inline(always)]
+            fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]) {
+                let whole: [u16; $lanes] = std::array::from_fn(|i| value[i].max(0.0).min(largest[i]) as u16);
+                to[..$lanes].copy_from_slice(&whole);
+            }
+
+            #[inline(always)]
+            fn far_from_halves(self, value: Self::V, within: Self::V) -> u32 {
+                let far = |i: usize| (value[i] - value[i].floor() - 0.5).abs() > within[i];
+                (0..$lanes).fold(0, |lanes, i| lanes | u32::from(far(i)) << i)
+            }
+
+            #[inline(always)]
+            fn total(self, value: Self::V) -> f64 {
+                value.iter().map(|&v| f64::from(v)).sum()
+            }
+
+            #[inline(always)]
+            fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]) {
+                let from = &from[..$lanes];
+                for (j, to) in to[..$lanes].iter_mut().enumerate() {
+                    *to = Complex {
+                        re: std::array::from_fn(|i| from[i].re[j]),
+                        im: std::array::from_fn(|i| from[i].im[j]),
+                    };
+                }
+            }
+        }
+    };
 }
 
-impl Reals for Two {
-    type V = [f64; 2];
-
-    const LANES: usize = 2;
-
-    fn enter<W: Work<Two>>(self, work: W) {
-        work.run(self);
-    }
-
-    fn memory(memories: &mut Memories) -> &mut Vec<Complex<[f64; 2]>> {
-        &mut memories.two
-    }
-
-    #[inline(always)]
-    fn splat(self, value: f64) -> [f64; 2] {
-        [value; 2]
-    }
-
-    #[inline(always)]
-    fn add(self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-        both!(a, b => a + b)
-    }
-
-    #[inline(always)]
-    fn sub(self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-        both!(a, b => a - b)
-    }
-
-    #[inline(always)]
-    fn mul(self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-        both!(a, b => a * b)
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> [f64; 2] {
-        self.add(self.mul(a, b), c)
-    }
-
-    #[inline(always)]
-    fn mul_sub(self, a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> [f64; 2] {
-        self.sub(self.mul(a, b), c)
-    }
-
-    #[inline(always)]
-    fn of_integers(self, from: &[i32]) -> [f64; 2] {
-        [f64::from(from[0]), f64::from(from[1])]
-    }
-
-    #[inline(always)]
-    fn put_whole(self, value: [f64; 2], largest: [f64; 2], to: &mut [i32]) {
-        let whole = both!(value, largest => value.max(0.0).min(largest) as i32);
-        to[..2].copy_from_slice(&whole);
-    }
-
-    #[inline(always)]
-    fn transpose(self, from: &[Complex<[f64; 2]>], to: &mut [Complex<[f64; 2]>]) {
-        let [a, b] = [from[0], from[1]];
-        to[0] = Complex {
-            re: [a.re[0], b.re[0]],
-            im: [a.im[0], b.im[0]],
-        };
-        to[1] = Complex {
-            re: [a.re[1], b.re[1]],
-            im: [a.im[1], b.im[1]],
-        };
-    }
-}
+plain!(
+    /// Two numbers of 64 bits.
+    Doubles2, f64, 2, doubles2
+);
+plain!(
+    /// Four numbers of 32 bits.
+    Singles4, f32, 4, singles4
+);

@@ -44,48 +44,64 @@ pub(super) struct Place {
 }
 
 /// Reads the component's samples of one row.
-pub(super) fn load(place: Place, row: &[u8], out: &mut [i32]) {
+pub(super) fn load<T: From<u16>>(place: Place, row: &[u8], out: &mut [T]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
-        if place.channels == 1 {
-            // Said apart, since this way vectors are made of it.
-            out.iter_mut().zip(row).for_each(|(o, &v)| *o = i32::from(v));
-            return;
+        let sample = |v: u8| T::from(u16::from(v));
+        // Pixels of few components are told apart, since their samples are found faster where it is known how far they are from each other.
+        match place.channels {
+            1 => out.iter_mut().zip(row).for_each(|(o, &v)| *o = sample(v)),
+            3 => {
+                let pixels = row.as_chunks::<3>().0;
+                out.iter_mut()
+                    .zip(pixels)
+                    .for_each(|(o, v)| *o = sample(v[place.channel]));
+            }
+            _ => {
+                let samples = row[place.channel..].iter().step_by(place.channels);
+                out.iter_mut().zip(samples).for_each(|(o, &v)| *o = sample(v));
+            }
         }
-        let samples = row[place.channel..].iter().step_by(place.channels);
-        out.iter_mut().zip(samples).for_each(|(o, &v)| *o = i32::from(v));
     } else {
         let samples = row.as_chunks::<2>().0[place.channel..]
             .iter()
             .step_by(place.channels);
         out.iter_mut()
             .zip(samples)
-            .for_each(|(o, v)| *o = i32::from(u16::from_le_bytes(*v) >> shift));
+            .for_each(|(o, v)| *o = T::from(u16::from_le_bytes(*v) >> shift));
     }
 }
 
 /// Writes the component's samples of one row; the values are in range.
-pub(super) fn store(place: Place, values: &[i32], row: &mut [u8]) {
+pub(super) fn store<T: Copy + Into<i32>>(place: Place, values: &[T], row: &mut [u8]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
-        if place.channels == 1 {
-            row.iter_mut().zip(values).for_each(|(o, &v)| *o = v as u8);
-            return;
+        match place.channels {
+            1 => row.iter_mut().zip(values).for_each(|(o, &v)| *o = v.into() as u8),
+            3 => {
+                let pixels = row.as_chunks_mut::<3>().0;
+                pixels
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(o, &v)| o[place.channel] = v.into() as u8);
+            }
+            _ => {
+                let samples = row[place.channel..].iter_mut().step_by(place.channels);
+                samples.zip(values).for_each(|(o, &v)| *o = v.into() as u8);
+            }
         }
-        let samples = row[place.channel..].iter_mut().step_by(place.channels);
-        samples.zip(values).for_each(|(o, &v)| *o = v as u8);
     } else {
         let samples = row.as_chunks_mut::<2>().0[place.channel..]
             .iter_mut()
             .step_by(place.channels);
         samples
             .zip(values)
-            .for_each(|(o, &v)| *o = ((v as u16) << shift).to_le_bytes());
+            .for_each(|(o, &v)| *o = ((v.into() as u16) << shift).to_le_bytes());
     }
 }
 
 /// Fills the `radius` samples on each side of a row whose middle is loaded.
-pub(super) fn extend(line: &mut [i32], radius: usize, border: Border, outside: i32) {
+pub(super) fn extend<T: Copy>(line: &mut [T], radius: usize, border: Border, outside: T) {
     let width = line.len() - 2 * radius;
     for k in 1..=radius {
         let left = border.index(-(k as i64), width);

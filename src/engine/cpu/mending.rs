@@ -1,0 +1,190 @@
+//! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products for each.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{Lanes, Work};
+use super::simd::InstructionSet;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Vectors, with_lanes};
+use super::tiles::{Doubt, row_of_results};
+use crate::filter::{Convolve, DirectKernel};
+
+/// Weights that rows are filled up with zeros to a multiple of: as many as the longest vectors hold.
+const TOGETHER: usize = 32;
+
+/// A mask's weights as sums are made with them.
+pub(super) struct Mender {
+    #[cfg(target_arch = "x86_64")]
+    vectors: Option<Vectors>,
+    /// Row by row, each filled up.
+    weights: Vec<i16>,
+    /// Weights of a row with those that fill it up.
+    across: usize,
+    shift: u32,
+    largest: i64,
+}
+
+/// A tile with its results.
+pub(super) struct Tile<'a> {
+    /// Which one of the pair.
+    pub(super) number: usize,
+    /// Points a side.
+    pub(super) side: usize,
+    /// Columns of results that are wanted.
+    pub(super) columns: usize,
+    /// Its samples, row by row from the first on; [`Mender::beyond`] more are there at the end.
+    pub(super) samples: &'a [u16],
+    /// From a row of them to the next.
+    pub(super) stride: usize,
+    pub(super) made: &'a mut [u16],
+}
+
+impl Mender {
+    /// That of a mask for samples up to `largest` of at most 12 bits.
+    pub(super) fn new(kernel: &DirectKernel, largest: u32, set: InstructionSet) -> Mender {
+        let across = kernel.width.next_multiple_of(TOGETHER);
+        let mut weights = vec![0; across * kernel.height];
+        for (filled, row) in weights
+            .chunks_exact_mut(across)
+            .zip(kernel.weights.chunks(kernel.width))
+        {
+            // Quantised weights are no larger than two signed bytes hold.
+            filled.iter_mut().zip(row).for_each(|(q, &of)| *q = of as i16);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = set;
+        Mender {
+            #[cfg(target_arch = "x86_64")]
+            vectors: Vectors::of(set),
+            weights,
+            across,
+            shift: kernel.shift,
+            largest: i64::from(largest),
+        }
+    }
+
+    /// Samples beyond the last row's last one that are read, and do not matter.
+    pub(super) const fn beyond() -> usize {
+        TOGETHER
+    }
+
+    /// Computes what is doubted of a tile.
+    pub(super) fn mend(&self, doubts: &[Doubt], c: &Convolve, tile: Tile<'_>) {
+        let mending = Mending {
+            by: self,
+            doubts,
+            c,
+            tile,
+        };
+        #[cfg(target_arch = "x86_64")]
+        if let Some(vectors) = self.vectors {
+            with_lanes!(vectors, lanes => lanes.enter(mending));
+            return;
+        }
+        mending.each(Plainly);
+    }
+}
+
+/// The results of a tile that are to be computed.
+struct Mending<'a> {
+    by: &'a Mender,
+    doubts: &'a [Doubt],
+    c: &'a Convolve,
+    tile: Tile<'a>,
+}
+
+/// A way to add up products.
+trait Dot: Copy {
+    /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin `stride` apart.
+    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32;
+}
+
+/// As every machine does it.
+#[derive(Clone, Copy)]
+struct Plainly;
+
+impl Dot for Plainly {
+    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
+        let rows = weights.chunks_exact(across).zip(samples.chunks(stride));
+        let products = rows.flat_map(|(q, p)| q.iter().zip(p).map(|(&q, &p)| i32::from(q) * i32::from(p)));
+        products.sum()
+    }
+}
+
+/// By the multiply-add of pairs of words.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct InPairs<L>(L);
+
+#[cfg(target_arch = "x86_64")]
+impl<L: Lanes> Dot for InPairs<L> {
+    #[inline(always)]
+    fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
+        let InPairs(lanes) = self;
+        let rows = weights.len() / across;
+        assert!(across.is_multiple_of(TOGETHER) && samples.len() >= (rows - 1) * stride + across);
+        let mut sums = [lanes.splat(0); 2];
+        for row in 0..rows {
+            for k in (0..across).step_by(TOGETHER) {
+                // SAFETY: a row has a multiple of 32 weights, and there are as many samples for each, as was asserted.
+                unsafe {
+                    let (q, p) = (
+                        weights.as_ptr().add(row * across + k),
+                        samples.as_ptr().add(row * stride + k),
+                    );
+                    sums[0] = lanes.multiply_add(sums[0], lanes.load(p), lanes.load(q));
+                    if 2 * L::LANES < TOGETHER {
+                        let (q, p) = (q.add(2 * L::LANES), p.add(2 * L::LANES));
+                        sums[1] = lanes.multiply_add(sums[1], lanes.load(p), lanes.load(q));
+                    }
+                }
+            }
+        }
+        let mut numbers = [0; TOGETHER];
+        // SAFETY: a vector of any set has no more than half as many numbers.
+        unsafe { lanes.store(numbers.as_mut_ptr(), lanes.add(sums[0], sums[1])) };
+        numbers.iter().sum()
+    }
+}
+
+impl Mending<'_> {
+    /// Computes each result that is doubted.
+    #[inline(always)]
+    fn each(self, by: impl Dot) {
+        let Mending {
+            by: mender,
+            doubts,
+            c,
+            tile,
+        } = self;
+        for doubt in doubts {
+            let mut lanes = if doubt.tile as usize == tile.number {
+                doubt.lanes
+            } else {
+                0
+            };
+            while lanes != 0 {
+                let (x, y) = (
+                    (doubt.column + lanes.trailing_zeros()) as usize,
+                    doubt.row as usize,
+                );
+                lanes &= lanes - 1;
+                if x >= tile.columns {
+                    break;
+                }
+                let samples = &tile.samples[y * tile.stride + x..];
+                let sum = by.dot(&mender.weights, mender.across, samples, tile.stride);
+                let result = ((i64::from(sum) + c.low) >> mender.shift) + c.high;
+                tile.made[y * row_of_results(tile.side) + x] = result.clamp(0, mender.largest) as u16;
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Work for Mending<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        self.each(InPairs(lanes));
+    }
+}

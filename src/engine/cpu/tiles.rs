@@ -1,0 +1,341 @@
+//! Tiles of a picture convolved with a mask by way of Fourier transforms, two at a time: one is the real part and the other the imaginary part of what is transformed,
+//! and as the mask is real, neither gets anything of the other.
+//!
+//! # How far off sums are
+//!
+//! With u the unit of rounding, N points a side, samples whose squares add up to x^2 over both tiles, and weights whose squares add up to q^2, each sum is off by less than
+//!
+//! ```text
+//! E = 128 u x q    where the spectrum was made with the same unit,    E = 84 u x q    where it was made with a much smaller one
+//! ```
+//!
+//! A pass over four points adds twice and multiplies once by a factor that is rounded itself: 2 u + (sqrt(2) + sqrt(5)) u of its output's length (the Euclidean norm), or, going
+//! back, of the sum of its inputs' magnitudes; the pass over eight adds four times and multiplies once by a real factor, 6 u. That is at most 19 u for each dimension's passes (256
+//! points: three of the former, and one of 2 u). So a spectrum is off by 38 u of its length, which is N times that of samples or weights. By Cauchy and Schwarz what goes back
+//! adds up to at most N^2 x q in magnitude, and is off by 38 u of that for each of the two spectra, and by sqrt(5) u for their product; the passes back add 38 u. That makes 117 u,
+//! or 80 u where the mask's spectrum is only rounded (1 u), without what is of the order of u^2. Powers of two, by which all is scaled, change nothing.
+//!
+//! In 64 bits E is below an eighth for all masks that quantisation makes (none of its weights exceeds 32639, and their magnitudes add up to less than 2^22, or 2^30 / m for samples
+//! up to m of at most 12 bits, so that q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a level for masks that blur:
+//! results that lie closer to the border between two levels are named, for the caller to find them in another way.
+
+use super::fourier::Turns;
+use super::overlap_save::Memories;
+use super::reals::{Complex, Doubles2, Line, Reals, Work};
+use crate::filter::DirectKernel;
+
+/// Vectors beyond a block's points, so that blocks do not fall on each other in the cache.
+const APART: usize = 4;
+
+/// Numbers beyond a tile's row of results, for the same reason.
+const ROWS_APART: usize = 16;
+
+/// Samples between those, in both directions, whose mean is taken off a tile's samples: the less is left, the closer sums are to exact ones.
+const SPARSE: usize = 16;
+
+/// Two tiles to convolve.
+pub(super) struct Pair<'a> {
+    /// Their samples, row by row from the first on.
+    pub(super) inputs: [&'a [u16]; 2],
+    /// From a row of them to the next.
+    pub(super) stride: usize,
+    /// Room for their results.
+    pub(super) outputs: [&'a mut [u16]; 2],
+    /// What is added to each tile's sums, in levels.
+    pub(super) add: [f64; 2],
+    /// The largest sample.
+    pub(super) largest: f64,
+    /// Which results may be wrong by one.
+    pub(super) doubts: &'a mut Vec<Doubt>,
+}
+
+/// Results beside each other of which some may be wrong by one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Doubt {
+    /// Which of the two tiles they are in.
+    pub(super) tile: u32,
+    /// Where in the tile the first one lies.
+    pub(super) row: u32,
+    pub(super) column: u32,
+    /// Which of those from there on may be wrong, a bit each.
+    pub(super) lanes: u32,
+}
+
+/// Convolves tiles with a mask.
+pub(super) trait Tiles: Send + Sync {
+    /// Columns and rows of a tile that become results.
+    fn kept(&self) -> (usize, usize);
+
+    /// Points a side.
+    fn side(&self) -> usize;
+
+    /// Results that a vector holds, which are doubted together.
+    fn lanes(&self) -> usize;
+
+    /// Convolves two tiles; results that are out of range saturate.
+    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>);
+}
+
+/// From a row of a tile's results to the next, for tiles of `side` points.
+pub(super) fn row_of_results(side: usize) -> usize {
+    side + ROWS_APART
+}
+
+/// A mask's spectrum over tiles of `N` x `N` points.
+pub(super) struct Spectrum<R: Reals, const N: usize> {
+    reals: R,
+    turns: Turns<R>,
+    /// Of each [`Reals::LANES`] rows a line of `N`.
+    lines: Vec<Complex<R::V>>,
+    kept: (usize, usize),
+    /// The sum of the weights, and the root of the sum of their squares.
+    gain: f64,
+    norm: f64,
+}
+
+/// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by row, both dimensions in the order that transforms leave.
+fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
+    let turns = Turns::<Doubles2>::new::<N>();
+    let zero = Complex {
+        re: [0.0; 2],
+        im: [0.0; 2],
+    };
+    let scale = 1.0 / (N * N) as f64 / f64::from(kernel.shift).exp2();
+    // Columns of the picture, two at a time. What is multiplied by the pixel one further on stands one place before the first: indices count around.
+    let mut columns = vec![zero; N / 2 * N];
+    for (j, row) in kernel.weights.chunks(kernel.width).enumerate() {
+        for (i, &q) in row.iter().enumerate() {
+            let (x, y) = ((N - i) % N, (N - j) % N);
+            columns[x / 2 * N + y].re[x % 2] = f64::from(q) * scale;
+        }
+    }
+    for column in columns.as_chunks_mut::<N>().0 {
+        turns.forward(Doubles2, column);
+    }
+    let mut all = vec![Complex { re: 0.0, im: 0.0 }; N * N];
+    for rows in 0..N / 2 {
+        let mut line: Line<Doubles2, N> = [zero; N];
+        for (column, points) in columns.as_chunks::<N>().0.iter().zip(line.chunks_exact_mut(2)) {
+            Doubles2.transpose(&column[2 * rows..], points);
+        }
+        turns.forward(Doubles2, &mut line);
+        for (x, point) in line.iter().enumerate() {
+            for lane in 0..2 {
+                all[(2 * rows + lane) * N + x] = Complex {
+                    re: point.re[lane],
+                    im: point.im[lane],
+                };
+            }
+        }
+    }
+    all
+}
+
+impl<R: Reals, const N: usize> Spectrum<R, N> {
+    pub(super) fn new(reals: R, kernel: &DirectKernel) -> Spectrum<R, N> {
+        let all = spectrum::<N>(kernel);
+        let lines = (0..N / R::LANES).flat_map(|group| (0..N).map(move |x| (group, x)));
+        let vector = |part: fn(&Complex<f64>) -> f64, group: usize, x: usize| {
+            let lanes: Vec<f64> = (0..R::LANES)
+                .map(|lane| part(&all[(group * R::LANES + lane) * N + x]))
+                .collect();
+            reals.of_doubles(&lanes)
+        };
+        let lines = lines.map(|(group, x)| Complex {
+            re: vector(|point| point.re, group, x),
+            im: vector(|point| point.im, group, x),
+        });
+        let scale = f64::from(kernel.shift).exp2();
+        let sum: f64 = kernel.weights.iter().map(|&q| f64::from(q)).sum();
+        Spectrum {
+            reals,
+            lines: lines.collect(),
+            turns: Turns::new::<N>(),
+            kept: (N - kernel.width + 1, N - kernel.height + 1),
+            gain: sum / scale,
+            norm: norm(&kernel.weights) / scale,
+        }
+    }
+}
+
+/// The root of the sum of the squares.
+pub(super) fn norm(weights: &[i32]) -> f64 {
+    let squares = weights.iter().map(|&q| f64::from(q) * f64::from(q));
+    squares.sum::<f64>().sqrt()
+}
+
+/// How far off sums may be, by the formula above, of samples and weights of these norms.
+pub(super) fn error<R: Reals>(samples: f64, weights: f64) -> f64 {
+    let factor = if R::IS_EXACT { 128.0 } else { 84.0 };
+    factor * R::UNIT * samples * weights
+}
+
+impl<R: Reals, const N: usize> Tiles for Spectrum<R, N> {
+    fn kept(&self) -> (usize, usize) {
+        self.kept
+    }
+
+    fn side(&self) -> usize {
+        N
+    }
+
+    fn lanes(&self) -> usize {
+        R::LANES
+    }
+
+    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>) {
+        self.reals.enter(Convolving {
+            spectrum: self,
+            memory: R::memory(memories),
+            pair,
+        });
+    }
+}
+
+/// The first `N` points.
+#[inline(always)]
+fn whole<V, const N: usize>(points: &mut [Complex<V>]) -> &mut [Complex<V>; N] {
+    let Some(points) = points.first_chunk_mut() else {
+        unreachable!("a block or a line has {N} points")
+    };
+    points
+}
+
+/// About the mean of a tile's samples.
+#[inline(always)]
+fn middle<const N: usize>(samples: &[u16], stride: usize) -> f64 {
+    let mut sum = 0;
+    for row in samples.chunks(stride).take(N).step_by(SPARSE) {
+        for sample in row[..N].iter().step_by(SPARSE) {
+            sum += u32::from(*sample);
+        }
+    }
+    f64::from(sum / (N / SPARSE * (N / SPARSE)) as u32)
+}
+
+/// A pair of tiles on its way.
+struct Convolving<'a, R: Reals, const N: usize> {
+    spectrum: &'a Spectrum<R, N>,
+    memory: &'a mut Vec<Complex<R::V>>,
+    pair: Pair<'a>,
+}
+
+impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
+    #[inline(always)]
+    fn run(self, reals: R) {
+        let Convolving {
+            spectrum,
+            memory,
+            pair,
+        } = self;
+        let turns = &spectrum.turns;
+        let zero = reals.splat(R::number(0.0));
+        // The tile in blocks of as many columns as a vector holds, and a line of as many rows.
+        let blocks = N / R::LANES * (N + APART);
+        memory.resize(memory.len().max(blocks + N), Complex { re: zero, im: zero });
+        let (tile, line) = memory.split_at_mut(blocks);
+        let line = whole::<_, N>(line);
+        let [first, second] = pair.inputs;
+        let middles = [middle::<N>(first, pair.stride), middle::<N>(second, pair.stride)];
+        let taken_off = [
+            reals.splat(R::number(middles[0])),
+            reals.splat(R::number(middles[1])),
+        ];
+        let mut squares = zero;
+        // Row by row, as they lie in memory.
+        for y in 0..N {
+            let rows = [&first[y * pair.stride..][..N], &second[y * pair.stride..][..N]];
+            for (block, points) in tile.chunks_exact_mut(N + APART).enumerate() {
+                let re = reals.sub(reals.of_words(&rows[0][block * R::LANES..]), taken_off[0]);
+                let im = reals.sub(reals.of_words(&rows[1][block * R::LANES..]), taken_off[1]);
+                if !R::IS_EXACT {
+                    squares = reals.mul_add(re, re, reals.mul_add(im, im, squares));
+                }
+                points[y] = Complex { re, im };
+            }
+        }
+        for points in tile.chunks_exact_mut(N + APART) {
+            turns.forward(reals, whole::<_, N>(points));
+        }
+        for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
+            for (block, points) in tile.chunks_exact(N + APART).zip(line.chunks_exact_mut(R::LANES)) {
+                reals.transpose(&block[group * R::LANES..], points);
+            }
+            turns.through(reals, line, by);
+            for (block, points) in tile.chunks_exact_mut(N + APART).zip(line.chunks_exact(R::LANES)) {
+                reals.transpose(points, &mut block[group * R::LANES..]);
+            }
+        }
+        let add = [
+            pair.add[0] + middles[0] * spectrum.gain,
+            pair.add[1] + middles[1] * spectrum.gain,
+        ];
+        // A thousandth more for what the squares' sum and the comparison are off by; then what adding in the end is, which only counts in range.
+        let samples = (1.001 * reals.total(squares)).sqrt();
+        let last = R::UNIT * (add[0].abs().max(add[1].abs()) + pair.largest + 1.0);
+        let within = 0.5 - 1.001 * (error::<R>(samples, spectrum.norm) + last);
+        let within = reals.splat(R::number(within));
+        let largest = reals.splat(R::number(pair.largest));
+        let add = [reals.splat(R::number(add[0])), reals.splat(R::number(add[1]))];
+        let (columns, rows) = spectrum.kept;
+        let [first, second] = pair.outputs;
+        let mut doubted = 0;
+        if !R::IS_EXACT {
+            pair.doubts
+                .resize(2 * rows * columns.div_ceil(R::LANES) + 1, Doubt::default());
+        }
+        let blocks = tile.chunks_exact_mut(N + APART).take(columns.div_ceil(R::LANES));
+        for (block, points) in blocks.enumerate() {
+            let points = whole::<_, N>(points);
+            turns.backward(reals, points);
+            for (y, point) in points[..rows].iter().enumerate() {
+                let at = y * (N + ROWS_APART) + block * R::LANES;
+                let (re, im) = (reals.add(point.re, add[0]), reals.add(point.im, add[1]));
+                reals.put_whole(re, largest, &mut first[at..]);
+                reals.put_whole(im, largest, &mut second[at..]);
+                if !R::IS_EXACT {
+                    for (tile, value) in [re, im].into_iter().enumerate() {
+                        let lanes = reals.far_from_halves(value, within);
+                        // Written in any case: no branch, which could not be foretold.
+                        pair.doubts[doubted] = Doubt {
+                            tile: tile as u32,
+                            row: y as u32,
+                            column: (block * R::LANES) as u32,
+                            lanes,
+                        };
+                        doubted += usize::from(lanes != 0);
+                    }
+                }
+            }
+        }
+        pair.doubts.truncate(doubted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reals::Singles4;
+    use super::*;
+
+    #[test]
+    fn sums_of_64_bits_are_exact_whatever_the_mask() {
+        // Up to 12 bits sums of magnitudes times the largest sample stay below 2^30, above, those alone below 2^22.
+        for (largest, magnitude) in [
+            (255.0, 1 << 22),
+            (1023.0, 1 << 20),
+            (4095.0, 1 << 18),
+            (65535.0, 1 << 22),
+        ] {
+            let heaviest = vec![32639; magnitude / 32639 + 1];
+            let samples = largest * 256.0 * std::f64::consts::SQRT_2;
+            assert!(error::<Doubles2>(samples, norm(&heaviest)) < 0.125, "{largest}");
+        }
+    }
+
+    #[test]
+    fn sums_of_32_bits_of_a_blur_are_off_by_thousandths() {
+        // A box of 25 x 25, white noise from 0 to 255: 84 x 2^-24 x (74 x 128 x sqrt(2)) / 25.
+        let error = error::<Singles4>(73.9 * 128.0 * std::f64::consts::SQRT_2, 1.0 / 25.0);
+        assert!((0.002..0.003).contains(&error), "{error}");
+    }
+}
