@@ -475,6 +475,51 @@ fn frames_of_more_tiles_than_the_card_holds_blocks() {
     });
 }
 
+/// Frames of one plane of bytes that tiles as wide and flat as can be fill the card with, one or two for each multiprocessor, at odd sizes.
+#[test]
+fn frames_that_fill_the_card_in_one_round() {
+    let Some(_card) = card() else { return };
+    std::thread::scope(|scope| {
+        for (format, size) in [
+            ("gray", (1273, 719)),
+            ("gray", (1001, 1003)),
+            ("gray", (767, 637)),
+            ("rgb24", (637, 479)),
+            ("rgb24", (319, 477)),
+            ("rgba", (479, 473)),
+            ("rgba", (953, 479)),
+            ("ya8", (637, 719)),
+        ] {
+            for (k, spec) in [
+                "gaussian:size=5",
+                "gaussian:size=7",
+                "gaussian:size=9",
+                "gaussian:size=15",
+                "gaussian:size=31",
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                scope.spawn(move || {
+                    let chain = chain(
+                        &[spec],
+                        BORDERS[k % BORDERS.len()],
+                        Planes::All,
+                        Algorithm::Separable,
+                    );
+                    let case = case(chain, format, size, 6);
+                    hold_against_reference(
+                        std::slice::from_ref(&case),
+                        Algorithm::Separable,
+                        options(MemoryVariant::Tensor),
+                    );
+                    hold_packed_rows(&case);
+                });
+            }
+        }
+    });
+}
+
 /// Frames so large that colour under alpha is convolved in blocks that have a multiprocessor for themselves, which no row and no column of tiles fits.
 #[test]
 fn frames_of_many_tiles_of_weighed_colours() {

@@ -60,8 +60,7 @@ impl Alike {
             },
         };
         // Bytes are rounded once they are words where that spares an addition.
-        let half = finish.shift.checked_sub(1).map(|below| 1 << below);
-        let rounds_late = finish.fits_alone && half == Some(alike.start[0]);
+        let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
         let is_rounded = alike.high == 0 && (L::FUSES || rounds_late);
         let is_small = (2..=most(L::LANES)).contains(&taps) && folded == 0;
         let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };

@@ -7,6 +7,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
+use super::alpha::Source;
 use super::lanes::{Lanes, Order, Work};
 
 /// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
@@ -68,9 +69,15 @@ pub(super) struct Lines<'a> {
 /// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
 const LEAST_ASKED: usize = 4 << 20;
 
-/// True if rows of a plane of so many bytes are asked for while those before them are worked on. It was not worth it with larger vectors.
-pub(super) const fn asks_for_rows<L: Lanes>(bytes: usize) -> bool {
-    !has_more_registers::<L>() && bytes >= LEAST_ASKED
+/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, with
+/// larger vectors, and where rows are weighted by alpha before, which reads them.
+pub(super) fn worth_asking<'a, L: Lanes>(source: Source<'a>, plane: usize, y: i64, count: usize) -> &'a [u8] {
+    let place = source.picture.layout.planes()[plane];
+    let is_large = place.stride * place.height >= LEAST_ASKED;
+    if source.alpha.is_some() || has_more_registers::<L>() || !is_large {
+        return &[];
+    }
+    source.picture.rows(plane, y, count)
 }
 
 /// Asks for the part of what is read `next` that belongs to a step: as many bytes as it makes, of which `made` are made.
@@ -120,11 +127,15 @@ impl Finish {
     /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
     /// be rounded as a product of words is.
     pub(super) fn rounds_high_words(&self) -> bool {
-        let half = 1_i32.checked_shl(self.shift.wrapping_sub(1)).unwrap_or(0);
         HIGH_SHIFTS.contains(&self.shift)
             && self.fits_alone
             && self.high.is_empty()
-            && self.start[0].iter().all(|&start| start == half)
+            && self.start[0].iter().all(|&start| Some(start) == self.half())
+    }
+
+    /// What is added for halves to be rounded up; `None` if nothing is shifted out.
+    pub(super) fn half(&self) -> Option<i32> {
+        self.shift.checked_sub(1).map(|below| 1 << below)
     }
 }
 

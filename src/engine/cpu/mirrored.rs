@@ -7,7 +7,7 @@
 use super::alpha::Source;
 use super::edges::{Edges, complete, is_partial};
 use super::lanes::Lanes;
-use super::loops::asks_for_rows;
+use super::loops::worth_asking;
 use super::memory::room;
 use super::mirrored_loops::{self, Ends, MOST_CHANNELS, Mask, ROWS};
 use super::simd::{Vectors, with_lanes};
@@ -102,7 +102,6 @@ impl Mirrored {
         };
         room(&mut scratch.spare, (ROWS - 1) * samples);
         let partial = is_partial(&self.channels, source);
-        let asks = asks_for_rows::<L>(plane.stride * plane.height);
         for first in (0..strip.rows).step_by(ROWS) {
             let made = ROWS.min(strip.rows - first);
             let y = strip.first_row + first;
@@ -121,11 +120,7 @@ impl Mirrored {
                 row_bytes: samples,
                 spare: &mut scratch.spare,
             };
-            let next = if asks {
-                source.picture.rows(strip.plane, (y + ROWS + 1) as i64, ROWS)
-            } else {
-                &[]
-            };
+            let next = worth_asking::<L>(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
             mirrored_loops::make(lanes, self.mask, plane.channels, (rows, next), ends, out.split());
             if partial {
                 for k in 0..made {

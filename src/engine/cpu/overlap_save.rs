@@ -26,27 +26,36 @@ const LEAST_WEIGHTS: usize = 81;
 const MOST_DOUBTED: f64 = 0.03;
 const MOST_VECTORS_DOUBTED: f64 = 0.5;
 
-/// What a pair of tiles of 128 and of 256 points a side takes, in multiply-adds of two samples and two weights each (measured, docs/performance.md): in
-/// 32 bits, and in 64.
+/// What a pair of tiles of 128 and of 256 points a side takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
+/// `pairs` does them (measured, docs/performance.md): in 32 bits, and in 64.
 struct Terms {
     singles: [f64; 2],
     doubles: [f64; 2],
 }
 
 const TERMS_PLAIN: Terms = Terms {
-    singles: [2.2e6, 12e6],
-    doubles: [3.5e6, 17e6],
+    singles: [5.6e6, 28e6],
+    doubles: [7.5e6, 28e6],
 };
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX2: Terms = Terms {
-    singles: [2.2e6, 12e6],
-    doubles: [3.5e6, 17e6],
+    singles: [2.3e6, 12e6],
+    doubles: [3.6e6, 22e6],
 };
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX512: Terms = Terms {
-    singles: [2.2e6, 12e6],
-    doubles: [3.5e6, 17e6],
+    singles: [2.4e6, 13e6],
+    doubles: [4.0e6, 24e6],
 };
+/// There multiply-adds take half as long.
+#[cfg(target_arch = "x86_64")]
+const TERMS_AVX512_VNNI: Terms = Terms {
+    singles: [4.2e6, 23e6],
+    doubles: [5.1e6, 31e6],
+};
+
+/// How much more the same takes where samples of a component do not lie side by side.
+const INTERLEAVED: f64 = 1.35;
 
 /// A mask's spectra.
 pub(super) struct OverlapSave {
@@ -136,14 +145,12 @@ impl OverlapSave {
                 }
             }
             InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
+                let terms = match set {
+                    InstructionSet::Avx512 => &TERMS_AVX512,
+                    _ => &TERMS_AVX512_VNNI,
+                };
                 if let (Some(singles), Some(doubles)) = (Singles16::detect(), Doubles8::detect()) {
-                    return Some(OverlapSave::of(
-                        kernel,
-                        format,
-                        set,
-                        (singles, doubles),
-                        &TERMS_AVX512,
-                    ));
+                    return Some(OverlapSave::of(kernel, format, set, (singles, doubles), terms));
                 }
             }
         }
@@ -194,7 +201,8 @@ impl OverlapSave {
         let tiles = plane.width.div_ceil(columns) * convolved(channels).count();
         let pairs = plane.height.div_ceil(rows) * tiles.div_ceil(2);
         let samples = plane.width * plane.height * plane.channels;
-        self.terms * (pairs as f64) < (samples * terms) as f64
+        let apart = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
+        self.terms * apart * (pairs as f64) < (samples * terms) as f64
     }
 
     /// Makes the strip's rows from the picture.

@@ -314,8 +314,6 @@ impl Pairs {
         self.edges.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
-        // Rows that are weighted first are read for that.
-        let asks = source.alpha.is_none() && loops::asks_for_rows::<L>(plane.stride * plane.height);
         let partial = is_partial(&self.channels, source);
         let (mut next, mut row) = (0, 0);
         room(&mut scratch.spare, samples * bytes);
@@ -343,11 +341,7 @@ impl Pairs {
                 pieces: line.pieces,
                 piece_stride: line.piece,
                 order: self.order(),
-                next: if asks {
-                    source.picture.rows(strip.plane, first + 2 * next as i64, 2)
-                } else {
-                    &[]
-                },
+                next: loops::worth_asking::<L>(source, strip.plane, first + 2 * next as i64, 2),
             };
             let made = strip.rows.min(row + if fours.is_some() { 4 } else { 2 }) - row;
             let row_bytes = samples * bytes;

@@ -8,7 +8,7 @@ use super::alpha::Source;
 use super::column_sums::{self, ColumnSums};
 use super::edges::{self, Edges, complete, is_partial};
 use super::lanes::{Lanes, Order};
-use super::loops::{Finish, TILE, asks_for_rows};
+use super::loops::{Finish, TILE, worth_asking};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::reading::{self, Reading};
@@ -365,7 +365,6 @@ impl Window {
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
-        let asks = source.alpha.is_none() && asks_for_rows::<L>(plane.stride * plane.height);
         for k in 0..rows - 1 + strip.rows {
             let y = first + k as i64;
             let entering = self
@@ -428,11 +427,7 @@ impl Window {
                 made,
             );
             let line = (&mut *ring, k % rows * slot, made);
-            let next = if asks {
-                source.picture.rows(strip.plane, y + 1, 1)
-            } else {
-                &[]
-            };
+            let next = worth_asking::<L>(source, strip.plane, y + 1, 1);
             if bytes == 1 {
                 window_loops::make::<L, 1>(lanes, (sums, next), line, making, out);
             } else {
