@@ -111,13 +111,14 @@ pub(super) fn strips<'a>(
         at = plane.offset + len;
         bytes = rest;
         let at_once = at_once(index);
-        let parts = match (plane.height / least_rows.max(at_once)).clamp(1, most) {
+        let bands = plane.height.div_ceil(at_once);
+        let parts = match (plane.height / least_rows).clamp(1, most) {
             _ if threads == 1 => 1,
             few if few < threads => few,
             // As many for each thread.
             many => many / threads * threads,
         };
-        let rows = plane.height.div_ceil(parts).next_multiple_of(at_once);
+        let rows = at_once * bands.div_ceil(parts.min(bands));
         let mut first_row = 0;
         while first_row < plane.height {
             let rows = rows.min(plane.height - first_row);
@@ -140,6 +141,37 @@ pub(super) fn strips<'a>(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
+    use crate::frame::Colour;
+
+    #[test]
+    fn strips_are_whole_bands_and_cover_the_plane() {
+        let chain = Chain {
+            filters: vec!["mask:rows=1 2 3;4 5 6;7 8 9".parse().unwrap()],
+            border: Border::Replicate,
+            planes: Planes::All,
+            algorithm: Algorithm::Direct,
+        };
+        let format = "gray".parse().unwrap();
+        let step = &Plan::new(&chain, format, &Colour::default()).unwrap().steps[0];
+        let rows = |height: usize, threads: usize, at_once: usize| -> Vec<usize> {
+            let layout = Layout::new(format, 8, height, 1).unwrap();
+            let mut bytes = vec![0; layout.size()];
+            let strips = strips(step, &layout, 0..1, &mut bytes, threads, |_| at_once);
+            assert!(
+                strips
+                    .windows(2)
+                    .all(|two| two[0].first_row + two[0].rows == two[1].first_row)
+            );
+            strips.iter().map(|strip| strip.rows).collect()
+        };
+        assert_eq!(rows(1080, 1, 104), [1080]);
+        // Eleven bands: two at a time for two threads, each by itself for more.
+        assert_eq!(rows(1080, 2, 104), [208, 208, 208, 208, 208, 40]);
+        assert_eq!(rows(1080, 8, 104), [[104; 10].to_vec(), vec![40]].concat());
+        assert_eq!(rows(90, 4, 104), [90]);
+        assert_eq!(rows(1081, 2, 2), [[136; 7].to_vec(), vec![129]].concat());
+    }
 
     #[test]
     fn rows_are_those_of_the_plane_that_are_there() {
