@@ -1,4 +1,4 @@
-//! Fourier transforms of `N` (128 or 256) complex points, as many at a time as a vector has lanes: decimation in frequency forth, in time back, so that what
+//! Fourier transforms of `N` (64, 128 or 256) complex points, as many at a time as a vector has lanes: decimation in frequency forth, in time back, so that what
 //! lies between them is in an order of its own and no point is ever carried to another place.
 //!
 //! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The last pass forth, the product with a spectrum and the
@@ -17,7 +17,7 @@ const fn last<const N: usize>() -> usize {
 impl<R: Reals> Turns<R> {
     /// Those of transforms of `N` points.
     pub(super) fn new<const N: usize>() -> Turns<R> {
-        const { assert!(N == 128 || N == 256) };
+        const { assert!(N == 64 || N == 128 || N == 256) };
         let blocks = std::iter::successors(Some(N), |m| Some(m / 4)).take_while(|&m| m > last::<N>());
         let factor = |j: usize, k: usize, m: usize| {
             let (sin, cos) = (-2.0 * std::f64::consts::PI * (j * k) as f64 / m as f64).sin_cos();
@@ -91,7 +91,7 @@ impl<R: Reals> Turns<R> {
     fn first_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         pass_forth::<R, N>(reals, x, N, &self.0[0]);
         pass_forth::<R, N>(reals, x, N / 4, &self.0[1]);
-        if last::<N>() == 4 {
+        if N / 16 > last::<N>() {
             pass_forth::<R, N>(reals, x, N / 16, &self.0[2]);
         }
     }
@@ -99,7 +99,7 @@ impl<R: Reals> Turns<R> {
     /// The passes back but for the first one.
     #[inline(always)]
     fn last_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        if last::<N>() == 4 {
+        if N / 16 > last::<N>() {
             pass_back::<R, N>(reals, x, N / 16, &self.0[2]);
         }
         pass_back::<R, N>(reals, x, N / 4, &self.0[1]);

@@ -158,16 +158,10 @@ impl Mending<'_> {
             tile,
         } = self;
         for doubt in doubts {
-            let mut lanes = if doubt.tile as usize == tile.number {
-                doubt.lanes
-            } else {
-                0
-            };
+            let mut lanes = doubt.lanes[tile.number];
             while lanes != 0 {
-                let (x, y) = (
-                    (doubt.column + lanes.trailing_zeros()) as usize,
-                    doubt.row as usize,
-                );
+                let x = usize::from(doubt.column) + lanes.trailing_zeros() as usize;
+                let y = usize::from(doubt.row);
                 lanes &= lanes - 1;
                 if x >= tile.columns {
                     break;

@@ -22,36 +22,39 @@ use crate::frame::{Layout, PixelFormat, Plane};
 /// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
 const LEAST_WEIGHTS: usize = 81;
 
+/// Points a side that tiles may have.
+const SIDES: [usize; 3] = [64, 128, 256];
+
 /// Results that may be doubted for transforms of 32 bits to be worth while, as a share of all: of white noise, and of a tile's vectors.
 const MOST_DOUBTED: f64 = 0.03;
 const MOST_VECTORS_DOUBTED: f64 = 0.5;
 
-/// What a pair of tiles of 128 and of 256 points a side takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
+/// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
 /// `pairs` does them (measured, docs/performance.md): in 32 bits, and in 64.
 struct Terms {
-    singles: [f64; 2],
-    doubles: [f64; 2],
+    singles: [f64; 3],
+    doubles: [f64; 3],
 }
 
 const TERMS_PLAIN: Terms = Terms {
-    singles: [5.6e6, 28e6],
-    doubles: [7.5e6, 28e6],
+    singles: [1.1e6, 5.6e6, 28e6],
+    doubles: [1.6e6, 7.5e6, 28e6],
 };
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX2: Terms = Terms {
-    singles: [2.3e6, 12e6],
-    doubles: [3.6e6, 22e6],
+    singles: [0.42e6, 2.3e6, 12e6],
+    doubles: [0.7e6, 3.6e6, 22e6],
 };
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX512: Terms = Terms {
-    singles: [2.4e6, 13e6],
-    doubles: [4.0e6, 24e6],
+    singles: [0.44e6, 2.4e6, 13e6],
+    doubles: [0.78e6, 4.0e6, 24e6],
 };
 /// There multiply-adds take half as long.
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX512_VNNI: Terms = Terms {
-    singles: [4.2e6, 23e6],
-    doubles: [5.1e6, 31e6],
+    singles: [0.85e6, 4.2e6, 23e6],
+    doubles: [1.0e6, 5.1e6, 31e6],
 };
 
 /// How much more the same takes where samples of a component do not lie side by side.
@@ -106,16 +109,20 @@ fn doubted(kernel: &DirectKernel, largest: f64, side: usize) -> f64 {
     2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2())
 }
 
-/// The side of tiles of which a sample takes less.
-fn best_side(kernel: &DirectKernel, terms: [f64; 2]) -> (usize, f64) {
-    let each =
-        |(side, terms): (usize, f64)| terms / ((side - kernel.width + 1) * (side - kernel.height + 1)) as f64;
-    let [small, large] = [(128, terms[0]), (256, terms[1])];
-    if each(large) < each(small) { large } else { small }
+/// The side of tiles of which a result takes the least, and what a pair of them takes.
+fn best_side(kernel: &DirectKernel, terms: [f64; 3]) -> (usize, f64) {
+    let each = |&(side, terms): &(usize, f64)| {
+        let kept = |reach: usize| (side + 1).saturating_sub(reach) as f64;
+        terms / (kept(kernel.width) * kept(kernel.height))
+    };
+    let all = SIDES.into_iter().zip(terms);
+    let best = all.min_by(|one, other| each(one).total_cmp(&each(other)));
+    best.unwrap_or((SIDES[2], terms[2]))
 }
 
 fn tiles<R: Reals>(reals: R, kernel: &DirectKernel, side: usize) -> Box<dyn Tiles> {
     match side {
+        64 => Box::new(Spectrum::<R, 64>::new(reals, kernel)),
         128 => Box::new(Spectrum::<R, 128>::new(reals, kernel)),
         _ => Box::new(Spectrum::<R, 256>::new(reals, kernel)),
     }
@@ -342,7 +349,7 @@ impl OverlapSave {
             };
             tiles.convolve(&mut *memories, pair);
             let (columns, rows) = tiles.kept();
-            let vectors = 2 * rows * columns.div_ceil(tiles.lanes());
+            let vectors = rows * columns.div_ceil(tiles.lanes());
             doubts.len() as f64 <= MOST_VECTORS_DOUBTED * vectors as f64
         };
         let is_made = self.fast.as_ref().is_some_and(|(tiles, _)| convolve(&**tiles));
@@ -523,6 +530,20 @@ mod tests {
             }
             assert!(agrees(&step, &layout, &vec![77; layout.size()], 1));
         }
+    }
+
+    #[test]
+    fn larger_masks_have_larger_tiles() {
+        let side = |size: usize| {
+            let weights: Vec<i64> = (0..size * size).map(|k| 1 + k as i64 % 7).collect();
+            let total = weights.iter().sum();
+            let mask = Mask::from_integers(size, size, weights, total).unwrap();
+            let format = "gray".parse().unwrap();
+            let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
+            let by = OverlapSave::new(&step, format, InstructionSet::Portable).unwrap();
+            by.exact.side()
+        };
+        assert_eq!([9, 25, 63].map(side), SIDES);
     }
 
     #[test]

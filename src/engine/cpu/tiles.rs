@@ -49,16 +49,14 @@ pub(super) struct Pair<'a> {
     pub(super) doubts: &'a mut Vec<Doubt>,
 }
 
-/// Results beside each other of which some may be wrong by one.
+/// Results beside each other, at one place of both tiles, of which some may be wrong by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Doubt {
-    /// Which of the two tiles they are in.
-    pub(super) tile: u32,
     /// Where in the tile the first one lies.
-    pub(super) row: u32,
-    pub(super) column: u32,
-    /// Which of those from there on may be wrong, a bit each.
-    pub(super) lanes: u32,
+    pub(super) row: u16,
+    pub(super) column: u16,
+    /// Which of those from there on may be wrong in each tile, a bit each.
+    pub(super) lanes: [u16; 2],
 }
 
 /// Convolves tiles with a mask.
@@ -288,23 +286,25 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
         for (block, points) in blocks.enumerate() {
             let points = whole::<_, N>(points);
             turns.backward(reals, points);
-            for (y, point) in points[..rows].iter().enumerate() {
-                let at = y * (N + ROWS_APART) + block * R::LANES;
+            let results = first.chunks_exact_mut(N + ROWS_APART);
+            let results = results.zip(second.chunks_exact_mut(N + ROWS_APART));
+            let column = block * R::LANES;
+            for (y, (point, (first, second))) in points[..rows].iter().zip(results).enumerate() {
                 let (re, im) = (reals.add(point.re, add[0]), reals.add(point.im, add[1]));
-                reals.put_whole(re, largest, &mut first[at..]);
-                reals.put_whole(im, largest, &mut second[at..]);
+                reals.put_whole(re, largest, &mut first[column..]);
+                reals.put_whole(im, largest, &mut second[column..]);
                 if !R::IS_EXACT {
-                    for (tile, value) in [re, im].into_iter().enumerate() {
-                        let lanes = reals.far_from_halves(value, within);
-                        // Written in any case: no branch, which could not be foretold.
-                        pair.doubts[doubted] = Doubt {
-                            tile: tile as u32,
-                            row: y as u32,
-                            column: (block * R::LANES) as u32,
-                            lanes,
-                        };
-                        doubted += usize::from(lanes != 0);
-                    }
+                    let lanes = [
+                        reals.far_from_halves(re, within) as u16,
+                        reals.far_from_halves(im, within) as u16,
+                    ];
+                    // Written in any case: no branch, which could not be foretold.
+                    pair.doubts[doubted] = Doubt {
+                        row: y as u16,
+                        column: column as u16,
+                        lanes,
+                    };
+                    doubted += usize::from(lanes != [0; 2]);
                 }
             }
         }
