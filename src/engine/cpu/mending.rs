@@ -30,8 +30,8 @@ pub(super) struct Tile<'a> {
     pub(super) number: usize,
     /// Points a side.
     pub(super) side: usize,
-    /// Columns of results that are wanted.
-    pub(super) columns: usize,
+    /// Columns and rows of results that are wanted.
+    pub(super) wanted: (usize, usize),
     /// Its samples, row by row from the first on; [`Mender::beyond`] more are there at the end.
     pub(super) samples: &'a [u16],
     /// From a row of them to the next.
@@ -163,7 +163,7 @@ impl Mending<'_> {
                 let x = usize::from(doubt.column) + lanes.trailing_zeros() as usize;
                 let y = usize::from(doubt.row);
                 lanes &= lanes - 1;
-                if x >= tile.columns {
+                if x >= tile.wanted.0 || y >= tile.wanted.1 {
                     break;
                 }
                 let samples = &tile.samples[y * tile.stride + x..];

@@ -278,7 +278,7 @@ impl OverlapSave {
                         let tile = Tile {
                             number: k,
                             side,
-                            columns: width,
+                            wanted: (width, count),
                             samples: inputs[k],
                             stride,
                             made: &mut *made,
