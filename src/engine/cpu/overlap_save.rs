@@ -11,11 +11,11 @@ use super::memory::{aligned, spread};
 use super::mending::{Mender, Tile};
 #[cfg(target_arch = "x86_64")]
 use super::real_vectors::{Doubles4, Doubles8, Singles8, Singles16};
-use super::reals::{Complex, Doubles2, Reals, Singles4};
+use super::reals::{Doubles2, Reals, Singles4};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
-use super::tiles::{Doubt, Pair, Spectrum, Tiles, error, norm, row_of_results};
+use super::tiles::{Doubt, Memory, Pair, Spectrum, Tiles, error, norm, row_of_results};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat, Plane};
 
@@ -74,25 +74,10 @@ pub(super) struct OverlapSave {
     format: PixelFormat,
 }
 
-/// What a thread works in, for vectors of each kind.
-#[derive(Default)]
-pub(super) struct Memories {
-    pub(super) doubles2: Vec<Complex<<Doubles2 as Reals>::V>>,
-    pub(super) singles4: Vec<Complex<<Singles4 as Reals>::V>>,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) doubles4: Vec<Complex<<Doubles4 as Reals>::V>>,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) singles8: Vec<Complex<<Singles8 as Reals>::V>>,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) doubles8: Vec<Complex<<Doubles8 as Reals>::V>>,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) singles16: Vec<Complex<<Singles16 as Reals>::V>>,
-}
-
 /// The memory that a thread works in.
 #[derive(Default)]
 pub(super) struct Scratch {
-    memories: Memories,
+    memory: Memory,
     /// The rows of all components that a row of tiles reads, with what lies beyond their ends.
     staged: Vec<u16>,
     /// A tile's samples of the result each.
@@ -268,7 +253,7 @@ impl OverlapSave {
                     stride,
                     c,
                     made,
-                    (&mut scratch.memories, &mut scratch.doubts),
+                    (&mut scratch.memory, &mut scratch.doubts),
                 );
                 for (k, &(component, tile)) in pair.iter().enumerate() {
                     let x = tile * columns;
@@ -332,7 +317,7 @@ impl OverlapSave {
         stride: usize,
         c: [&Convolve; 2],
         outputs: [&mut [u16]; 2],
-        (memories, doubts): (&mut Memories, &mut Vec<Doubt>),
+        (memory, doubts): (&mut Memory, &mut Vec<Doubt>),
     ) {
         // Half a unit of the sum more than the bias, to be as far from both wrong results.
         let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
@@ -347,7 +332,7 @@ impl OverlapSave {
                 largest: f64::from(self.format.max_value()),
                 doubts: &mut *doubts,
             };
-            tiles.convolve(&mut *memories, pair);
+            tiles.convolve(&mut *memory, pair);
             let (columns, rows) = tiles.kept();
             let vectors = rows * columns.div_ceil(tiles.lanes());
             doubts.len() as f64 <= MOST_VECTORS_DOUBTED * vectors as f64

@@ -1,7 +1,5 @@
 //! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of numbers.
 
-use super::overlap_save::Memories;
-
 /// A vector of real parts and one of imaginary parts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Complex<V> {
@@ -20,7 +18,7 @@ pub(super) trait Reals: Copy + Send + Sync + 'static {
     type Number: Copy + Send + Sync;
 
     /// A vector.
-    type V: Copy + Send + Sync;
+    type V: Copy + Send + Sync + 'static;
 
     /// Numbers that a vector holds.
     const LANES: usize;
@@ -33,9 +31,6 @@ pub(super) trait Reals: Copy + Send + Sync + 'static {
 
     /// Runs a loop, compiled for this set.
     fn enter<W: Work<Self>>(self, work: W);
-
-    /// What a thread works in, for vectors of this kind.
-    fn memory(memories: &mut Memories) -> &mut Vec<Complex<Self::V>>;
 
     /// A number, rounded.
     fn number(value: f64) -> Self::Number;
@@ -85,7 +80,7 @@ pub(super) trait Work<R> {
 
 /// Numbers as every machine has them; the compiler makes vectors of them where it can.
 macro_rules! plain {
-    ($(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal, $memory:ident) => {
+    ($(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub(super) struct $name;
@@ -101,10 +96,6 @@ macro_rules! plain {
 
             fn enter<W: Work<$name>>(self, work: W) {
                 work.run(self);
-            }
-
-            fn memory(memories: &mut Memories) -> &mut Vec<Complex<Self::V>> {
-                &mut memories.$memory
             }
 
             #[inline(always)]
@@ -185,9 +176,9 @@ macro_rules! plain {
 
 plain!(
     /// Two numbers of 64 bits.
-    Doubles2, f64, 2, doubles2
+    Doubles2, f64, 2
 );
 plain!(
     /// Four numbers of 32 bits.
-    Singles4, f32, 4, singles4
+    Singles4, f32, 4
 );

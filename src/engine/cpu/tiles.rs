@@ -22,9 +22,9 @@
 //! results that lie closer to the border between two levels are named, for the caller to find them in another way.
 
 use super::fourier::Turns;
-use super::overlap_save::Memories;
 use super::reals::{Complex, Doubles2, Line, Reals, Work};
 use crate::filter::DirectKernel;
+use std::any::Any;
 
 /// Vectors beyond a block's points, so that blocks do not fall on each other in the cache.
 const APART: usize = 4;
@@ -61,6 +61,25 @@ pub(super) struct Doubt {
     pub(super) lanes: [u16; 2],
 }
 
+/// What a thread works in: the points of a tile, for each kind of vectors that it has met.
+#[derive(Default)]
+pub(super) struct Memory(Vec<Box<dyn Any + Send>>);
+
+impl Memory {
+    /// That for vectors of one kind.
+    fn of<V: Send + 'static>(&mut self) -> &mut Vec<Complex<V>> {
+        let known = self.0.iter().position(|memory| memory.is::<Vec<Complex<V>>>());
+        let at = known.unwrap_or_else(|| {
+            self.0.push(Box::new(Vec::<Complex<V>>::new()));
+            self.0.len() - 1
+        });
+        let Some(points) = self.0[at].downcast_mut() else {
+            unreachable!("it was found by its type")
+        };
+        points
+    }
+}
+
 /// Convolves tiles with a mask.
 pub(super) trait Tiles: Send + Sync {
     /// Columns and rows of a tile that become results.
@@ -73,7 +92,7 @@ pub(super) trait Tiles: Send + Sync {
     fn lanes(&self) -> usize;
 
     /// Convolves two tiles; results that are out of range saturate.
-    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>);
+    fn convolve(&self, memory: &mut Memory, pair: Pair<'_>);
 }
 
 /// From a row of a tile's results to the next, for tiles of `side` points.
@@ -183,10 +202,10 @@ impl<R: Reals, const N: usize> Tiles for Spectrum<R, N> {
         R::LANES
     }
 
-    fn convolve(&self, memories: &mut Memories, pair: Pair<'_>) {
+    fn convolve(&self, memory: &mut Memory, pair: Pair<'_>) {
         self.reals.enter(Convolving {
             spectrum: self,
-            memory: R::memory(memories),
+            memory: memory.of(),
             pair,
         });
     }
