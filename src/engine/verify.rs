@@ -56,7 +56,7 @@ const SIZES: [(usize, usize); 7] = [
     (3, 90),
     (160, 96),
 ];
-const BORDERS: [Border; 6] = [
+pub(super) const BORDERS: [Border; 6] = [
     Border::Replicate,
     Border::Zero,
     Border::Constant(90.0),

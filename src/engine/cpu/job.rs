@@ -117,9 +117,13 @@ impl Prepared {
         let of_step = |step: &Step| {
             let alpha = Alpha::new(step, plan.format, set);
             let way = |plane| Way::new(step, plane, plan.format, set, alpha.is_some());
+            let ways: Vec<Way> = (0..step.planes.len()).map(way).collect();
+            // A spectrum is not made for ways that nothing would be faster than.
+            let may_be_slower = ways.iter().any(|way| way.terms(&step.kernel).is_some());
+            let overlap_save = || OverlapSave::new(step, plan.format, set);
             Carried {
-                ways: (0..step.planes.len()).map(way).collect(),
-                overlap_save: OverlapSave::new(step, plan.format, set),
+                overlap_save: may_be_slower.then(overlap_save).flatten(),
+                ways,
                 alpha,
             }
         };

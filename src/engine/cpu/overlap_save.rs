@@ -361,17 +361,9 @@ mod tests {
     use super::super::portable;
     use super::super::strip::{Picture, strips};
     use super::*;
+    use crate::engine::verify::BORDERS;
     use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
     use crate::frame::Colour;
-
-    const BORDERS: [Border; 6] = [
-        Border::Replicate,
-        Border::Zero,
-        Border::Constant(90.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
 
     /// A number below `n`, other ones each time.
     fn below(state: &mut u64, n: u64) -> u64 {

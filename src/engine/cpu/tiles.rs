@@ -301,7 +301,7 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
         let mut doubted = 0;
         if !R::IS_EXACT {
             pair.doubts
-                .resize(2 * rows * columns.div_ceil(R::LANES) + 1, Doubt::default());
+                .resize(rows * columns.div_ceil(R::LANES), Doubt::default());
         }
         let blocks = tile.chunks_exact_mut(N + APART).take(columns.div_ceil(R::LANES));
         for (block, points) in blocks.enumerate() {
