@@ -117,7 +117,8 @@ __device__ __forceinline__ void end_of_writes()
 }
 #endif
 
-// The next launch may begin as soon as blocks of this one leave room; it must not touch memory before the call below returns.
+// The next launch may begin as soon as blocks of this one leave room; before the call below returns it must not
+// write to memory, nor read what this one may write, or one that this one itself has not waited for.
 __device__ __forceinline__ void let_next_launch_begin()
 {
 #if __CUDA_ARCH__ >= 900

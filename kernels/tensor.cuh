@@ -38,6 +38,7 @@ struct Tiles {
     i32 planes;
     i32 count;      // tiles of all planes
     i32 row_shift;  // of a separable mask's row pass, or of the first of two masks
+    i32 is_ready;   // 1: nothing that this launch reads is written by one that may still be under way
 };
 
 constexpr i32 THREADS = 32 * WARPS;
@@ -615,7 +616,9 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
     Tile tile = walk.tile();
     loader.prefetch(tile);
     __syncthreads();
-    wait_for_earlier_launches();
+    if (!tiles.is_ready) {
+        wait_for_earlier_launches();
+    }
     loader.load(stages, 0, tile);
     loader.end_of_loads();
     i32 slot = 0, odd = 0;
@@ -906,6 +909,10 @@ template <bool ALIGNED, i32 N> struct Output {
     __device__ __forceinline__ void put(u32 (&words)[N], i32 step)
     {
         const bool inside = row < rows;
+        if (row == 0) {
+            // Not before that, so that small frames are convolved side by side. Others may still read what lies where results go, or write there.
+            wait_for_earlier_launches();
+        }
         if (!whole_results && inside) {
             keep_others(plane, x, y + row, words);
         }

@@ -278,6 +278,12 @@ fn each_kernel_that_is_wrong_shows() {
             "90",
             Shown::As("LAUNCH_FAILED"),
         ),
+        (
+            "if (!tiles.is_ready) {=>if (false) {",
+            "tensor",
+            "90",
+            Shown::OtherBits,
+        ),
         ("loader.wait(slot, odd);=>;", "tensor", "90", Shown::OtherBits),
         (
             "(tile.x - LEFT) / 8=>(tile.x - LEFT) / 8 + 1",

@@ -111,6 +111,7 @@ struct PendingTile {
     const TileMapWords *map;
     int x, y;
     unsigned long long *arrivals;
+    const Past *before;  // that it is copied from; null for what is there
 };
 
 enum class Standing { READY, AT_WARP, AT_BLOCK, AT_BYTES, DONE };
@@ -134,7 +135,7 @@ struct Team {
     size_t begun = 0;  // fibers that have a stack in use or idle
     std::vector<Thread> threads{MOST_THREADS};
     std::vector<PendingTile> tiles;
-    bool is_early = false;
+    const Past *before = nullptr;
     Fiber host{nullptr, nullptr, nullptr};  // where the host's thread goes on
     unsigned char *shared = nullptr;
     size_t shared_room = 0;
@@ -173,7 +174,7 @@ void enter_fiber(Fiber *me)
     for (;;) {
         team.kernel->call(team.parameters);
         Thread &thread = *me->thread;
-        if (team.is_early && !thread.waited) team.break_down(LAUNCH_FAILED, "a thread of a launch that may begin early never waited for earlier ones");
+        if (team.before && !thread.waited) team.break_down(LAUNCH_FAILED, "a thread of a launch that may begin early never waited for earlier ones");
         thread.standing = Standing::DONE;
         ++team.done;
         Thread *next = team.pick(thread.number / WARP);
@@ -425,6 +426,17 @@ void meet_warp(Lane *lane)
     }
 }
 
+// Who has not waited for earlier launches finds what was there before them; null for who has.
+const Past *past_of(const Thread &thread)
+{
+    return thread.waited ? nullptr : thread.team->before;
+}
+
+const unsigned char *seen(const Past *past, const unsigned char *p)
+{
+    return past ? past->at(p) : p;
+}
+
 // Nobody may look at what is copied before the copy was waited for, so it is spoilt first and copied then.
 void copy(Lane *lane, unsigned to, const unsigned char *from, int bytes)
 {
@@ -435,7 +447,7 @@ void copy(Lane *lane, unsigned to, const unsigned char *from, int bytes)
     }
     if (to + 16ull > team.state->shared_bytes) team.break_down(ILLEGAL_ADDRESS, "an asynchronous copy went beyond shared memory");
     memset(team.state->shared + to, SPOILT, 16);
-    me.copies.push_back(PendingCopy{to, from, bytes, me.group});
+    me.copies.push_back(PendingCopy{to, seen(past_of(me), from), bytes, me.group});
 }
 
 void end_of_copies(Lane *lane)
@@ -497,7 +509,7 @@ void copy_tile(Lane *lane, unsigned to, const unsigned long long *words, int x, 
     if (to % 128) team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied to an address that is no multiple of 128");
     if (to + tile_bytes(*map) > team.state->shared_bytes) team.break_down(ILLEGAL_ADDRESS, "a tile was copied beyond shared memory");
     memset(team.state->shared + to, SPOILT, tile_bytes(*map));
-    team.tiles.push_back(PendingTile{to, map, x, y, arrivals});
+    team.tiles.push_back(PendingTile{to, map, x, y, arrivals, past_of(thread_of(lane))});
     for (unsigned k = 0; k < team.count; ++k) {
         if (team.threads[k].standing == Standing::AT_BYTES) team.resume(team.threads[k]);
     }
@@ -511,7 +523,7 @@ void bring(Team &team, const PendingTile &tile)
         for (size_t k = 0; k < map.tile_width; ++k, to += 8) {
             const uint64_t column = (uint64_t)(tile.x + (int64_t)k), row = (uint64_t)(tile.y + (int64_t)r);
             if (column < map.width && row < map.height) {
-                memcpy(to, (const unsigned char *)map.rows_begin + row * map.pitch + 8 * column, 8);
+                memcpy(to, seen(tile.before, (const unsigned char *)map.rows_begin + row * map.pitch + 8 * column), 8);
             } else {
                 memset(to, 0, 8);
             }
@@ -707,7 +719,7 @@ std::string run_grid(const Description &module, const Kernel &kernel, const Grid
     team.kernel = &kernel;
     team.parameters = parameters;
     team.random = Random{seed};
-    team.is_early = grid.is_early;
+    team.before = grid.before;
     State &state = *module.state;
     state.services = &SERVICES;
     state.block_size = grid.threads;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lane.h"
+#include "memory.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace standin {
 struct Grid {
     Index blocks, threads;
     unsigned shared_bytes;
-    bool is_early;  // may begin before the launch before it has ended
+    const Past *before;  // the launches that this one may begin before the end of; null if it does not
 };
 
 // Runs all blocks of a launch, in an order that `seed` chooses. Returns why it broke down; empty if it did not. `code` is then the driver's error.

@@ -855,7 +855,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
     return SUCCESS;
 }
 
-static int launch(Call &call, Function *function, const Grid &grid, void *stream, void **parameters)
+static int launch(Call &call, Function *function, Grid grid, bool is_early, void *handle, void **parameters)
 {
     Driver &d = driver();
     if (!d.functions.has(function)) return INVALID_HANDLE;
@@ -875,12 +875,18 @@ static int launch(Call &call, Function *function, const Grid &grid, void *stream
     }
     const shared_ptr<Module> module = function->module;
     const uint64_t seed = d.queues.random.next();
-    const int result = enqueue(call, stream, [=, &kernel]() -> Outcome {
+    const shared_ptr<Stream> stream = stream_of(handle);
+    if (!stream) return INVALID_HANDLE;
+    if (!is_early || !stream->before) stream->before = std::make_shared<Past>();
+    const shared_ptr<Past> before = stream->before;
+    const int result = enqueue(call, handle, [=, &kernel]() mutable -> Outcome {
         const std::lock_guard<std::mutex> running(module->running);
         {
             const Held held(driver().queues.lock);
             if (!module->is_loaded) return broke_down(LAUNCH_FAILED, "a kernel was under way when its module was unloaded");
+            if (!is_early) driver().memory.keep(*before, module->context->card);
         }
+        grid.before = is_early ? before.get() : nullptr;
         std::vector<void *> pointers;
         for (std::vector<char> &value : *values) pointers.push_back(value.data());
         int code = SUCCESS;
@@ -894,7 +900,7 @@ int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigne
                    unsigned shared, void *stream, void **parameters, void **)
 {
     BEGIN("cuLaunchKernel");
-    return launch(call, function, Grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false}, stream, parameters);
+    return launch(call, function, Grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, nullptr}, false, stream, parameters);
 }
 
 // CUlaunchAttribute.
@@ -925,7 +931,7 @@ int cuLaunchKernelEx(const Configuration *configuration, Function *function, voi
         d.complain("a kernel was launched with attributes that the stand-in does not know");
         return INVALID_VALUE;
     }
-    return launch(call, function, Grid{c.grid, c.block, c.shared, c.attributes->flag != 0}, c.stream, parameters);
+    return launch(call, function, Grid{c.grid, c.block, c.shared, nullptr}, c.attributes->flag != 0, c.stream, parameters);
 }
 
 // --- maps of tiles -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ constexpr size_t GUARD = 4 << 20;
 constexpr size_t ALIGNMENT = 512;
 constexpr unsigned char SPOILT = 0xB7;
 constexpr size_t KEPT = 256;
+// Larger blocks are not remembered.
+constexpr size_t MOST_REMEMBERED = 1 << 20;
 
 size_t rounded(size_t n, size_t to)
 {
@@ -87,6 +89,25 @@ const Block *Memory::find(uint64_t begin, size_t bytes) const
     if (after == blocks.begin()) return nullptr;
     const Block &block = (--after)->second;
     return begin - block.begin <= block.bytes && bytes <= block.bytes - (begin - block.begin) ? &block : nullptr;
+}
+
+const unsigned char *Past::at(const unsigned char *p) const
+{
+    auto after = blocks.upper_bound((uint64_t)p);
+    if (after == blocks.begin()) return p;
+    const auto &[begin, bytes] = *--after;
+    return (uint64_t)p - begin < bytes.size() ? bytes.data() + ((uint64_t)p - begin) : p;
+}
+
+void Memory::keep(Past &past, int card) const
+{
+    past.blocks.clear();
+    for (const auto &[begin, block] : blocks) {
+        if (block.place != Place::CARD || block.card != card || block.bytes > MOST_REMEMBERED) continue;
+        const auto *first = (const unsigned char *)begin;
+        // With what an aligned row's last 16 bytes may go beyond it.
+        past.blocks[begin].assign(first, first + taken(block));
+    }
 }
 
 bool Memory::is_locked(const void *begin) const

@@ -20,6 +20,17 @@ struct Block {
     size_t mapped;
 };
 
+// What a card's memory held at some time, but for large blocks.
+class Past {
+public:
+    // What was there then; what is there now where nothing was kept.
+    const unsigned char *at(const unsigned char *p) const;
+
+private:
+    friend class Memory;
+    std::map<uint64_t, std::vector<unsigned char>> blocks;
+};
+
 class Memory {
 public:
     // Fresh memory that holds nothing sensible, its end before addresses that nobody may touch; 0 if there is none.
@@ -31,6 +42,7 @@ public:
     void disown(uint64_t begin);
     // The block that holds all of these bytes.
     const Block *find(uint64_t begin, size_t bytes) const;
+    void keep(Past &past, int card) const;
     bool is_locked(const void *begin) const;
     size_t bytes_on(int card) const;
     size_t bytes_on_host() const;

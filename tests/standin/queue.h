@@ -48,6 +48,8 @@ struct Stream {
     // When what was done last ended, had every stream a card's engine to itself.
     double time = 0;
     std::shared_ptr<Graph> capture;
+    // What the card's memory held before the last launch that waited for all earlier ones, once that has begun.
+    std::shared_ptr<Past> before;
 };
 
 // All streams of all cards. Whoever calls holds `lock`, which is let go while work runs.

@@ -5,8 +5,9 @@ use super::device::check;
 use super::program::Function;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ffi::c_void;
+use std::ops::Range;
 
 /// The largest number of blocks that a grid has in y. Kernels loop over what is left.
 const MAX_GRID_Y: usize = 65535;
@@ -38,6 +39,13 @@ pub(super) struct Plane {
     pub(super) channel: [Channel; 4],
 }
 
+impl Plane {
+    /// Where rows lie of which the first begins at `begin`.
+    fn rows(&self, begin: u64, pitch: i64) -> Range<u64> {
+        begin..begin + pitch as u64 * self.height as u64
+    }
+}
+
 /// `struct Planes` of convolve.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,6 +53,13 @@ pub(super) struct Planes {
     pub(super) at: [Plane; 4],
     pub(super) shift: i32,
     pub(super) max_value: i32,
+}
+
+impl Planes {
+    /// The planes that there are.
+    fn used(&self) -> impl Iterator<Item = &Plane> {
+        self.at.iter().filter(|plane| plane.result != 0)
+    }
 }
 
 /// `struct Tiles` of tensor.cuh.
@@ -55,6 +70,7 @@ pub(super) struct Tiles {
     pub(super) planes: i32,
     pub(super) count: i32,
     pub(super) row_shift: i32,
+    pub(super) is_ready: i32,
 }
 
 /// `struct Rows` of alpha.cu.
@@ -113,8 +129,7 @@ impl Default for TileMaps {
 /// A stream, and what was enqueued on it last.
 pub(super) struct Sequence {
     pub(super) stream: sys::CUstream,
-    /// True after a launch that lets the next one begin.
-    lets_next_begin: Cell<bool>,
+    under_way: RefCell<UnderWay>,
 }
 
 impl Sequence {
@@ -122,14 +137,48 @@ impl Sequence {
     pub(super) fn new(stream: sys::CUstream) -> Sequence {
         Sequence {
             stream,
-            lets_next_begin: Cell::new(false),
+            under_way: RefCell::default(),
         }
     }
 
     /// For whatever else is to be enqueued: the stream.
     pub(super) fn after_all(&self) -> sys::CUstream {
-        self.lets_next_begin.set(false);
+        *self.under_way.borrow_mut() = UnderWay::default();
         self.stream
+    }
+}
+
+/// What launches may still write when the next one begins: those since the last one that waited for all before it. `None` if the next one waits.
+#[derive(Default)]
+struct UnderWay(Option<Vec<Range<u64>>>);
+
+impl UnderWay {
+    /// True if a launch may begin before the one before it has ended.
+    fn is_any(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// True if nothing that a launch for `planes` reads is written by one that may be under way.
+    fn spares_sources_of(&self, planes: &Planes) -> bool {
+        let spares = |read: Range<u64>| {
+            let mut written = self.0.iter().flatten();
+            written.all(|written| written.end <= read.start || read.end <= written.start)
+        };
+        planes.used().all(|plane| {
+            spares(plane.rows(plane.source, plane.source_pitch))
+                && spares(plane.rows(plane.original, plane.original_pitch))
+        })
+    }
+
+    /// After a launch for `planes` that lets the next one begin.
+    fn add(&mut self, planes: &Planes) {
+        let written = self.0.get_or_insert_default();
+        for plane in planes.used() {
+            let rows = plane.rows(plane.result, plane.result_pitch);
+            if !written.contains(&rows) {
+                written.push(rows);
+            }
+        }
     }
 }
 
@@ -235,11 +284,21 @@ impl TilesLaunch {
             block: (self.threads, 1),
             shared: self.shared,
         };
+        let mut under_way = sequence.under_way.borrow_mut();
+        let is_early = self.can_begin_early && under_way.is_any();
+        if !is_early {
+            *under_way = UnderWay::default();
+        }
+        // Where blocks have several tiles, those of the next launch would only take bandwidth from what this one still has to load.
+        let has_one_tile_a_block = self.blocks == tiles.count as usize;
+        tiles.is_ready = i32::from(has_one_tile_a_block && under_way.spares_sources_of(&planes));
+        if self.can_begin_early {
+            under_way.add(&planes);
+        }
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
         if let Some(maps) = &mut self.maps {
             parameters.push((&raw mut *maps).cast());
         }
-        let is_early = sequence.lets_next_begin.replace(self.can_begin_early) && self.can_begin_early;
         let launch = if is_early { launch_early } else { launch };
         launch(self.function, grid, sequence.stream, &mut parameters)
     }
@@ -311,4 +370,51 @@ pub(super) fn bare_arithmetic(
         (&raw mut factor).cast(),
     ];
     launch(function, grid, stream, &mut parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One plane of 10 rows, 64 bytes apart.
+    fn plane(source: u64, result: u64) -> Planes {
+        let mut planes = Planes::default();
+        planes.at[0] = Plane {
+            source,
+            original: source,
+            result,
+            source_pitch: 64,
+            original_pitch: 64,
+            result_pitch: 64,
+            height: 10,
+            ..Plane::default()
+        };
+        planes
+    }
+
+    #[test]
+    fn only_launches_that_read_what_is_under_way_have_to_wait_for_it() {
+        let mut under_way = UnderWay::default();
+        assert!(!under_way.is_any());
+        assert!(under_way.spares_sources_of(&plane(4096, 8192)));
+        under_way.add(&plane(4096, 8192));
+        assert!(under_way.is_any());
+        // The same source, another, and those that end or begin where the result begins or ends.
+        for source in [4096, 16384, 8192 - 640, 8192 + 640] {
+            assert!(under_way.spares_sources_of(&plane(source, 32768)), "{source}");
+        }
+        for source in [8192, 8192 - 639, 8192 + 639] {
+            assert!(!under_way.spares_sources_of(&plane(source, 32768)), "{source}");
+        }
+        // What an earlier launch writes is under way for as long as nobody has waited for all.
+        under_way.add(&plane(16384, 32768));
+        assert!(!under_way.spares_sources_of(&plane(8192, 65536)));
+        assert!(!under_way.spares_sources_of(&plane(32768, 65536)));
+        let mut restored = plane(16384, 65536);
+        restored.at[0].original = 8192;
+        assert!(
+            !under_way.spares_sources_of(&restored),
+            "colours from before are read, too"
+        );
+    }
 }

@@ -485,6 +485,7 @@ impl Work<'_> {
             planes: group.planes.len() as i32,
             count: count as i32,
             row_shift: pass.kernel.row_shift as i32,
+            is_ready: 0,
         };
         let launch = TilesLaunch {
             function: function.function,
