@@ -2,10 +2,25 @@
 
 #include "instructions.cuh"
 
-// Copies `count` words of 16 bytes; a block's threads read neighbours.
+// Words that a thread copies.
+#define WORDS 4
+
+// Copies `count` words of 16 bytes; a block's threads read neighbours. What is read must not be written by launches before this one.
 extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count) {
-    const long long step = (long long)gridDim.x * blockDim.x;
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) to[at] = from[at];
+    const long long first = (long long)blockIdx.x * WORDS * blockDim.x + threadIdx.x;
+    uint4 words[WORDS];
+    let_next_launch_begin();
+#pragma unroll
+    for (int k = 0; k < WORDS; ++k) {
+        const long long at = first + k * blockDim.x;
+        if (at < count) words[k] = from[at];
+    }
+    wait_for_earlier_launches();
+#pragma unroll
+    for (int k = 0; k < WORDS; ++k) {
+        const long long at = first + k * blockDim.x;
+        if (at < count) to[at] = words[k];
+    }
 }
 
 // Chains that do not depend on each other, so that a thread has as many operations under way.

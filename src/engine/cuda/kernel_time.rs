@@ -243,7 +243,7 @@ impl KernelTimer {
         })
     }
 
-    /// Milliseconds of copying a picture within the card's memory: by the driver's copy and by a plain kernel.
+    /// Milliseconds of copying a picture within the card's memory: by the driver's copy and by a plain kernel, whose launches overlap as those that convolve do.
     pub fn copies(
         &mut self,
         (format, width, height): (PixelFormat, usize, usize),
@@ -253,6 +253,7 @@ impl KernelTimer {
         let layout = Layout::new(format, width, height, 64)?;
         self.hang(&layout, false)?;
         let copy_words = self.ceiling()?.function(c"copy_words")?;
+        let can_begin_early = self.device.begins_launches_early()?;
         let Some(gallery) = &self.gallery else {
             return Ok([Vec::new(), Vec::new()]);
         };
@@ -266,8 +267,7 @@ impl KernelTimer {
             })
         })?;
         let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
-            let (from, to) = ends(turn);
-            launch::copy_words(copy_words, sequence.after_all(), from, to, bytes / 16)
+            launch::copy_words(copy_words, sequence, can_begin_early, ends(turn), bytes / 16)
         })?;
         Ok([by_driver, by_kernel])
     }

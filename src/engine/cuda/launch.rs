@@ -56,9 +56,24 @@ pub(super) struct Planes {
 }
 
 impl Planes {
-    /// The planes that there are.
     fn used(&self) -> impl Iterator<Item = &Plane> {
         self.at.iter().filter(|plane| plane.result != 0)
+    }
+
+    /// Where the rows lie that a launch reads.
+    fn read(&self) -> impl Iterator<Item = Range<u64>> {
+        self.used().flat_map(|plane| {
+            [
+                plane.rows(plane.source, plane.source_pitch),
+                plane.rows(plane.original, plane.original_pitch),
+            ]
+        })
+    }
+
+    /// Where the rows lie that it writes.
+    fn written(&self) -> impl Iterator<Item = Range<u64>> {
+        self.used()
+            .map(|plane| plane.rows(plane.result, plane.result_pitch))
     }
 }
 
@@ -153,28 +168,30 @@ impl Sequence {
 struct UnderWay(Option<Vec<Range<u64>>>);
 
 impl UnderWay {
-    /// True if a launch may begin before the one before it has ended.
-    fn is_any(&self) -> bool {
-        self.0.is_some()
+    /// For a launch that may begin early itself and lets the next one do so, or does neither: true if it begins before the one before it has ended.
+    fn enter(&mut self, may_begin_early: bool) -> bool {
+        let is_early = may_begin_early && self.0.is_some();
+        if !is_early {
+            self.0 = may_begin_early.then(Vec::new);
+        }
+        is_early
     }
 
-    /// True if nothing that a launch for `planes` reads is written by one that may be under way.
-    fn spares_sources_of(&self, planes: &Planes) -> bool {
-        let spares = |read: Range<u64>| {
+    /// True if none of these rows are written by a launch that may be under way.
+    fn spares(&self, mut rows: impl Iterator<Item = Range<u64>>) -> bool {
+        let is_spared = |read: &Range<u64>| {
             let mut written = self.0.iter().flatten();
             written.all(|written| written.end <= read.start || read.end <= written.start)
         };
-        planes.used().all(|plane| {
-            spares(plane.rows(plane.source, plane.source_pitch))
-                && spares(plane.rows(plane.original, plane.original_pitch))
-        })
+        rows.all(|read| is_spared(&read))
     }
 
-    /// After a launch for `planes` that lets the next one begin.
-    fn add(&mut self, planes: &Planes) {
-        let written = self.0.get_or_insert_default();
-        for plane in planes.used() {
-            let rows = plane.rows(plane.result, plane.result_pitch);
+    /// After a launch that writes `rows`.
+    fn add(&mut self, rows: impl Iterator<Item = Range<u64>>) {
+        let Some(written) = &mut self.0 else {
+            return;
+        };
+        for rows in rows {
             if !written.contains(&rows) {
                 written.push(rows);
             }
@@ -285,16 +302,11 @@ impl TilesLaunch {
             shared: self.shared,
         };
         let mut under_way = sequence.under_way.borrow_mut();
-        let is_early = self.can_begin_early && under_way.is_any();
-        if !is_early {
-            *under_way = UnderWay::default();
-        }
+        let is_early = under_way.enter(self.can_begin_early);
         // Where blocks have several tiles, those of the next launch would only take bandwidth from what this one still has to load.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
-        tiles.is_ready = i32::from(has_one_tile_a_block && under_way.spares_sources_of(&planes));
-        if self.can_begin_early {
-            under_way.add(&planes);
-        }
+        tiles.is_ready = i32::from(has_one_tile_a_block && under_way.spares(planes.read()));
+        under_way.add(planes.written());
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
         if let Some(maps) = &mut self.maps {
             parameters.push((&raw mut *maps).cast());
@@ -321,15 +333,16 @@ pub(super) fn weight_by_alpha(
     launch(function, grid, stream, &mut [(&raw mut picture).cast()])
 }
 
-/// Launches `copy_words` of ceiling.cu: `words` of 16 bytes.
+/// Launches `copy_words` of ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence` writes.
 pub(super) fn copy_words(
     function: Function,
-    stream: sys::CUstream,
-    mut from: u64,
-    mut to: u64,
+    sequence: &Sequence,
+    can_begin_early: bool,
+    (mut from, mut to): (u64, u64),
     words: usize,
 ) -> Result<(), EngineError> {
     const THREADS: usize = 256;
+    /// WORDS of ceiling.cu.
     const WORDS_A_THREAD: usize = 4;
     let grid = Grid {
         x: words.div_ceil(THREADS * WORDS_A_THREAD).max(1),
@@ -344,7 +357,11 @@ pub(super) fn copy_words(
         (&raw mut to).cast(),
         (&raw mut count).cast(),
     ];
-    launch(function, grid, stream, &mut parameters)
+    let mut under_way = sequence.under_way.borrow_mut();
+    let is_early = under_way.enter(can_begin_early);
+    under_way.add(std::iter::once(to..to + 16 * words as u64));
+    let launch = if is_early { launch_early } else { launch };
+    launch(function, grid, sequence.stream, &mut parameters)
 }
 
 /// Launches one of ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
@@ -395,26 +412,26 @@ mod tests {
     #[test]
     fn only_launches_that_read_what_is_under_way_have_to_wait_for_it() {
         let mut under_way = UnderWay::default();
-        assert!(!under_way.is_any());
-        assert!(under_way.spares_sources_of(&plane(4096, 8192)));
-        under_way.add(&plane(4096, 8192));
-        assert!(under_way.is_any());
-        // The same source, another, and those that end or begin where the result begins or ends.
+        assert!(!under_way.enter(true), "nothing was before it");
+        under_way.add(plane(4096, 8192).written());
+        assert!(under_way.enter(true));
+        // The same source, others, and those that end or begin where the result begins or ends.
         for source in [4096, 16384, 8192 - 640, 8192 + 640] {
-            assert!(under_way.spares_sources_of(&plane(source, 32768)), "{source}");
+            assert!(under_way.spares(plane(source, 32768).read()), "{source}");
         }
         for source in [8192, 8192 - 639, 8192 + 639] {
-            assert!(!under_way.spares_sources_of(&plane(source, 32768)), "{source}");
+            assert!(!under_way.spares(plane(source, 32768).read()), "{source}");
         }
         // What an earlier launch writes is under way for as long as nobody has waited for all.
-        under_way.add(&plane(16384, 32768));
-        assert!(!under_way.spares_sources_of(&plane(8192, 65536)));
-        assert!(!under_way.spares_sources_of(&plane(32768, 65536)));
+        under_way.add(plane(16384, 32768).written());
+        for source in [8192, 32768] {
+            assert!(!under_way.spares(plane(source, 65536).read()), "{source}");
+        }
         let mut restored = plane(16384, 65536);
         restored.at[0].original = 8192;
-        assert!(
-            !under_way.spares_sources_of(&restored),
-            "colours from before are read, too"
-        );
+        assert!(!under_way.spares(restored.read()), "what is not convolved");
+        assert!(!under_way.enter(false), "it waits for all");
+        assert!(!under_way.enter(true), "the one before it lets nobody begin");
+        assert!(under_way.spares(plane(8192, 65536).read()));
     }
 }
