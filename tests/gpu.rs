@@ -475,45 +475,34 @@ fn frames_of_more_tiles_than_the_card_holds_blocks() {
     });
 }
 
-/// Frames of one plane of bytes that tiles as wide and flat as can be fill the card with, one or two for each multiprocessor, at odd sizes.
+/// Small frames whose planes take a launch each: the second one loads its tiles while the first is under way, but not those of a later step.
 #[test]
-fn frames_that_fill_the_card_in_one_round() {
+fn launches_of_small_frames_run_side_by_side() {
     let Some(_card) = card() else { return };
+    let lopsided = "mask:rows=1 2 3;0 -1 4;2 0 1:divisor=5";
+    let chains: [(&[&str], Algorithm); 3] = [
+        (&["gaussian:size=9:sigma=2"], Algorithm::Direct),
+        (&["gaussian:size=7"], Algorithm::Separable),
+        (&[lopsided, "gaussian:size=5", lopsided], Algorithm::Auto),
+    ];
     std::thread::scope(|scope| {
-        for (format, size) in [
-            ("gray", (1273, 719)),
-            ("gray", (1001, 1003)),
-            ("gray", (767, 637)),
-            ("rgb24", (637, 479)),
-            ("rgb24", (319, 477)),
-            ("rgba", (479, 473)),
-            ("rgba", (953, 479)),
-            ("ya8", (637, 719)),
-        ] {
-            for (k, spec) in [
-                "gaussian:size=5",
-                "gaussian:size=7",
-                "gaussian:size=9",
-                "gaussian:size=15",
-                "gaussian:size=31",
-            ]
-            .into_iter()
-            .enumerate()
-            {
+        for (index, format) in ["nv12", "nv24", "p010le", "p016le"].into_iter().enumerate() {
+            for (specs, algorithm) in chains {
                 scope.spawn(move || {
-                    let chain = chain(
-                        &[spec],
-                        BORDERS[k % BORDERS.len()],
-                        Planes::All,
-                        Algorithm::Separable,
-                    );
-                    let case = case(chain, format, size, 6);
-                    hold_against_reference(
-                        std::slice::from_ref(&case),
-                        Algorithm::Separable,
-                        options(MemoryVariant::Tensor),
-                    );
-                    hold_packed_rows(&case);
+                    let chain = chain(specs, BORDERS[index], Planes::All, algorithm);
+                    let options = CudaOptions {
+                        slots: 2,
+                        fuse: false,
+                        ..options(MemoryVariant::Tensor)
+                    };
+                    let mut engine = Cuda::new(chain.clone(), options).unwrap();
+                    // Each slot's first frame of a size is launched step by step, its others as graphs.
+                    let sizes = [[(65, 33); 5], [(637, 361); 5]].concat().into_iter();
+                    let seeded = sizes.zip(0..);
+                    let list: Vec<Case> = seeded
+                        .map(|(size, seed)| case(chain.clone(), format, size, seed))
+                        .collect();
+                    hold_stream(&mut engine, &list, &mut Reference::new(chain));
                 });
             }
         }
@@ -1490,7 +1479,8 @@ fn kernels_that_are_timed_make_the_references_bits() {
         (&["laplacian8"], Algorithm::Direct),
         (&["soft", "soft"], Algorithm::Separable),
     ];
-    let formats = ["gray", "rgba", "gray16le", "yuv420p"].map(|name| PixelFormat::from_name(name).unwrap());
+    let formats =
+        ["gray", "rgba", "gray16le", "yuv420p", "nv12"].map(|name| PixelFormat::from_name(name).unwrap());
     let chains = chains.map(|(specs, algorithm)| chain(specs, Border::Mirror, Planes::All, algorithm));
     for (index, format) in formats.into_iter().enumerate() {
         // All chains on the first format; on the others one of several filters.

@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn small_frames_get_small_tiles() {
         use Algorithm::{Direct, Separable};
-        // 3 x 45 tiles of 512 x 16 leave most multiprocessors with one; 5 x 52 are two for each, and no byte beyond the frame's edge.
+        // 3 x 45 tiles of 512 x 16 leave most multiprocessors with one; 5 x 72 are three for each, and no byte beyond the frame's edge.
         for spec in ["sharpen", "gaussian:size=5", "gaussian:size=7"] {
-            assert_eq!(tile(spec, Direct, (1280, 720)), (256, 14), "{spec}");
+            assert_eq!(tile(spec, Direct, (1280, 720)), (256, 10), "{spec}");
         }
         // 4 x 90 tiles, which narrower ones would hardly improve on.
         assert_eq!(tile("sharpen", Direct, (1920, 1080)), (512, 12));
@@ -232,27 +232,12 @@ mod tests {
         assert_eq!(tile("sharpen", Direct, (7680, 4320)), (512, 16));
         // 2 x 60 tiles, one for nearly each multiprocessor.
         assert_eq!(tile("sharpen", Direct, (640, 360)), (512, 6));
-        // 10 x 12 tiles of a separable mask: one for nearly each multiprocessor is better than two of half the height.
-        assert_eq!(tile("gaussian:size=5", Separable, (1280, 720)), (128, 64));
+        // 10 x 23 tiles of a separable mask: two for nearly each multiprocessor.
+        assert_eq!(tile("gaussian:size=5", Separable, (1280, 720)), (128, 32));
         assert_eq!(tile("gaussian:size=15", Separable, (1920, 1080)), (128, 64));
-    }
-
-    #[test]
-    fn frames_that_fill_the_card_in_one_round_get_flat_tiles() {
-        let is_flat = |format: &str, size: usize, frame: (usize, usize)| {
-            let spec = format!("gaussian:size={size}");
-            let (_, rows) = tile_in(format, &spec, Algorithm::Separable, frame);
-            rows == 16
-        };
-        // 5 x 45 of the 264 that two for each multiprocessor are; 3 x 40 of the 132 that one is.
-        assert!(is_flat("gray", 7, (1280, 720)) && !is_flat("gray", 5, (1280, 720)));
-        assert!(is_flat("gray", 9, (640, 640)) && !is_flat("gray", 7, (640, 640)));
-        // 4 x 48 leave a quarter of the card idle, 5 x 64 are too many.
-        assert!(!is_flat("gray", 15, (1024, 768)) && !is_flat("gray", 15, (1280, 1024)));
-        // Reach is counted in bytes: 8 x 30 tiles, and of weighed pixels, 512 bytes wide, 4 x 30.
-        assert!(is_flat("rgb24", 5, (3 * 640, 480)) && is_flat("rgba", 5, (4 * 480, 480)));
-        // Of samples of two bytes, and of wide intermediates.
-        assert!(!is_flat("gray10le", 15, (2 * 640, 720)) && !is_flat("gray16le", 15, (2 * 640, 720)));
+        // 38 x 15 such tiles are more than the card holds at once, 38 x 10 higher ones are not.
+        let bytes = (3 * 1600, 900);
+        assert_eq!(tile_in("rgb24", "gaussian:size=5", Separable, bytes), (128, 96));
     }
 
     #[test]

@@ -5,16 +5,18 @@ use super::{LEAST_ALONE, shaped};
 use crate::engine::cuda::device::DeviceInfo;
 use crate::engine::cuda::job::Interleaving;
 use crate::engine::cuda::program::Source;
-use crate::filter::{Kernel, Step};
+use crate::filter::Step;
 use crate::frame::PixelFormat;
 
-/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other.
+/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other. It is more of a separable mask, whose warps pass over the
+/// first rows of a tile before they have a result.
 const TILE_COST: usize = 8;
+const TILE_COST_SEPARABLE: usize = 16;
 
-/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are. It is less of the time
-/// of a separable mask's warps, which have more to do.
-const ALONE: usize = 5;
-const ALONE_SEPARABLE: usize = 2;
+/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are. It is less of a
+/// separable mask's warps, of two masks, and where tiles are taken apart: they have more to do.
+const ALONE: usize = 8;
+const ALONE_BUSY: usize = 5;
 
 /// High tiles pay where a frame has so many times the tiles that the card holds at a time.
 const MANY: usize = 4;
@@ -25,33 +27,6 @@ const ALONE_GAIN: usize = 2;
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
-/// The block of wide and flat tiles for separable masks on bytes, and how many hundredths of the multiprocessors have to have as many of them as any other has.
-const FLAT: Block = Block::new((8, 1), 1, 2);
-const LEAST_FILLED: usize = 85;
-
-/// The kernel of [`FLAT`] tiles, for frames of one plane whose tiles all begin at once and leave few multiprocessors idle; not for masks that reach
-/// hardly further than a tile's own bytes, whose halos are small anyway. The limits are measured (docs/kernels.md).
-fn flat(
-    kernel: &TensorKernel,
-    (step, format, planes): (&Step, PixelFormat, Interleaving),
-    sizes: &[(usize, usize)],
-    limits: &DeviceInfo,
-) -> Option<TensorKernel> {
-    let (Kernel::Separable(mask), &[size]) = (&step.kernel, sizes) else {
-        return None;
-    };
-    if kernel.recipe.source != Source::TensorSeparable || mask.wide || format.bytes_per_sample() != 1 {
-        return None;
-    }
-    let flat = shaped(step, format, planes, limits, Some(&[FLAT])).ok()?;
-    let (tiles, multiprocessors) = (flat.tiles([size]), limits.multiprocessors as usize);
-    let each = tiles.div_ceil(multiprocessors);
-    let is_filled = each <= FLAT.blocks && 100 * tiles >= LEAST_FILLED * each * multiprocessors;
-    let reach = mask.row.weights.len() / 2 * planes.channels;
-    let least_reach = if each == 1 { 4 } else { 3 };
-    (is_filled && reach >= least_reach).then_some(flat)
-}
-
 /// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
 /// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
 pub(in crate::engine::cuda) fn fitted(
@@ -60,12 +35,10 @@ pub(in crate::engine::cuda) fn fitted(
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,
 ) -> Option<TensorKernel> {
-    if let Some(flat) = flat(kernel, (step, format, planes), sizes, limits) {
-        return Some(flat);
-    }
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
+    let fits_at_once = |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) <= kernel.resident(limits);
     let (mut low, mut lower) = (None, &kernel.lower[..]);
     if let (true, [first, others @ ..]) = (kernel.block.is_alone(), lower) {
         (low, lower) = (shaped(*first), others);
@@ -87,10 +60,16 @@ pub(in crate::engine::cuda) fn fitted(
         }
     }
     for &block in lower {
-        if !are_few(low.as_ref().unwrap_or(kernel)) {
+        let high = low.as_ref().unwrap_or(kernel);
+        let next = shaped(block);
+        // Blocks of one tile each do not wait for those of the launch before.
+        let is_kept = next
+            .as_ref()
+            .is_some_and(|next| fits_at_once(high) && !fits_at_once(next));
+        if is_kept || !are_few(high) {
             break;
         }
-        low = shaped(block).or(low);
+        low = next.or(low);
     }
     let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
@@ -129,9 +108,10 @@ pub(super) fn fitting(
     }
     let multiprocessors = limits.multiprocessors as usize;
     let warps = kernel.block.warps;
-    let alone = match kernel.recipe.source {
-        Source::TensorSeparable => ALONE_SEPARABLE,
-        _ => ALONE,
+    let (tile_cost, alone) = match kernel.recipe.source {
+        Source::TensorSeparable => (TILE_COST_SEPARABLE, ALONE_BUSY),
+        Source::TensorDirect if !kernel.is_apart => (TILE_COST, ALONE),
+        _ => (TILE_COST, ALONE_BUSY),
     };
     let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
     let cost = |block: &Block| {
@@ -145,7 +125,7 @@ pub(super) fn fitting(
         let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
         // Blocks that find no room begin when others have ended.
         let rounds = busiest.div_ceil(fit.max(1));
-        rounds * (rows + kernel.halo + TILE_COST) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
+        rounds * (rows + kernel.halo + tile_cost) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
     };
     let lowest = |warps: (usize, usize), blocks: usize| {
         let steps = least..=kernel.block.steps;

@@ -68,6 +68,8 @@ pub(in crate::engine::cuda) struct TensorKernel {
     pub(in crate::engine::cuda) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
     pub(in crate::engine::cuda) row_shift: u32,
+    /// True if it takes a tile's components apart before it multiplies them.
+    pub(super) is_apart: bool,
     /// True if it weighs colours by alpha and divides them again.
     pub(in crate::engine::cuda) weighs: bool,
     /// What a block does at a time.
@@ -343,6 +345,7 @@ impl Shape {
             fragments: self.fragments,
             streamed,
             row_shift: self.row_shift,
+            is_apart,
             weighs: weighing.is_some(),
             block: self.block,
             lower: self.lower,
