@@ -39,6 +39,16 @@ pub enum ChannelStep {
     Convolve(Convolve),
 }
 
+impl ChannelStep {
+    /// What a component that is convolved adds; `None` for others.
+    pub fn convolved(&self) -> Option<&Convolve> {
+        match self {
+            ChannelStep::Convolve(convolve) => Some(convolve),
+            ChannelStep::Copy | ChannelStep::Fill(_) => None,
+        }
+    }
+}
+
 /// The integers that a convolved component adds: `out = clamp(((sum + low) >> shift) + high, 0, max)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Convolve {
@@ -173,12 +183,12 @@ impl Plan {
 
     /// Samples that the plan convolves in a frame of `width` x `height`, summed over the steps.
     pub fn convolved_samples(&self, planes: &[crate::frame::Plane]) -> u64 {
-        let filtered = |s: &&ChannelStep| matches!(s, ChannelStep::Convolve(_));
         self.steps
             .iter()
             .flat_map(|step| step.planes.iter().zip(planes))
             .map(|(channels, plane)| {
-                (plane.width * plane.height) as u64 * channels.iter().filter(filtered).count() as u64
+                let convolved = channels.iter().filter_map(ChannelStep::convolved).count();
+                (plane.width * plane.height * convolved) as u64
             })
             .sum()
     }

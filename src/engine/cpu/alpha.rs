@@ -63,9 +63,9 @@ impl Alpha {
         let restores = used.normalise && !used.filter_alpha;
         let sample = |channel: usize| ((1 << (8 * bytes)) - 1) << (8 * bytes * channel);
         let form = |steps: &Vec<ChannelStep>| {
-            let colour = |(channel, what): (usize, &ChannelStep)| match what {
-                ChannelStep::Convolve(c) if !c.is_alpha => Some((channel, *c)),
-                _ => None,
+            let colour = |(channel, what): (usize, &ChannelStep)| {
+                let convolved = what.convolved().filter(|c| !c.is_alpha)?;
+                Some((channel, *convolved))
             };
             let convolved = || steps.iter().enumerate().filter_map(colour);
             let (_, first): (_, Convolve) = convolved().next()?;

@@ -125,8 +125,7 @@ impl Edges {
 
 /// True if rows of what is convolved are not yet rows of the result, but have to be [`complete`]d.
 pub(super) fn is_partial(channels: &[ChannelStep], source: Source<'_>) -> bool {
-    let is_convolved = |c: &ChannelStep| matches!(c, ChannelStep::Convolve(_));
-    source.alpha.is_some() || !channels.iter().all(is_convolved)
+    source.alpha.is_some() || channels.iter().any(|c| c.convolved().is_none())
 }
 
 /// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not, and makes colours straight.

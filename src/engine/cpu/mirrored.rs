@@ -39,10 +39,8 @@ fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
     let q = <[i32; 9]>::try_from(&kernel.weights[..]).ok()?;
     let [corner, above, _, left, middle, ..] = q;
     let is_mirrored = kernel.width == 3 && [q[2], q[6], q[8]] == [corner; 3] && (q[7], q[5]) == (above, left);
-    let rounds = |c: &ChannelStep| match c {
-        ChannelStep::Convolve(c) => (c.low, c.high) == ((1 << kernel.shift) >> 1, 0),
-        ChannelStep::Copy | ChannelStep::Fill(_) => true,
-    };
+    let half = (1 << kernel.shift) >> 1;
+    let rounds = |c: &ChannelStep| c.convolved().is_none_or(|c| (c.low, c.high) == (half, 0));
     // Halves take a shift of one at least.
     let more = u32::from(kernel.shift == 0);
     let weights = [corner, above, left, middle].map(|q| q << more);
@@ -61,7 +59,7 @@ impl Mirrored {
         let Kernel::Direct(kernel) = &step.kernel else {
             return None;
         };
-        let is_convolved = channels.iter().any(|c| matches!(c, ChannelStep::Convolve(_)));
+        let is_convolved = channels.iter().any(|c| c.convolved().is_some());
         if format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
             return None;
         }

@@ -15,7 +15,7 @@ use super::reals::{Doubles2, Reals, Singles4};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
-use super::tiles::{Doubt, Memory, Pair, Spectrum, Tiles, error, norm, row_of_results};
+use super::tiles::{Doubt, Memory, Pair, Spectrum, Tiles, error, norm, row_of_results, spectrum};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat, Plane};
 
@@ -105,12 +105,16 @@ fn best_side(kernel: &DirectKernel, terms: [f64; 3]) -> (usize, f64) {
     best.unwrap_or((SIDES[2], terms[2]))
 }
 
-fn tiles<R: Reals>(reals: R, kernel: &DirectKernel, side: usize) -> Box<dyn Tiles> {
-    match side {
-        64 => Box::new(Spectrum::<R, 64>::new(reals, kernel)),
-        128 => Box::new(Spectrum::<R, 128>::new(reals, kernel)),
-        _ => Box::new(Spectrum::<R, 256>::new(reals, kernel)),
-    }
+/// Tiles of `N` points a side: in numbers of 32 bits, if those are wanted, and in numbers of 64.
+fn tiles<S: Reals, D: Reals, const N: usize>(
+    kernel: &DirectKernel,
+    (singles, doubles): (S, D),
+    is_fast: bool,
+) -> (Option<Box<dyn Tiles>>, Box<dyn Tiles>) {
+    let points = spectrum::<N>(kernel);
+    let fast = || -> Box<dyn Tiles> { Box::new(Spectrum::<S, N>::new(singles, kernel, &points)) };
+    let exact = Spectrum::<D, N>::new(doubles, kernel, &points);
+    (is_fast.then(fast), Box::new(exact))
 }
 
 impl OverlapSave {
@@ -159,7 +163,7 @@ impl OverlapSave {
         kernel: &DirectKernel,
         format: PixelFormat,
         set: InstructionSet,
-        (singles, doubles): (S, D),
+        reals: (S, D),
         terms: &Terms,
     ) -> OverlapSave {
         let (fast, slow) = (best_side(kernel, terms.singles), best_side(kernel, terms.doubles));
@@ -167,14 +171,14 @@ impl OverlapSave {
         let is_fast =
             format.depth() <= 12 && doubted(kernel, f64::from(format.max_value()), fast.0) <= MOST_DOUBTED;
         let (side, terms) = if is_fast { fast } else { slow };
+        let (fast, exact) = match side {
+            64 => tiles::<S, D, 64>(kernel, reals, is_fast),
+            128 => tiles::<S, D, 128>(kernel, reals, is_fast),
+            _ => tiles::<S, D, 256>(kernel, reals, is_fast),
+        };
         OverlapSave {
-            fast: is_fast.then(|| {
-                (
-                    tiles(singles, kernel, side),
-                    Mender::new(kernel, format.max_value(), set),
-                )
-            }),
-            exact: tiles(doubles, kernel, side),
+            fast: fast.map(|tiles| (tiles, Mender::new(kernel, format.max_value(), set))),
+            exact,
             terms,
             mask: (kernel.width, kernel.height),
             shift: kernel.shift,
@@ -346,13 +350,8 @@ impl OverlapSave {
 
 /// The components that are convolved, and which they are.
 fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
-    channels
-        .iter()
-        .enumerate()
-        .filter_map(|(channel, what)| match what {
-            ChannelStep::Convolve(c) => Some((channel, c)),
-            ChannelStep::Copy | ChannelStep::Fill(_) => None,
-        })
+    let channels = channels.iter().enumerate();
+    channels.filter_map(|(channel, what)| Some((channel, what.convolved()?)))
 }
 
 #[cfg(test)]

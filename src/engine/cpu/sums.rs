@@ -31,16 +31,12 @@ impl Sums {
         channels: &[ChannelStep],
         (order, lanes): (Order, usize),
     ) -> Option<Finish> {
-        let convolved = |c: &ChannelStep| match c {
-            ChannelStep::Convolve(c) => Some(*c),
-            _ => None,
-        };
-        let first = channels.iter().find_map(convolved)?;
+        let first = channels.iter().find_map(ChannelStep::convolved)?;
         // Channels that are not convolved are computed along with the others and then replaced.
         let of = |c: &ChannelStep| {
-            let c = convolved(c).unwrap_or(first);
+            let c = c.convolved().unwrap_or(first);
             let high = c.high + self.raise;
-            Convolve { high, ..c }
+            Convolve { high, ..*c }
         };
         let each: Vec<Convolve> = channels.iter().map(of).collect();
         let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {

@@ -113,7 +113,7 @@ pub(super) struct Spectrum<R: Reals, const N: usize> {
 }
 
 /// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by row, both dimensions in the order that transforms leave.
-fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
+pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
     let turns = Turns::<Doubles2>::new::<N>();
     let zero = Complex {
         re: [0.0; 2],
@@ -151,12 +151,12 @@ fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
 }
 
 impl<R: Reals, const N: usize> Spectrum<R, N> {
-    pub(super) fn new(reals: R, kernel: &DirectKernel) -> Spectrum<R, N> {
-        let all = spectrum::<N>(kernel);
+    /// `points` is [`spectrum`] of the same mask and tiles.
+    pub(super) fn new(reals: R, kernel: &DirectKernel, points: &[Complex<f64>]) -> Spectrum<R, N> {
         let lines = (0..N / R::LANES).flat_map(|group| (0..N).map(move |x| (group, x)));
         let vector = |part: fn(&Complex<f64>) -> f64, group: usize, x: usize| {
             let lanes: Vec<f64> = (0..R::LANES)
-                .map(|lane| part(&all[(group * R::LANES + lane) * N + x]))
+                .map(|lane| part(&points[(group * R::LANES + lane) * N + x]))
                 .collect();
             reals.of_doubles(&lanes)
         };

@@ -240,10 +240,7 @@ impl Window {
         if format.depth() > 12 || mask.columns as i64 * max > i64::from(i16::MAX) {
             return None;
         }
-        let mut convolved = channels.iter().filter_map(|c| match c {
-            ChannelStep::Convolve(c) => Some(c),
-            _ => None,
-        });
+        let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
         let first = convolved.next()?;
         // The loops do not tell channels apart.
         if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {

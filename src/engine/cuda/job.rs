@@ -41,7 +41,7 @@ pub(super) fn plane_work(channels: &[ChannelStep]) -> PlaneWork {
     let convolved = channels
         .iter()
         .enumerate()
-        .filter(|(_, c)| matches!(c, ChannelStep::Convolve(_)))
+        .filter(|(_, c)| c.convolved().is_some())
         .map(|(i, _)| 1 << i)
         .sum();
     PlaneWork::Kernel(Interleaving {

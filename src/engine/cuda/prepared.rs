@@ -466,7 +466,7 @@ impl Work<'_> {
         let mut planes = self.planes(group, shift, source, result, source, &channel);
         if let Some(next) = self.next {
             for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
-                if let ChannelStep::Convolve(c) = &next.planes[plane][0] {
+                if let Some(c) = next.planes[plane][0].convolved() {
                     entry.channel[0].high = tensor::bias(&next.kernel, c);
                 }
             }
@@ -673,7 +673,7 @@ impl Work<'_> {
         let components = self.step.planes.iter().flatten();
         let entries = picture.level.iter_mut().zip(&mut picture.convolved);
         for ((level, convolved), what) in entries.zip(components) {
-            if let ChannelStep::Convolve(c) = what {
+            if let Some(c) = what.convolved() {
                 (*level, *convolved) = (i32::from(c.level), i32::from(!c.is_alpha));
             }
         }

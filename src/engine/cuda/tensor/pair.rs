@@ -165,10 +165,7 @@ impl<'a> Pair<'a> {
 
 /// What pixels beyond the edges are, whatever the mask.
 fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
-    let constant = |channel: &ChannelStep| match channel {
-        ChannelStep::Convolve(c) => Some(c.border),
-        ChannelStep::Copy | ChannelStep::Fill(_) => None,
-    };
+    let constant = |channel: &ChannelStep| channel.convolved().map(|c| c.border);
     (step.border, step.planes.iter().flatten().map(constant).collect())
 }
 

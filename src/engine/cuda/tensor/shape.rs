@@ -141,10 +141,7 @@ impl Block {
 }
 
 pub(super) fn biases(step: &Step) -> impl Iterator<Item = &Convolve> {
-    step.planes.iter().flatten().filter_map(|channel| match channel {
-        ChannelStep::Convolve(c) => Some(c),
-        ChannelStep::Copy | ChannelStep::Fill(_) => None,
-    })
+    step.planes.iter().flatten().filter_map(ChannelStep::convolved)
 }
 
 /// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if 32-bit sums cannot hold it beside the
@@ -166,12 +163,10 @@ pub(in crate::engine::cuda) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
 /// True if all convolved components of each plane add the same.
 pub(super) fn same_bias(step: &Step) -> bool {
     step.planes.iter().all(|channels| {
-        let mut convolved = channels.iter().filter_map(|channel| match channel {
-            ChannelStep::Convolve(c) => Some((c.low, c.high)),
-            ChannelStep::Copy | ChannelStep::Fill(_) => None,
-        });
-        let first = convolved.next();
-        convolved.all(|c| Some(c) == first)
+        let convolved = channels.iter().filter_map(ChannelStep::convolved);
+        let mut biases = convolved.map(|c| (c.low, c.high));
+        let first = biases.next();
+        biases.all(|bias| Some(bias) == first)
     })
 }
 
