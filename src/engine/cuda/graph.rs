@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, check};
-use super::launch::Sequence;
 use super::picture::Places;
 use super::prepared::{Prepared, Scratch};
+use super::sequence::Sequence;
 use super::stream::Stream;
 use crate::engine::EngineError;
 use crate::frame::Layout;

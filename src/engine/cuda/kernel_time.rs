@@ -7,12 +7,13 @@
 use super::choice::{Terms, recipes};
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::graph::Graph;
-use super::launch::{self, Sequence};
+use super::launch;
 use super::memory::DeviceMemory;
 use super::picture::{Arrangement, Picture, Places};
 use super::prepared::{Prepared, Request, Scratch};
 use super::program::{Cache, Module, Recipe, Source};
 use super::sample_texel;
+use super::sequence::Sequence;
 use super::stream::{Event, Stream};
 use super::table::{Table, TableCell};
 use super::texture::{self, ALIGNMENT, Texel};

@@ -3,9 +3,9 @@
 
 use super::device::check;
 use super::program::Function;
+use super::sequence::{Beginning, Sequence};
 use crate::engine::EngineError;
 use cudarc::driver::sys;
-use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ops::Range;
 
@@ -141,64 +141,6 @@ impl Default for TileMaps {
     }
 }
 
-/// A stream, and what was enqueued on it last.
-pub(super) struct Sequence {
-    pub(super) stream: sys::CUstream,
-    under_way: RefCell<UnderWay>,
-}
-
-impl Sequence {
-    /// Nothing is known of what was enqueued before.
-    pub(super) fn new(stream: sys::CUstream) -> Sequence {
-        Sequence {
-            stream,
-            under_way: RefCell::default(),
-        }
-    }
-
-    /// For whatever else is to be enqueued: the stream.
-    pub(super) fn after_all(&self) -> sys::CUstream {
-        *self.under_way.borrow_mut() = UnderWay::default();
-        self.stream
-    }
-}
-
-/// What launches may still write when the next one begins: those since the last one that waited for all before it. `None` if the next one waits.
-#[derive(Default)]
-struct UnderWay(Option<Vec<Range<u64>>>);
-
-impl UnderWay {
-    /// For a launch that may begin early itself and lets the next one do so, or does neither: true if it begins before the one before it has ended.
-    fn enter(&mut self, may_begin_early: bool) -> bool {
-        let is_early = may_begin_early && self.0.is_some();
-        if !is_early {
-            self.0 = may_begin_early.then(Vec::new);
-        }
-        is_early
-    }
-
-    /// True if none of these rows are written by a launch that may be under way.
-    fn spares(&self, mut rows: impl Iterator<Item = Range<u64>>) -> bool {
-        let is_spared = |read: &Range<u64>| {
-            let mut written = self.0.iter().flatten();
-            written.all(|written| written.end <= read.start || read.end <= written.start)
-        };
-        rows.all(|read| is_spared(&read))
-    }
-
-    /// After a launch that writes `rows`.
-    fn add(&mut self, rows: impl Iterator<Item = Range<u64>>) {
-        let Some(written) = &mut self.0 else {
-            return;
-        };
-        for rows in rows {
-            if !written.contains(&rows) {
-                written.push(rows);
-            }
-        }
-    }
-}
-
 fn launch(
     function: Function,
     grid: Grid,
@@ -301,12 +243,11 @@ impl TilesLaunch {
             block: (self.threads, 1),
             shared: self.shared,
         };
-        let mut under_way = sequence.under_way.borrow_mut();
-        let is_early = under_way.enter(self.can_begin_early);
+        let Beginning { is_early, is_ready } =
+            sequence.next(self.can_begin_early, planes.read(), planes.written());
         // Where blocks have several tiles, those of the next launch would only take bandwidth from what this one still has to load.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
-        tiles.is_ready = i32::from(has_one_tile_a_block && under_way.spares(planes.read()));
-        under_way.add(planes.written());
+        tiles.is_ready = i32::from(is_ready && has_one_tile_a_block);
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
         if let Some(maps) = &mut self.maps {
             parameters.push((&raw mut *maps).cast());
@@ -357,9 +298,8 @@ pub(super) fn copy_words(
         (&raw mut to).cast(),
         (&raw mut count).cast(),
     ];
-    let mut under_way = sequence.under_way.borrow_mut();
-    let is_early = under_way.enter(can_begin_early);
-    under_way.add(std::iter::once(to..to + 16 * words as u64));
+    let rows = |begin: u64| std::iter::once(begin..begin + 16 * words as u64);
+    let Beginning { is_early, .. } = sequence.next(can_begin_early, rows(from), rows(to));
     let launch = if is_early { launch_early } else { launch };
     launch(function, grid, sequence.stream, &mut parameters)
 }
@@ -387,51 +327,4 @@ pub(super) fn bare_arithmetic(
         (&raw mut factor).cast(),
     ];
     launch(function, grid, stream, &mut parameters)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One plane of 10 rows, 64 bytes apart.
-    fn plane(source: u64, result: u64) -> Planes {
-        let mut planes = Planes::default();
-        planes.at[0] = Plane {
-            source,
-            original: source,
-            result,
-            source_pitch: 64,
-            original_pitch: 64,
-            result_pitch: 64,
-            height: 10,
-            ..Plane::default()
-        };
-        planes
-    }
-
-    #[test]
-    fn only_launches_that_read_what_is_under_way_have_to_wait_for_it() {
-        let mut under_way = UnderWay::default();
-        assert!(!under_way.enter(true), "nothing was before it");
-        under_way.add(plane(4096, 8192).written());
-        assert!(under_way.enter(true));
-        // The same source, others, and those that end or begin where the result begins or ends.
-        for source in [4096, 16384, 8192 - 640, 8192 + 640] {
-            assert!(under_way.spares(plane(source, 32768).read()), "{source}");
-        }
-        for source in [8192, 8192 - 639, 8192 + 639] {
-            assert!(!under_way.spares(plane(source, 32768).read()), "{source}");
-        }
-        // What an earlier launch writes is under way for as long as nobody has waited for all.
-        under_way.add(plane(16384, 32768).written());
-        for source in [8192, 32768] {
-            assert!(!under_way.spares(plane(source, 65536).read()), "{source}");
-        }
-        let mut restored = plane(16384, 65536);
-        restored.at[0].original = 8192;
-        assert!(!under_way.spares(restored.read()), "what is not convolved");
-        assert!(!under_way.enter(false), "it waits for all");
-        assert!(!under_way.enter(true), "the one before it lets nobody begin");
-        assert!(under_way.spares(plane(8192, 65536).read()));
-    }
 }

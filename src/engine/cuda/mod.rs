@@ -21,6 +21,7 @@ mod picture;
 mod plain;
 mod prepared;
 mod program;
+mod sequence;
 mod slot;
 mod stream;
 mod table;

@@ -4,13 +4,12 @@
 use super::choice::{Choice, Part, Terms, choose, parts};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
-use super::launch::{
-    self, Channel, Grid, Picture, Plane, Planes, Rows, Sequence, TileMaps, Tiles, TilesLaunch,
-};
+use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
 use super::program::{Cache, Function, Module};
+use super::sequence::Sequence;
 use super::tensor::pair::{PLAIN, Pair};
 use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;

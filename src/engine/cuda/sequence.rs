@@ -1,0 +1,105 @@
+//! What is enqueued on a stream one after the other, and what of it may overlap.
+
+use cudarc::driver::sys;
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// A stream, and what was enqueued on it last.
+pub(super) struct Sequence {
+    pub(super) stream: sys::CUstream,
+    /// What launches may still write when the next one begins: those since the last one that waited for all before it. `None` if the next one waits.
+    written: RefCell<Option<Vec<Range<u64>>>>,
+}
+
+/// When a launch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Beginning {
+    /// Before the one before it has ended.
+    pub(super) is_early: bool,
+    /// Nothing that it reads is written by a launch that may still be under way.
+    pub(super) is_ready: bool,
+}
+
+impl Sequence {
+    /// Nothing is known of what was enqueued before.
+    pub(super) fn new(stream: sys::CUstream) -> Sequence {
+        Sequence {
+            stream,
+            written: RefCell::default(),
+        }
+    }
+
+    /// For whatever else is to be enqueued: the stream.
+    pub(super) fn after_all(&self) -> sys::CUstream {
+        *self.written.borrow_mut() = None;
+        self.stream
+    }
+
+    /// For a launch that reads and writes these addresses, and that may begin before the one before it has ended and lets the next one do so, or does
+    /// neither.
+    pub(super) fn next(
+        &self,
+        may_begin_early: bool,
+        mut read: impl Iterator<Item = Range<u64>>,
+        written: impl Iterator<Item = Range<u64>>,
+    ) -> Beginning {
+        let mut under_way = self.written.borrow_mut();
+        let is_early = may_begin_early && under_way.is_some();
+        if !is_early {
+            *under_way = may_begin_early.then(Vec::new);
+        }
+        let is_spared = |read: &Range<u64>| {
+            let mut under_way = under_way.iter().flatten();
+            under_way.all(|written| written.end <= read.start || read.end <= written.start)
+        };
+        let is_ready = read.all(|read| is_spared(&read));
+        for written in written {
+            if let Some(under_way) = &mut *under_way
+                && !under_way.contains(&written)
+            {
+                under_way.push(written);
+            }
+        }
+        Beginning { is_early, is_ready }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_launches_that_read_what_is_under_way_have_to_wait_for_it() {
+        let sequence = Sequence::new(std::ptr::null_mut());
+        let launch = |early: bool, read: &[u64], written: u64| {
+            let rows = |&begin: &u64| begin..begin + 640;
+            let beginning = sequence.next(early, read.iter().map(rows), std::iter::once(rows(&written)));
+            (beginning.is_early, beginning.is_ready)
+        };
+        assert_eq!(
+            launch(true, &[4096], 8192),
+            (false, true),
+            "nothing was before it"
+        );
+        // The same source, others, and those that end or begin where the result begins or ends.
+        for source in [4096, 16384, 8192 - 640, 8192 + 640] {
+            assert_eq!(launch(true, &[source], 32768), (true, true), "{source}");
+        }
+        for source in [8192, 8192 - 639, 8192 + 639] {
+            assert_eq!(launch(true, &[source], 32768), (true, false), "{source}");
+        }
+        // What an earlier launch writes is under way for as long as nobody has waited for all.
+        for sources in [[4096, 8192], [32768, 4096]] {
+            assert_eq!(launch(true, &sources, 65536), (true, false), "{sources:?}");
+        }
+        assert_eq!(launch(false, &[8192], 65536), (false, true), "it waits for all");
+        assert_eq!(
+            launch(true, &[65536], 8192),
+            (false, true),
+            "so does one after it"
+        );
+        assert_eq!(launch(true, &[8192], 65536), (true, false));
+        sequence.after_all();
+        assert_eq!(launch(true, &[8192], 65536), (false, true));
+    }
+}
