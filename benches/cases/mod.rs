@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 21] = {
+pub(crate) const CASES: [Case; 23] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -43,6 +43,9 @@ pub(crate) const CASES: [Case; 21] = {
         case("direct-7x7-rgb24", Full(7), "rgb24", Direct),
         case("direct-7x7-10-bit", Full(7), "gray10le", Direct),
         case("direct-7x7-16-bit", Full(7), "gray16le", Direct),
+        // By Fourier transforms, in 32 bits and in 64.
+        case("direct-25x25", Full(25), "gray", Direct),
+        case("direct-25x25-16-bit", Full(25), "gray16le", Direct),
         case("folded-7x7", Named("gaussian:size=7"), "gray", Direct),
         case("mirrored-3x3", Named("gaussian:size=3"), "gray", Direct),
         case("mirrored-3x3-rgb24", Named("gaussian:size=3"), "rgb24", Direct),
