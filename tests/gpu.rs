@@ -27,7 +27,7 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 32;
+const TESTS: usize = 36;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory, count it or take times.
 static CARD: RwLock<()> = RwLock::new(());
@@ -504,6 +504,51 @@ fn launches_of_small_frames_run_side_by_side() {
                         .map(|(size, seed)| case(chain.clone(), format, size, seed))
                         .collect();
                     hold_stream(&mut engine, &list, &mut Reference::new(chain));
+                });
+            }
+        }
+    });
+}
+
+/// Frames of one plane of bytes that the card has a block for each tile of, at odd sizes and with packed rows.
+#[test]
+fn frames_of_a_block_for_each_tile() {
+    let Some(_card) = card() else { return };
+    std::thread::scope(|scope| {
+        for (format, size) in [
+            ("gray", (1273, 719)),
+            ("gray", (1001, 1003)),
+            ("gray", (767, 637)),
+            ("rgb24", (637, 479)),
+            ("rgb24", (319, 477)),
+            ("rgba", (479, 473)),
+            ("rgba", (953, 479)),
+            ("ya8", (637, 719)),
+        ] {
+            for (k, spec) in [
+                "gaussian:size=5",
+                "gaussian:size=7",
+                "gaussian:size=9",
+                "gaussian:size=15",
+                "gaussian:size=31",
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                scope.spawn(move || {
+                    let chain = chain(
+                        &[spec],
+                        BORDERS[k % BORDERS.len()],
+                        Planes::All,
+                        Algorithm::Separable,
+                    );
+                    let case = case(chain, format, size, 6);
+                    hold_against_reference(
+                        std::slice::from_ref(&case),
+                        Algorithm::Separable,
+                        options(MemoryVariant::Tensor),
+                    );
+                    hold_packed_rows(&case);
                 });
             }
         }

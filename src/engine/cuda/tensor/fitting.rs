@@ -38,7 +38,6 @@ pub(in crate::engine::cuda) fn fitted(
     let shaped = |block| shaped(step, format, planes, limits, Some(&[block])).ok();
     let are_few =
         |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) < MANY * kernel.resident(limits);
-    let fits_at_once = |kernel: &TensorKernel| kernel.tiles(sizes.iter().copied()) <= kernel.resident(limits);
     let (mut low, mut lower) = (None, &kernel.lower[..]);
     if let (true, [first, others @ ..]) = (kernel.block.is_alone(), lower) {
         (low, lower) = (shaped(*first), others);
@@ -61,15 +60,15 @@ pub(in crate::engine::cuda) fn fitted(
     }
     for &block in lower {
         let high = low.as_ref().unwrap_or(kernel);
-        let next = shaped(block);
-        // Blocks of one tile each do not wait for those of the launch before.
-        let is_kept = next
-            .as_ref()
-            .is_some_and(|next| fits_at_once(high) && !fits_at_once(next));
-        if is_kept || !are_few(high) {
+        if !are_few(high) {
             break;
         }
-        low = next.or(low);
+        let Some(next) = shaped(block) else { continue };
+        // Blocks of one tile each do not wait for those of the launch before.
+        if high.fits_at_once(sizes, limits) && !next.fits_at_once(sizes, limits) {
+            break;
+        }
+        low = Some(next);
     }
     let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
@@ -103,7 +102,7 @@ pub(super) fn fitting(
     rows: impl Fn(usize) -> usize,
 ) -> Option<Block> {
     // How many rounds of tiles a large frame takes was seen not to matter.
-    if kernel.tiles(sizes.iter().copied()) > kernel.resident(limits) {
+    if !kernel.fits_at_once(sizes, limits) {
         return None;
     }
     let multiprocessors = limits.multiprocessors as usize;

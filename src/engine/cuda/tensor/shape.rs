@@ -107,6 +107,11 @@ impl TensorKernel {
         self.block.blocks * limits.multiprocessors as usize
     }
 
+    /// True if the card holds a block for each tile of planes of so many bytes across and so many rows.
+    pub(super) fn fits_at_once(&self, sizes: &[(usize, usize)], limits: &DeviceInfo) -> bool {
+        self.tiles(sizes.iter().copied()) <= self.resident(limits)
+    }
+
     /// Tiles of planes of so many bytes across and so many rows.
     pub(in crate::engine::cuda) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
         let of_plane =
