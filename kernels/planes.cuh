@@ -43,8 +43,8 @@ struct Planes {
     i32 max_value;  // the largest sample
 };
 
-// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant.
-__device__ __forceinline__ i32 border_index(i32 at, i32 n)
+// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR: it is beyond by less than `n`.
+template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at, i32 n)
 {
     if ((unsigned)at < (unsigned)n) {
         return at;
@@ -57,7 +57,7 @@ __device__ __forceinline__ i32 border_index(i32 at, i32 n)
     // Less than a length beyond, as nearly always, no division is needed.
     const i32 beyond = at < 0 ? -1 - at : at - n;
     const i32 inside = BORDER == 4 ? (at < 0 ? n - 1 - beyond : beyond) : at < 0 ? beyond + (BORDER == 3) : n - 1 - beyond - (BORDER == 3);
-    if ((unsigned)inside < (unsigned)n) {
+    if (NEAR || (unsigned)inside < (unsigned)n) {
         return inside;
     }
     // 64 bits, since twice the length may not fit 32.

@@ -27,7 +27,7 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
-const TESTS: usize = 36;
+const TESTS: usize = 38;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory, count it or take times.
 static CARD: RwLock<()> = RwLock::new(());
@@ -250,6 +250,61 @@ fn frames_around_the_tiles_of_tensor_cores() {
             }
         }
     });
+}
+
+/// Masks that reach several pixels beyond the edges, of every size of a pixel: out of the tile and out of the card's memory, in frames of several tiles and in
+/// such as are narrower than the mask, where tiles begin and end within pixels, too.
+#[test]
+fn what_lies_beyond_the_edges_of_every_format() {
+    let Some(_card) = card() else { return };
+    let formats = [
+        "gray", "nv12", "rgb24", "rgba", "gray16le", "p010le", "rgb48le", "rgba64le",
+    ];
+    let borders = [
+        Border::Replicate,
+        Border::Constant(77.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+    let works: Vec<_> = formats
+        .into_iter()
+        .flat_map(|format| borders.map(|border| (format, border)))
+        .enumerate()
+        .collect();
+    works.par_iter().for_each(|&(index, (format, border))| {
+        let (spec, algorithm) = if index % 2 == 0 {
+            ("gaussian:size=11:sigma=2", Algorithm::Direct)
+        } else {
+            ("gaussian:size=15:sigma=3", Algorithm::Separable)
+        };
+        let chain = chain(&[spec], border, Planes::All, algorithm);
+        let list = [(43, 21), (150, 37), (5, 3)].map(|size| case(chain.clone(), format, size, index as u64));
+        hold_against_reference(&list, algorithm, options(MemoryVariant::Tensor));
+        hold_packed_rows(&list[1]);
+    });
+}
+
+/// Separable masks whose weights leave room for two blocks on a multiprocessor, by what a row holds of them or a column.
+#[test]
+fn long_separable_masks_on_tensor_cores() {
+    let Some(_card) = card() else { return };
+    let works = [
+        ("gray", "gaussian:size=35:sigma=6", Border::Reflect),
+        ("nv12", "gaussian:size=63:sigma=11", Border::Mirror),
+        ("rgb24", "box:size=49", Border::Constant(77.0)),
+        ("gray10le", "gaussian:size=41:sigma=7", Border::Wrap),
+        ("p010le", "gaussian:size=25:sigma=4", Border::Replicate),
+    ];
+    works
+        .par_iter()
+        .enumerate()
+        .for_each(|(index, &(format, spec, border))| {
+            let chain = chain(&[spec], border, Planes::All, Algorithm::Separable);
+            let list = [(301, 70), (33, 170)].map(|size| case(chain.clone(), format, size, index as u64));
+            hold_against_reference(&list, Algorithm::Separable, options(MemoryVariant::Tensor));
+            hold_packed_rows(&list[0]);
+        });
 }
 
 /// Separable masks whose intermediate takes three bytes: all masks on deep samples, and large gains on others. At sizes below the mask, at primes and around
@@ -1605,7 +1660,9 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 16] = [
+const ON_A_STAND_IN: [&str; 18] = [
+    "long_separable_masks_on_tensor_cores",
+    "what_lies_beyond_the_edges_of_every_format",
     "launches_of_small_frames_run_side_by_side",
     "every_colour_under_every_alpha",
     "wide_separable_masks_on_tensor_cores",

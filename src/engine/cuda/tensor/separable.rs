@@ -7,11 +7,11 @@ use crate::engine::cuda::program::Source;
 use crate::filter::{SeparableKernel, Step};
 use crate::frame::PixelFormat;
 
-/// Registers of weights that a lane of the separable kernel can hold, of each pass, where the intermediate has two bytes.
+/// Registers of weights that a lane of the separable kernel can hold, of each pass, with three blocks on a multiprocessor, where the intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
 
-/// Registers of weights, intermediate and pixels that a lane can hold where the intermediate has three bytes, and nothing spills: with three blocks on a
-/// multiprocessor, and with two.
+/// Registers of weights, intermediate and pixels that a lane can hold and nothing spills: with three blocks on a multiprocessor where the intermediate has
+/// three bytes, and with two.
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
@@ -24,6 +24,11 @@ fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bo
     let row = row_bands < 3 || kernel.row.shift >= 8;
     let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
     kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
+}
+
+/// True if a lane holds more, of weights in these registers and of groups of rows between the passes, than it has room for with three blocks on a multiprocessor.
+fn fills_two_blocks(row: usize, column: usize, groups: usize) -> bool {
+    row.max(column) > MOST_WEIGHTS || groups > 3
 }
 
 /// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
@@ -48,7 +53,9 @@ fn separable_blocks(
             Ok(vec![beside(steps, blocks)])
         };
     }
-    if row > MOST_WEIGHTS || column > MOST_WEIGHTS {
+    let fills_two = fills_two_blocks(row, column, groups);
+    let held = row + column + 8 * groups + pieces;
+    if row.max(column) > MOST_WEIGHTS && (by_fours || held > MOST_HELD_BY_TWO) {
         return Err(Unfit::Registers);
     }
     Ok(match (by_fours, groups) {
@@ -56,6 +63,7 @@ fn separable_blocks(
         (true, ..=2) => vec![Block::new((12, 1), 8, 1), beside(4, 3), beside(2, 4)],
         (true, 3) => vec![Block::new((8, 1), 10, 1), beside(4, 2)],
         (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
+        (false, _) if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
         (false, ..=2) => {
             let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
             // Of samples of two bytes two high tiles would not leave room for three blocks.
@@ -103,10 +111,20 @@ pub(super) fn separable(
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
     let best = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
+    let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
     let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
         // Of wide sums written out pass after pass, too many registers would hold what later passes need.
         _ if kernel.wide => 1,
+        // What is between the passes moves through the registers, the less often the more passes are written out, which hold more.
+        steps if !by_fours && fills_two_blocks(row_weights, column_weights, groups) => {
+            let most = if row_weights + column_weights < MOST_WEIGHTS {
+                4
+            } else {
+                2
+            };
+            if steps % most == 0 { most } else { steps }
+        }
         // More does not fit the card's instruction cache, or the registers.
         4 if by_fours && groups > 2 && !block.is_alone() => 2,
         8 if groups <= 2 && bands * pieces > 6 => 4,
