@@ -8,6 +8,7 @@ use super::simd::InstructionSet;
 use super::simd::Vectors;
 use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
+use super::transforms::Transforms;
 #[cfg(target_arch = "x86_64")]
 use super::{mirrored, pairs, window};
 use crate::filter::{Kernel, Plan, Step};
@@ -90,8 +91,8 @@ impl Way {
 struct Carried {
     /// One a plane.
     ways: Vec<Way>,
-    /// A way that large planes may take instead.
-    overlap_save: Option<OverlapSave>,
+    /// Ways that large planes may take instead.
+    transforms: Option<Transforms>,
     alpha: Option<Alpha>,
 }
 
@@ -99,10 +100,8 @@ impl Carried {
     /// The way by Fourier transforms, if that is the faster one for a plane.
     fn overlap_save(&self, step: &Step, plane: usize, layout: &Layout) -> Option<&OverlapSave> {
         let terms = self.ways[plane].terms(&step.kernel)?;
-        let overlap_save = self.overlap_save.as_ref()?;
-        overlap_save
-            .is_faster(&layout.planes()[plane], &step.planes[plane], terms)
-            .then_some(overlap_save)
+        let transforms = self.transforms.as_ref()?;
+        transforms.faster(&layout.planes()[plane], &step.planes[plane], terms)
     }
 }
 
@@ -118,11 +117,10 @@ impl Prepared {
             let alpha = Alpha::new(step, plan.format, set);
             let way = |plane| Way::new(step, plane, plan.format, set, alpha.is_some());
             let ways: Vec<Way> = (0..step.planes.len()).map(way).collect();
-            // A spectrum is not made for ways that nothing would be faster than.
             let may_be_slower = ways.iter().any(|way| way.terms(&step.kernel).is_some());
-            let overlap_save = || OverlapSave::new(step, plan.format, set);
+            let transforms = || Transforms::new(step, plan.format, set);
             Carried {
-                overlap_save: may_be_slower.then(overlap_save).flatten(),
+                transforms: may_be_slower.then(transforms).flatten(),
                 ways,
                 alpha,
             }

@@ -52,6 +52,7 @@ mod sums;
 mod tap_places;
 mod team;
 mod tiles;
+mod transforms;
 #[cfg(target_arch = "x86_64")]
 mod window;
 #[cfg(target_arch = "x86_64")]

@@ -9,65 +9,23 @@ use super::component::Component;
 use super::edges::{complete, is_partial};
 use super::memory::{aligned, spread};
 use super::mending::{Mender, Tile};
-#[cfg(target_arch = "x86_64")]
-use super::real_vectors::{Doubles4, Doubles8, Singles8, Singles16};
-use super::reals::{Doubles2, Reals, Singles4};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
-use super::tiles::{Doubt, Memory, Pair, Spectrum, Tiles, error, norm, row_of_results, spectrum};
-use crate::filter::{ChannelStep, Convolve, DirectKernel, Kernel, Step};
-use crate::frame::{Layout, PixelFormat, Plane};
+use super::tiles::{Doubt, Memory, Pair, Tiles, row_of_results};
+use super::transforms::Spectra;
+use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
+use crate::frame::{Layout, PixelFormat};
 
-/// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
-const LEAST_WEIGHTS: usize = 81;
-
-/// Points a side that tiles may have.
-const SIDES: [usize; 3] = [64, 128, 256];
-
-/// Results that may be doubted for transforms of 32 bits to be worth while, as a share of all: of white noise, and of a tile's vectors.
-const MOST_DOUBTED: f64 = 0.03;
+/// Doubted vectors of a pair of tiles, as a share of all, beyond which it is transformed in 64 bits.
 const MOST_VECTORS_DOUBTED: f64 = 0.5;
 
-/// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
-/// `pairs` does them (measured, docs/performance.md): in 32 bits, and in 64.
-struct Terms {
-    singles: [f64; 3],
-    doubles: [f64; 3],
-}
-
-const TERMS_PLAIN: Terms = Terms {
-    singles: [1.1e6, 5.6e6, 28e6],
-    doubles: [1.6e6, 7.5e6, 28e6],
-};
-#[cfg(target_arch = "x86_64")]
-const TERMS_AVX2: Terms = Terms {
-    singles: [0.42e6, 2.3e6, 12e6],
-    doubles: [0.7e6, 3.6e6, 22e6],
-};
-#[cfg(target_arch = "x86_64")]
-const TERMS_AVX512: Terms = Terms {
-    singles: [0.44e6, 2.4e6, 13e6],
-    doubles: [0.78e6, 4.0e6, 24e6],
-};
-/// There multiply-adds take half as long.
-#[cfg(target_arch = "x86_64")]
-const TERMS_AVX512_VNNI: Terms = Terms {
-    singles: [0.85e6, 4.2e6, 23e6],
-    doubles: [1.0e6, 5.1e6, 31e6],
-};
-
-/// How much more the same takes where samples of a component do not lie side by side.
-const INTERLEAVED: f64 = 1.35;
-
-/// A mask's spectra.
+/// What convolves with a mask over tiles of one side.
 pub(super) struct OverlapSave {
     /// In 32 bits, where few results are doubted, and what computes those.
     fast: Option<(Box<dyn Tiles>, Mender)>,
     /// In 64 bits.
     exact: Box<dyn Tiles>,
-    /// What a pair of tiles takes.
-    terms: f64,
     /// Columns and rows of the mask.
     mask: (usize, usize),
     shift: u32,
@@ -87,99 +45,17 @@ pub(super) struct Scratch {
     under_alpha: Vec<u8>,
 }
 
-/// The share of results that are doubted in white noise of samples up to `largest`, in tiles of `side` points: those within the error on both sides of the border
-/// between two levels.
-fn doubted(kernel: &DirectKernel, largest: f64, side: usize) -> f64 {
-    let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
-    2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2())
-}
-
-/// The side of tiles of which a result takes the least, and what a pair of them takes.
-fn best_side(kernel: &DirectKernel, terms: [f64; 3]) -> (usize, f64) {
-    let each = |&(side, terms): &(usize, f64)| {
-        let kept = |reach: usize| (side + 1).saturating_sub(reach) as f64;
-        terms / (kept(kernel.width) * kept(kernel.height))
-    };
-    let all = SIDES.into_iter().zip(terms);
-    let best = all.min_by(|one, other| each(one).total_cmp(&each(other)));
-    best.unwrap_or((SIDES[2], terms[2]))
-}
-
-/// Tiles of `N` points a side: in numbers of 32 bits, if those are wanted, and in numbers of 64.
-fn tiles<S: Reals, D: Reals, const N: usize>(
-    kernel: &DirectKernel,
-    (singles, doubles): (S, D),
-    is_fast: bool,
-) -> (Option<Box<dyn Tiles>>, Box<dyn Tiles>) {
-    let points = spectrum::<N>(kernel);
-    let fast = || -> Box<dyn Tiles> { Box::new(Spectrum::<S, N>::new(singles, kernel, &points)) };
-    let exact = Spectrum::<D, N>::new(doubles, kernel, &points);
-    (is_fast.then(fast), Box::new(exact))
-}
-
 impl OverlapSave {
-    /// That of a step; `None` if its mask is not direct, or so small that other ways are faster anyway.
-    pub(super) fn new(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<OverlapSave> {
-        let Kernel::Direct(kernel) = &step.kernel else {
-            return None;
-        };
-        if kernel.weights.len() < LEAST_WEIGHTS {
-            return None;
-        }
-        #[cfg(target_arch = "x86_64")]
-        match set {
-            InstructionSet::Portable => {}
-            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => {
-                if let (Some(singles), Some(doubles)) = (Singles8::detect(), Doubles4::detect()) {
-                    return Some(OverlapSave::of(
-                        kernel,
-                        format,
-                        set,
-                        (singles, doubles),
-                        &TERMS_AVX2,
-                    ));
-                }
-            }
-            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
-                let terms = match set {
-                    InstructionSet::Avx512 => &TERMS_AVX512,
-                    _ => &TERMS_AVX512_VNNI,
-                };
-                if let (Some(singles), Some(doubles)) = (Singles16::detect(), Doubles8::detect()) {
-                    return Some(OverlapSave::of(kernel, format, set, (singles, doubles), terms));
-                }
-            }
-        }
-        Some(OverlapSave::of(
-            kernel,
-            format,
-            set,
-            (Singles4, Doubles2),
-            &TERMS_PLAIN,
-        ))
-    }
-
-    fn of<S: Reals, D: Reals>(
+    /// That of a mask, by its spectra.
+    pub(super) fn new(
         kernel: &DirectKernel,
         format: PixelFormat,
         set: InstructionSet,
-        reals: (S, D),
-        terms: &Terms,
+        Spectra { fast, exact }: Spectra,
     ) -> OverlapSave {
-        let (fast, slow) = (best_side(kernel, terms.singles), best_side(kernel, terms.doubles));
-        // Sums that results are mended by have 32 bits up to 12-bit pixels.
-        let is_fast =
-            format.depth() <= 12 && doubted(kernel, f64::from(format.max_value()), fast.0) <= MOST_DOUBTED;
-        let (side, terms) = if is_fast { fast } else { slow };
-        let (fast, exact) = match side {
-            64 => tiles::<S, D, 64>(kernel, reals, is_fast),
-            128 => tiles::<S, D, 128>(kernel, reals, is_fast),
-            _ => tiles::<S, D, 256>(kernel, reals, is_fast),
-        };
         OverlapSave {
             fast: fast.map(|tiles| (tiles, Mender::new(kernel, format.max_value(), set))),
             exact,
-            terms,
             mask: (kernel.width, kernel.height),
             shift: kernel.shift,
             format,
@@ -189,16 +65,6 @@ impl OverlapSave {
     /// Rows that are made at once.
     pub(super) fn rows(&self) -> usize {
         self.exact.kept().1
-    }
-
-    /// True if it is faster on a plane than a way that takes so many terms a sample.
-    pub(super) fn is_faster(&self, plane: &Plane, channels: &[ChannelStep], terms: usize) -> bool {
-        let (columns, rows) = self.exact.kept();
-        let tiles = plane.width.div_ceil(columns) * convolved(channels).count();
-        let pairs = plane.height.div_ceil(rows) * tiles.div_ceil(2);
-        let samples = plane.width * plane.height * plane.channels;
-        let apart = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
-        self.terms * apart * (pairs as f64) < (samples * terms) as f64
     }
 
     /// Makes the strip's rows from the picture.
@@ -349,7 +215,7 @@ impl OverlapSave {
 }
 
 /// The components that are convolved, and which they are.
-fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
+pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
     let channels = channels.iter().enumerate();
     channels.filter_map(|(channel, what)| Some((channel, what.convolved()?)))
 }
@@ -359,30 +225,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::portable;
     use super::super::strip::{Picture, strips};
+    use super::super::transforms::{Transforms, tests::step};
     use super::*;
     use crate::engine::verify::BORDERS;
-    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
-    use crate::frame::Colour;
+    use crate::filter::{Border, Mask};
 
     /// A number below `n`, other ones each time.
     fn below(state: &mut u64, n: u64) -> u64 {
         *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
         (*state >> 33) % n
-    }
-
-    fn step(mask: Mask, border: Border, bias: f64, planes: &str, format: PixelFormat) -> Option<Step> {
-        let chain = Chain {
-            filters: vec![Filter {
-                mask,
-                bias,
-                label: String::new(),
-            }],
-            border,
-            planes: planes.parse::<Planes>().unwrap(),
-            algorithm: Algorithm::Direct,
-        };
-        let plan = Plan::new(&chain, format, &Colour::default()).ok()?;
-        plan.steps.into_iter().next()
     }
 
     /// The plain loops' result, and that of transforms by each set of instructions, in strips as for `threads` threads; false if no set takes the mask.
@@ -398,9 +249,12 @@ mod tests {
         let mut scratch = Scratch::default();
         let mut compared = false;
         for set in InstructionSet::available() {
-            let Some(by) = OverlapSave::new(step, layout.format(), set) else {
+            let Some(transforms) = Transforms::new(step, layout.format(), set) else {
                 continue;
             };
+            // Tiles of each side by turns that keep a fair share of what they transform.
+            let sides: Vec<&OverlapSave> = transforms.all().filter(|by| by.rows() > 16).collect();
+            let by = sides[layout.size() % sides.len()];
             let mut out = vec![0xA5; layout.size()];
             for mut strip in strips(step, layout, planes.clone(), &mut out, threads, |_| by.rows()) {
                 if convolved(strip.plane) {
@@ -499,46 +353,10 @@ mod tests {
             let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
             let layout = Layout::new(format, 150, 140, 1).unwrap();
             for set in InstructionSet::available() {
-                assert!(
-                    OverlapSave::new(&step, format, set).unwrap().fast.is_some(),
-                    "{set}"
-                );
+                let transforms = Transforms::new(&step, format, set).unwrap();
+                assert!(transforms.all().all(|by| by.fast.is_some()), "{set}");
             }
             assert!(agrees(&step, &layout, &vec![77; layout.size()], 1));
         }
-    }
-
-    #[test]
-    fn larger_masks_have_larger_tiles() {
-        let side = |size: usize| {
-            let weights: Vec<i64> = (0..size * size).map(|k| 1 + k as i64 % 7).collect();
-            let total = weights.iter().sum();
-            let mask = Mask::from_integers(size, size, weights, total).unwrap();
-            let format = "gray".parse().unwrap();
-            let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
-            let by = OverlapSave::new(&step, format, InstructionSet::Portable).unwrap();
-            by.exact.side()
-        };
-        assert_eq!([9, 25, 63].map(side), SIDES);
-    }
-
-    #[test]
-    fn blurs_of_bytes_are_transformed_in_32_bits_and_deep_samples_in_64() {
-        let is_fast = |format: &str, edge: i64| {
-            let format = format.parse().unwrap();
-            let mut weights: Vec<i64> = (0..25 * 25).map(|k| 1 + k % 7).collect();
-            weights[312] += edge;
-            let total = weights.iter().sum();
-            let mask = Mask::from_integers(25, 25, weights, total).unwrap();
-            let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
-            OverlapSave::new(&step, format, InstructionSet::Portable)
-                .unwrap()
-                .fast
-                .is_some()
-        };
-        assert!(is_fast("gray", 0) && is_fast("gray10le", 0));
-        // A weight of nine tenths: sums differ by as much as samples do.
-        assert!(!is_fast("gray", 20_000));
-        assert!(!is_fast("gray12le", 0) && !is_fast("gray16le", 0));
     }
 }
