@@ -4,6 +4,7 @@
 //! so that a script can take turns between this program and others in one run:
 //!
 //!     filter=gaussian:size=7    format=gray  size=1920x1080  threads=1  algorithm=auto  simd=avx2  border=mirror  frames=20
+//!     pictures=4                pictures and results that take turns, where those in flight are fewer (one more result than that): what is not in a cache
 //!     input=FILE  output=FILE   a raw picture to filter instead of noise, and where to put the result
 //!
 //! Without jobs (a terminal, or an empty input) it prints a table of common masks. Times are milliseconds a frame: the median and the least.
@@ -31,6 +32,7 @@ struct Job {
     threads: usize,
     set: InstructionSet,
     frames: usize,
+    pictures: usize,
     input: Option<String>,
     output: Option<String>,
 }
@@ -60,6 +62,7 @@ impl Job {
             threads: get("threads", "1").parse()?,
             set,
             frames: get("frames", "20").parse()?,
+            pictures: get("pictures", "1").parse()?,
             input: keys.get("input").map(|&p| p.to_owned()),
             output: keys.get("output").map(|&p| p.to_owned()),
         })
@@ -109,11 +112,12 @@ impl Job {
         // As a pipeline holds frames: rows aligned to 64 bytes.
         let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
         let depth = engine.depth();
-        let inputs = FramePool::new(depth, engine.input_allocator());
-        let outputs = FramePool::new(depth + 1, engine.output_allocator());
+        let pictures = self.pictures.max(depth);
+        let inputs = FramePool::new(pictures, engine.input_allocator());
+        let outputs = FramePool::new(pictures + 1, engine.output_allocator());
         outputs.prepare(layout.size())?;
         let mut filled = Vec::new();
-        for _ in 0..depth {
+        for _ in 0..pictures {
             let mut frame = Frame::new(layout, inputs.try_take().ok_or("no input is free")?)?;
             Job::fill(&picture, &mut frame)?;
             filled.push(frame);
@@ -131,7 +135,7 @@ impl Job {
             Ok(engine.collect()?.ok_or("the engine gave nothing back")?)
         };
         // More frames than are counted, so that memory is there and warm.
-        for _ in 0..=depth {
+        for _ in 0..=pictures {
             next(&mut engine)?;
         }
         let stretch = if depth == 1 { 1 } else { STRETCH * depth };
