@@ -347,7 +347,7 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
         __syncthreads();
     }
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
-    // What weighs by alpha has no registers for more of the former.
+    // A row of four samples takes registers that what weighs by alpha has not.
     if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !WEIGHED)) {
         fill_few_columns<ALIGNED>(stage, plane, tile, rows, left, right);
     } else if (BORDER <= 1 || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {

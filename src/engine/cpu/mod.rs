@@ -3,6 +3,8 @@
 //! `rows` holds the portable inner loops; `reading`, `row_pass`, `loops`, `mirrored_loops` and `window_loops` hold those over vectors, which `pairs`, `mirrored` and `window`
 //! feed and which `avx2` and `avx512` make instructions of; all are free of threads. Large direct masks are convolved by way of Fourier transforms (`overlap_save`, `tiles`, `fourier`). Colour under alpha is weighted when a row is read and made straight when it is
 //! written (`alpha`, `alpha_loops`).
+// Where there are no vectors, what only they need is not used.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables))]
 
 mod alpha;
 mod alpha_loops;
