@@ -71,6 +71,15 @@ const BORDERS: [Border; 6] = [
     Border::Wrap,
 ];
 
+/// One of each kind.
+const EACH_BORDER: [Border; 5] = [
+    Border::Replicate,
+    Border::Constant(77.0),
+    Border::Reflect,
+    Border::Mirror,
+    Border::Wrap,
+];
+
 fn chain(specs: &[&str], border: Border, planes: Planes, algorithm: Algorithm) -> Chain {
     Chain {
         filters: specs.iter().map(|s| s.parse::<Filter>().unwrap()).collect(),
@@ -165,18 +174,11 @@ fn several_rows_a_thread_give_the_references_bits_with_masks_of_any_size() {
     let formats = [
         "gray", "gray10le", "gray16le", "nv12", "rgb24", "rgba", "rgba64le",
     ];
-    let borders = [
-        Border::Replicate,
-        Border::Constant(77.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
     std::thread::scope(|scope| {
         for (turn, format) in formats.into_iter().enumerate() {
             scope.spawn(move || {
                 for (index, spec) in specs.into_iter().enumerate() {
-                    let border = borders[(turn + index) % borders.len()];
+                    let border = EACH_BORDER[(turn + index) % EACH_BORDER.len()];
                     let chain = chain(&[spec], border, Planes::All, Algorithm::Direct);
                     // Tiles are 64 samples across and at most 32 rows.
                     let list = [(65, 33), (63, 95)].map(|size| case(chain.clone(), format, size, 4));
@@ -198,13 +200,6 @@ fn several_rows_a_thread_give_the_references_bits_with_masks_of_any_size() {
 #[test]
 fn frames_around_the_tiles_of_tensor_cores() {
     let Some(_card) = card() else { return };
-    let borders = [
-        Border::Replicate,
-        Border::Constant(77.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
     let formats = [
         "gray", "nv12", "rgb24", "rgba", "ya8", "gray10le", "p010le", "gray16le", "rgb48le", "rgba64le",
     ];
@@ -233,7 +228,7 @@ fn frames_around_the_tiles_of_tensor_cores() {
                 scope.spawn(move || {
                     for (index, size) in sizes.into_iter().enumerate() {
                         let spec = specs[(turn + index) % specs.len()];
-                        let border = borders[(2 * turn + index) % borders.len()];
+                        let border = EACH_BORDER[(2 * turn + index) % EACH_BORDER.len()];
                         let chain = chain(&[spec], border, Planes::All, algorithm);
                         let case = case(chain, format, size, (turn * 8 + index) as u64);
                         if !case.allows(algorithm) {
@@ -260,16 +255,9 @@ fn what_lies_beyond_the_edges_of_every_format() {
     let formats = [
         "gray", "nv12", "rgb24", "rgba", "gray16le", "p010le", "rgb48le", "rgba64le",
     ];
-    let borders = [
-        Border::Replicate,
-        Border::Constant(77.0),
-        Border::Reflect,
-        Border::Mirror,
-        Border::Wrap,
-    ];
     let works: Vec<_> = formats
         .into_iter()
-        .flat_map(|format| borders.map(|border| (format, border)))
+        .flat_map(|format| EACH_BORDER.map(|border| (format, border)))
         .enumerate()
         .collect();
     works.par_iter().for_each(|&(index, (format, border))| {

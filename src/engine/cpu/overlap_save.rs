@@ -12,8 +12,7 @@ use super::mending::{Mender, Tile};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
-use super::tiles::{Doubt, Memory, Pair, Tiles, row_of_results};
-use super::transforms::Spectra;
+use super::tiles::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 

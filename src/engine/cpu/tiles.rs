@@ -95,6 +95,14 @@ pub(super) trait Tiles: Send + Sync {
     fn convolve(&self, memory: &mut Memory, pair: Pair<'_>);
 }
 
+/// A mask's spectra over tiles of one side.
+pub(super) struct Spectra {
+    /// In 32 bits, where few results are doubted.
+    pub(super) fast: Option<Box<dyn Tiles>>,
+    /// In 64 bits.
+    pub(super) exact: Box<dyn Tiles>,
+}
+
 /// From a row of a tile's results to the next, for tiles of `side` points.
 pub(super) fn row_of_results(side: usize) -> usize {
     side + ROWS_APART

@@ -5,7 +5,7 @@ use super::overlap_save::{OverlapSave, convolved};
 use super::real_vectors::{Doubles4, Doubles8, Singles8, Singles16};
 use super::reals::{Doubles2, Reals, Singles4};
 use super::simd::InstructionSet;
-use super::tiles::{Spectrum, Tiles, error, norm, spectrum};
+use super::tiles::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{PixelFormat, Plane};
 use std::sync::OnceLock;
@@ -49,14 +49,6 @@ const TERMS_AVX512_VNNI: Terms = Terms {
 
 /// How much more the same takes where samples of a component do not lie side by side.
 const INTERLEAVED: f64 = 1.35;
-
-/// A mask's spectra over tiles of one side.
-pub(super) struct Spectra {
-    /// In 32 bits, where few results are doubted.
-    pub(super) fast: Option<Box<dyn Tiles>>,
-    /// In 64 bits.
-    pub(super) exact: Box<dyn Tiles>,
-}
 
 /// Makes spectra over tiles of so many points a side, in 32 bits, too, if that is asked for.
 type Maker = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
