@@ -31,16 +31,16 @@ fn fills_two_blocks(row: usize, column: usize, groups: usize) -> bool {
     row.max(column) > MOST_WEIGHTS || groups > 3
 }
 
-/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
+/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it. `row` and `column` are the registers of either
+/// pass's weights.
 fn separable_blocks(
     passes: Passes,
-    bands: usize,
-    column_bytes: usize,
+    (row, column): (usize, usize),
     sample_bytes: usize,
     by_fours: bool,
 ) -> Result<Vec<Block>, Unfit> {
     let Passes { pieces, groups, .. } = passes;
-    let (row, column) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let band_pieces = row / 2;
     let beside = |steps: usize, blocks: usize| Block::new((4, 1), steps, blocks);
     if passes.wide {
         // Three bytes of four values in each of four products, and the pixels of a window.
@@ -65,7 +65,7 @@ fn separable_blocks(
         (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
         (false, _) if fills_two => vec![beside(if groups > 2 { 8 } else { 4 }, 2)],
         (false, ..=2) => {
-            let low = beside(4, if bands * pieces <= 4 { 4 } else { 3 });
+            let low = beside(4, if band_pieces <= 4 { 4 } else { 3 });
             // Of samples of two bytes two high tiles would not leave room for three blocks.
             if sample_bytes == 1 {
                 vec![beside(8, 3), low]
@@ -73,7 +73,7 @@ fn separable_blocks(
                 vec![low]
             }
         }
-        (false, _) if bands * pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
+        (false, _) if band_pieces > MOST_PIECES_BY_THREE => vec![beside(8, 2)],
         (false, _) => vec![beside(8, 3)],
     })
 }
@@ -110,8 +110,8 @@ pub(super) fn separable(
         wide: kernel.wide,
     };
     let (bands, column_bytes) = (row.bands(), fragments::weight_bytes(column));
-    let best = separable_blocks(passes, bands, column_bytes, sample_bytes, by_fours)?;
     let (row_weights, column_weights) = (2 * bands * pieces, 2 * column_bytes * groups);
+    let best = separable_blocks(passes, (row_weights, column_weights), sample_bytes, by_fours)?;
     let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
         // Of wide sums written out pass after pass, too many registers would hold what later passes need.
