@@ -450,8 +450,8 @@ fn masks_of_few_terms_give_the_references_bits() {
     assert!(compared > 900, "{compared}");
 }
 
-/// Sums of 16-bit samples that reach the ends of 32 bits and go beyond: pictures of black and white alone, masks whose weights add up to 2^15, 2^16, 2^17, to
-/// nothing, and with both signs.
+/// Sums of deep samples that reach the ends of 32 bits and go beyond: pictures of black and white alone, masks whose weights add up to 2^15, 2^16, 2^17 and
+/// more, to nothing, and with both signs.
 #[test]
 fn sixteen_bits_of_black_and_white_give_the_references_bits() {
     let mut random = Random::new(31);
@@ -460,12 +460,18 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
         "gaussian:size=5",
         "gaussian:size=7",
         "gaussian:size=9",
+        "gaussian:size=13",
+        "gaussian:size=17:sigma=2.5",
+        "gaussian:size=27:sigma=7",
         "box:size=5",
         "sharpen",
         "unsharp:size=5",
         "laplacian8",
         "sobel-x",
         "mask:rows=1 3 7:divisor=16",
+        "mask:rows=1 2 3;4 5 7;-6 8 9:divisor=sum",
+        "mask:rows=-1 2 -3 4 5 -4 3 -2 1:divisor=5",
+        "mask:rows=-1 2 -3 4 5 -4 3 -2 1;2 -4 6 -8 -10 8 -6 4 -2;1 -2 3 -4 -5 4 -3 2 -1:divisor=5",
     ];
     let mut compared = 0;
     for spec in specs {
@@ -474,6 +480,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                 ("gray16le", 0.0),
                 ("rgb48le", 0.0),
                 ("gray16le", 30000.0),
+                ("gray14le", 5.0),
                 ("p016le", -9.5),
             ] {
                 for white in [0, 16, 32] {
@@ -481,7 +488,12 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                     for plane in 0..frame.layout().planes().len() {
                         for y in 0..frame.layout().planes()[plane].height {
                             for sample in frame.row_mut(plane, y).as_chunks_mut::<2>().0 {
-                                *sample = [if random.below(32) < white { 255 } else { 0 }; 2];
+                                let value = if random.below(32) < white {
+                                    format(name).max_value() as u16
+                                } else {
+                                    0
+                                };
+                                *sample = value.to_le_bytes();
                             }
                         }
                     }
@@ -497,7 +509,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
             }
         }
     }
-    assert!(compared > 150, "{compared}");
+    assert!(compared > 350, "{compared}");
 }
 
 /// Noise whose alpha is, stretch by stretch of rows, noise, the largest, nothing, the largest but for one pixel, and nothing or the largest.

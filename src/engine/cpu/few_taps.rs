@@ -7,6 +7,11 @@
 use super::lanes::{Lanes, Order, Work};
 use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask};
 
+/// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
+const SUMS: u8 = 0;
+const HIGH_WORDS: u8 = 1;
+const GROUPS: u8 = 2;
+
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
 
@@ -33,6 +38,8 @@ pub(super) struct Alike {
     start: [i32; PIECES],
     /// What is added once they are shifted down.
     high: i32,
+    /// A bit for each tap that is the last one of its group (see `groups`); none where the sums of all taps fit 32 bits.
+    ends: u32,
 }
 
 /// Pieces of a sample, at most.
@@ -43,7 +50,7 @@ impl Alike {
     pub(super) fn of<L: Lanes>(
         _: L,
         finish: &Finish,
-        (taps, folded): (usize, usize),
+        (taps, folded, ends): (usize, usize, u32),
         pieces: usize,
         bytes: usize,
     ) -> Option<Alike> {
@@ -58,6 +65,7 @@ impl Alike {
             } else {
                 only(&finish.high)?
             },
+            ends,
         };
         // Bytes are rounded once they are words where that spares an addition.
         let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
@@ -73,31 +81,34 @@ impl Few<'_> {
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
         if self.lines.pieces > 1 {
             // Bytes have one.
-            self.of_pieces::<L, 2, PIECES, false>(lanes, out);
+            self.of_pieces::<L, 2, PIECES, SUMS>(lanes, out);
+        } else if self.alike.ends != 0 {
+            // Nor have they groups.
+            self.of_pieces::<L, 2, 1, GROUPS>(lanes, out);
         } else if BYTES == 1 && self.high_words {
-            self.of_pieces::<L, 1, 1, true>(lanes, out);
+            self.of_pieces::<L, 1, 1, HIGH_WORDS>(lanes, out);
         } else {
-            self.of_pieces::<L, BYTES, 1, false>(lanes, out);
+            self.of_pieces::<L, BYTES, 1, SUMS>(lanes, out);
         }
     }
 
-    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize, const HIGH: bool>(
+    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8>(
         &self,
         lanes: L,
         out: [&mut [u8]; 2],
     ) {
         match self.taps.len() {
-            2 => self.enter::<L, BYTES, P, 2, HIGH>(lanes, out),
-            3 => self.enter::<L, BYTES, P, 3, HIGH>(lanes, out),
-            4 => self.enter::<L, BYTES, P, 4, HIGH>(lanes, out),
-            5 => self.enter::<L, BYTES, P, 5, HIGH>(lanes, out),
-            6 => self.enter::<L, BYTES, P, 6, HIGH>(lanes, out),
-            7 => self.enter::<L, BYTES, P, 7, HIGH>(lanes, out),
-            _ => self.enter::<L, BYTES, P, MOST, HIGH>(lanes, out),
+            2 => self.enter::<L, BYTES, P, 2, WAY>(lanes, out),
+            3 => self.enter::<L, BYTES, P, 3, WAY>(lanes, out),
+            4 => self.enter::<L, BYTES, P, 4, WAY>(lanes, out),
+            5 => self.enter::<L, BYTES, P, 5, WAY>(lanes, out),
+            6 => self.enter::<L, BYTES, P, 6, WAY>(lanes, out),
+            7 => self.enter::<L, BYTES, P, 7, WAY>(lanes, out),
+            _ => self.enter::<L, BYTES, P, MOST, WAY>(lanes, out),
         }
     }
 
-    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const HIGH: bool>(
+    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const WAY: u8>(
         &self,
         lanes: L,
         out: [&mut [u8]; 2],
@@ -109,7 +120,7 @@ impl Few<'_> {
         assert!(P == self.lines.pieces && last <= self.lines.elements.len());
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         // The assertions bound every read, which goes up to a multiple of TILE, and every write.
-        let rows = Rows::<BYTES, P, N, HIGH> {
+        let rows = Rows::<BYTES, P, N, WAY> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
@@ -123,7 +134,7 @@ impl Few<'_> {
 }
 
 /// What [`Few::enter`] has checked: samples of `BYTES` bytes from `N` taps of `P` pieces.
-struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> {
+struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8> {
     from: [*const u32; N],
     weights: [[i32; 2]; N],
     finish: &'a Finish,
@@ -143,17 +154,20 @@ struct Constants<T, const P: usize, const N: usize> {
     high_words: HighWords<T>,
     /// What halves words and rounds them up.
     half: T,
+    /// How far the sums of groups are shifted down, and the bits below.
+    shift: T,
+    below: T,
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<'_, BYTES, P, N, HIGH> {
+impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_, BYTES, P, N, WAY> {
     /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
     const fn halves<L: Lanes>() -> bool {
-        BYTES == 1 && !HIGH && !L::FUSES
+        BYTES == 1 && WAY != HIGH_WORDS && !L::FUSES
     }
 
     /// True if sums begin with nothing.
     const fn begins_empty<L: Lanes>() -> bool {
-        HIGH || Self::halves::<L>()
+        WAY == HIGH_WORDS || Self::halves::<L>()
     }
 
     #[inline(always)]
@@ -174,6 +188,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
             high: lanes.splat(self.alike.high),
             high_words: HighWords::new(lanes, finish.shift),
             half: lanes.splat(1 << 30 | 1 << 14),
+            shift: lanes.splat(finish.shift as i32),
+            below: lanes.splat(((1_u32 << finish.shift) - 1) as i32),
         }
     }
 
@@ -197,12 +213,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
             high,
             high_words,
             half,
+            shift,
+            below,
         } = constants;
         let mut words = [[high; 2]; 2];
         for v in 0..2 {
             let mut done = [[high; 2]; 2];
             for k in 0..2 {
                 let mut sums = [start; 2];
+                // What results begin with, and what groups have given them.
+                let mut given = [high; 2];
                 for t in 0..N {
                     for p in 0..P {
                         let at = x + L::LANES * (2 * v + k) + p * self.lines.piece_stride;
@@ -217,10 +237,22 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
                             sums[row][p] = lanes.multiply_add(sum, pairs, weights[t][row]);
                         }
                     }
+                    // The last one always ends a group.
+                    if WAY == GROUPS && (t + 1 == N || self.alike.ends >> t & 1 == 1) {
+                        for row in 0..2 {
+                            let sum = &mut sums[row][0];
+                            given[row] = lanes.add(given[row], lanes.shift_down(*sum, shift));
+                            *sum = lanes.and(*sum, below);
+                        }
+                    }
                 }
                 for row in 0..2 {
-                    if HIGH {
+                    if WAY == HIGH_WORDS {
                         done[row][k] = sums[row][0];
+                        continue;
+                    }
+                    if WAY == GROUPS {
+                        done[row][k] = given[row];
                         continue;
                     }
                     done[row][k] = joining.join(lanes, sums[row]);
@@ -236,7 +268,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
                     unsafe { lanes.put_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
-                if HIGH {
+                if WAY == HIGH_WORDS {
                     words[row][v] = high_words.of(lanes, done[row]);
                     continue;
                 }
@@ -250,7 +282,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
             for row in 0..2 {
                 // SAFETY: the caller has the room.
                 unsafe {
-                    if HIGH {
+                    if WAY == HIGH_WORDS {
                         lanes.put_merged(words[row], order, to[row]);
                     } else {
                         lanes.put_narrow(words[row], order, to[row]);
@@ -294,9 +326,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Rows<
     }
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const HIGH: bool> Work
-    for Rows<'_, BYTES, P, N, HIGH>
-{
+impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Work for Rows<'_, BYTES, P, N, WAY> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         // Known in each loop, so that it is not asked for in every step.

@@ -67,7 +67,7 @@ pub(super) struct Lines<'a> {
 }
 
 /// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
-const LEAST_ASKED: usize = 4 << 20;
+const LEAST_ASKED: usize = 3 << 20;
 
 /// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, with
 /// larger vectors, and where rows are weighted by alpha before, which reads them.

@@ -10,6 +10,7 @@ use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
 use super::few_taps::{self, Alike, Few};
 use super::few_terms::FewTerms;
+use super::grouped_terms::GroupedTerms;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
@@ -18,22 +19,21 @@ use super::reading;
 use super::row_pass::{self, Pairing, RowPass, Zips};
 use super::simd::{Vectors, with_lanes};
 use super::strip::{OutputRows, Strip};
-use super::sums::Sums;
+use super::sums::{self, Sums};
 use super::tap_places::{self, Places, pack, vertical, vertical_changes};
-use crate::filter::{ChannelStep, Kernel, SeparableKernel, Step};
+use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
 enum Work {
-    Direct {
-        columns: usize,
-    },
-    Separable {
-        row: RowPass,
-        /// The row pass where it has few terms.
-        few: Option<FewTerms>,
-        columns: usize,
-        pieces: usize,
-    },
+    Direct { columns: usize },
+    Separable { row: Row, columns: usize, pieces: usize },
+}
+
+/// The loop that makes intermediates of rows.
+enum Row {
+    Any(RowPass),
+    Few(FewTerms),
+    Grouped(GroupedTerms),
 }
 
 /// One plane's part of a step, ready for the inner loops.
@@ -83,6 +83,8 @@ struct Parts {
     work: Work,
     taps: Places,
     changes: Option<Places>,
+    /// The taps that end groups (see `groups`), where these are groups.
+    ends: u32,
     finish: Finish,
 }
 
@@ -110,6 +112,21 @@ fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
             .push(([two[0].0, second.0], pack(two[0].1, second.1)));
     }
     zips
+}
+
+/// How a row's words are brought together where a pixel has `step` components.
+fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
+    if step > 1 {
+        return Pairing::Zipped(zips(q, step, reader));
+    }
+    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    let pairs = vertical(q.len(), 0, 0, |i| q[i]);
+    Pairing::InPlace(
+        pairs
+            .iter()
+            .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
+            .collect(),
+    )
 }
 
 /// How the intermediates of a row pass lie.
@@ -160,108 +177,152 @@ fn separable(
         .find_map(|(pieces, bits)| {
             Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
         })?;
-    let step = channels.len();
-    let pairing = if step == 1 {
-        // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
-        let pairs = vertical(r.weights.len(), 0, 0, |i| r.weights[i]);
-        Pairing::InPlace(
-            pairs
-                .iter()
-                .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
-                .collect(),
-        )
-    } else {
-        Pairing::Zipped(zips(&r.weights, step, reader))
+    let start = |reader: Reader| r.rounding() + reader.correction(total(&r.weights));
+    let paired = |reader| pairing(&r.weights, channels.len(), reader);
+    let (words, values) = Reader::whole_words(format);
+    let grouped = (reader == Reader::Halves)
+        .then(|| GroupedTerms::of(&paired(Reader::Offset), values, (start(words), r.shift), bits))
+        .flatten();
+    let (reader, row) = match grouped {
+        Some(grouped) => (words, Row::Grouped(grouped)),
+        None => {
+            let pass = RowPass {
+                pairing: paired(reader),
+                start: missing.map_or(start(reader), |_| r.rounding()) as i32,
+                shift: r.shift,
+                bits,
+            };
+            let is_narrow = (reader.pieces(), pieces) == (1, 1);
+            let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &pass)).filter(|_| is_narrow);
+            (reader, few.map_or(Row::Any(pass), Row::Few))
+        }
     };
-    let correction = if missing.is_some() {
-        0
-    } else {
-        reader.correction(total(&r.weights))
-    };
-    let row = RowPass {
-        pairing,
-        start: (r.rounding() + correction) as i32,
-        shift: r.shift,
-        bits,
-    };
-    let is_narrow = (reader.pieces(), pieces) == (1, 1);
-    let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &row)).filter(|_| is_narrow);
     let work = Work::Separable {
         row,
-        few,
         columns: r.weights.len(),
         pieces,
     };
     let q = |j: usize| c.weights[j];
-    let taps = Places::column(vertical(c.weights.len(), 0, 0, q));
-    let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::column);
+    let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
+    let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::single);
     Some(Parts {
         reader,
         work,
         taps,
         changes,
+        ends: 0,
         finish,
     })
+}
+
+/// The reader, the taps and the last step of a direct kernel.
+fn direct(
+    vectors: Vectors,
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
+    let largest = i64::from(format.max_value());
+    let weight = magnitude(&kernel.weights);
+    let below = 1_i64 << kernel.shift;
+    let (reader, missing) = Reader::choose(format, weight * largest + below, || {
+        Reader::offset_after(&kernel.weights, kernel.shift, below - 1)
+    });
+    let (values, correction) = match missing {
+        Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
+        None => ((0, largest), reader.correction(total(&kernel.weights))),
+    };
+    let sums = Sums {
+        pieces: reader.pieces(),
+        bits: 8,
+        shift: kernel.shift,
+        range: range(&kernel.weights, values),
+        largest,
+        weight,
+        correction,
+        raise: missing.unwrap_or(0),
+    };
+    let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
+    let (taps, changes) =
+        tap_places::direct(kernel, channels.len(), reader, few_taps::most(vectors.lanes()))?;
+    let columns = kernel.width;
+    Some(Parts {
+        reader,
+        work: Work::Direct { columns },
+        taps,
+        changes,
+        ends: 0,
+        finish,
+    })
+}
+
+/// The same with taps in groups, where that is better than words in two pieces.
+fn in_groups(
+    vectors: Vectors,
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
+    // The only loops that know groups are those of few taps.
+    let most = few_taps::most(vectors.lanes());
+    let pieces = direct(vectors, kernel, format, channels)
+        .filter(|parts| parts.reader == Reader::Halves && parts.taps.len() <= most)?;
+    let (reader, values) = Reader::whole_words(format);
+    let (taps, ends) = pieces.taps.grouped(values, kernel.shift)?;
+    let correction = reader.correction(total(&kernel.weights));
+    let parts = Parts {
+        reader,
+        taps,
+        changes: None,
+        ends,
+        finish: sums::finish_groups(format, channels, kernel.shift, correction)?,
+        ..pieces
+    };
+    parts.alike(vectors, format).map(|_| parts)
+}
+
+impl Parts {
+    fn pieces(&self) -> usize {
+        match &self.work {
+            Work::Direct { .. } => self.reader.pieces(),
+            Work::Separable { pieces, .. } => *pieces,
+        }
+    }
+
+    /// What all samples are made with, where loops of few taps are compiled for them.
+    fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
+        let taps = (self.taps.len(), self.taps.folded(), self.ends);
+        let (pieces, bytes) = (self.pieces(), format.bytes_per_sample());
+        with_lanes!(vectors, lanes => Alike::of(lanes, &self.finish, taps, pieces, bytes))
+            .filter(|_| self.changes.is_none())
+    }
 }
 
 impl Pairs {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
     pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
         let channels = &step.planes[plane];
-        let parts = match &step.kernel {
+        let mut parts = match &step.kernel {
             Kernel::Direct(k) => {
-                let largest = i64::from(format.max_value());
-                let weight = magnitude(&k.weights);
-                let below = 1_i64 << k.shift;
-                let (reader, missing) = Reader::choose(format, weight * largest + below, || {
-                    Reader::offset_after(&k.weights, k.shift, below - 1)
-                });
-                let (values, correction) = match missing {
-                    Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
-                    None => ((0, largest), reader.correction(total(&k.weights))),
-                };
-                let sums = Sums {
-                    pieces: reader.pieces(),
-                    bits: 8,
-                    shift: k.shift,
-                    range: range(&k.weights, values),
-                    largest,
-                    weight,
-                    correction,
-                    raise: missing.unwrap_or(0),
-                };
-                let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-                let (taps, changes) =
-                    tap_places::direct(k, channels.len(), reader, few_taps::most(vectors.lanes()))?;
-                Parts {
-                    reader,
-                    work: Work::Direct { columns: k.width },
-                    taps,
-                    changes,
-                    finish,
-                }
+                in_groups(vectors, k, format, channels).or_else(|| direct(vectors, k, format, channels))?
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
         };
+        let pieces = parts.pieces();
+        let taps = parts.taps.len();
+        // Sums that are kept are read and written once more, which a few taps cost too.
+        parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
+        let alike = parts.alike(vectors, format);
         let Parts {
             reader,
             work,
             taps,
             changes,
             finish,
+            ..
         } = parts;
-        let pieces = match &work {
-            Work::Direct { .. } => reader.pieces(),
-            Work::Separable { pieces, .. } => *pieces,
-        };
-        // Sums that are kept are read and written once more, which a few taps cost too.
-        let changes = changes.filter(|c| pieces == 1 && c.len() + 2 < taps.len());
         let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.folded());
         let fours = has_fours.then(|| taps.four_rows());
-        let counts = (taps.len(), taps.folded());
-        let bytes = format.bytes_per_sample();
-        let alike = with_lanes!(vectors, lanes => Alike::of(lanes, &finish, counts, pieces, bytes))
-            .filter(|_| changes.is_none());
         Some(Pairs {
             vectors,
             format,
@@ -479,7 +540,7 @@ impl Pairs {
         let (pieces, origin, lead) = (self.reader.pieces(), self.edges.origin(), self.edges.lead());
         let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
-        let Work::Separable { row, few, .. } = &self.work else {
+        let Work::Separable { row, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
             reading::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
@@ -499,9 +560,10 @@ impl Pairs {
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
-        match few {
-            Some(few) => few.make(lanes, rows, out),
-            None => row_pass::row_pass(lanes, rows, (pieces, padded), row, out, form.pieces),
+        match row {
+            Row::Any(pass) => row_pass::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
+            Row::Few(few) => few.make(lanes, rows, out),
+            Row::Grouped(grouped) => grouped.make(lanes, rows, out, form.pieces),
         }
     }
 }

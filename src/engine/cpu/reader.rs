@@ -47,6 +47,14 @@ impl Reader {
         (plain, None)
     }
 
+    /// The reader of whole words as signed ones, and between which numbers they lie then.
+    pub(super) fn whole_words(format: PixelFormat) -> (Reader, (i64, i64)) {
+        match format.depth() {
+            16 => (Reader::Offset, (i16::MIN.into(), i16::MAX.into())),
+            _ => (Reader::Words, (0, format.max_value().into())),
+        }
+    }
+
     /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way: without what makes up for the offset, and with
     /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
     pub(super) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {

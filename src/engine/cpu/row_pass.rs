@@ -63,10 +63,7 @@ struct RowEnding<T> {
     joining: Joining<T>,
     /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
     up: Option<T>,
-    sixteen: T,
-    /// The bits of a piece, and how many they are.
-    mask: T,
-    bits: T,
+    pieces: IntermediatePieces<T>,
 }
 
 impl<T: Copy> RowEnding<T> {
@@ -78,9 +75,65 @@ impl<T: Copy> RowEnding<T> {
         RowEnding {
             joining: Joining::new(lanes, 8, whole, pass.shift - below),
             up: (pass.shift <= 16).then(|| lanes.splat(16 - pass.shift as i32)),
-            sixteen: lanes.splat(16),
-            mask: lanes.splat((1 << pass.bits) - 1),
-            bits: lanes.splat(pass.bits as i32),
+            pieces: IntermediatePieces::new(lanes, pass.bits),
+        }
+    }
+}
+
+/// Pieces of an intermediate, at most.
+const PIECES: usize = 3;
+
+/// How intermediates come apart into pieces.
+#[derive(Clone, Copy)]
+pub(super) struct IntermediatePieces<T> {
+    /// What brings each piece down to the low word, and what brings it up to the high one.
+    down: [T; PIECES],
+    up: [T; PIECES],
+    /// The bits of two pieces.
+    mask: T,
+}
+
+impl<T: Copy> IntermediatePieces<T> {
+    #[inline(always)]
+    pub(super) fn new<L: Lanes<V = T>>(lanes: L, bits: u32) -> IntermediatePieces<T> {
+        let piece = u16::MAX >> (16 - bits);
+        let mut pieces = IntermediatePieces {
+            down: [lanes.splat(0); PIECES],
+            up: [lanes.splat(16); PIECES],
+            mask: lanes.splat(i32::from(piece) << 16 | i32::from(piece)),
+        };
+        for k in 1..PIECES {
+            let below = (k as u32 * bits).min(16) as i32;
+            pieces.down[k] = lanes.splat(k as i32 * bits as i32);
+            pieces.up[k] = lanes.splat(16 - below);
+        }
+        pieces
+    }
+
+    /// Writes the intermediates of an upper and a lower row as pairs, in `P` pieces `stride` elements apart.
+    ///
+    /// # Safety
+    /// A vector is writable at `to`, and at the places of the other pieces.
+    #[inline(always)]
+    pub(super) unsafe fn put<L: Lanes<V = T>, const P: usize>(
+        self,
+        lanes: L,
+        [upper, lower]: [T; 2],
+        to: *mut u32,
+        stride: usize,
+    ) {
+        for k in 0..P {
+            let low = if k == 0 {
+                upper
+            } else {
+                lanes.shift_down(upper, self.down[k])
+            };
+            let mut pairs = lanes.merge(low, lanes.shift_up(lower, self.up[k]));
+            if k + 1 < P {
+                pairs = lanes.and(pairs, self.mask);
+            }
+            // SAFETY: the caller has the room.
+            unsafe { lanes.store(to.add(k * stride), pairs) };
         }
     }
 }
@@ -94,31 +147,16 @@ unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
     to: *mut u32,
     stride: usize,
 ) {
-    let mut upper = ending.joining.join(lanes, sums[0]);
+    let upper = ending.joining.join(lanes, sums[0]);
     if let (1, 1, Some(up)) = (P, T, ending.up) {
         let pairs = lanes.merge(upper, lanes.shift_up(sums[1][0], up));
         // SAFETY: the caller has the room.
         unsafe { lanes.store(to, pairs) };
         return;
     }
-    let mut lower = ending.joining.join(lanes, sums[1]);
-    for k in 0..T {
-        let (mut low, mut high) = (upper, lower);
-        if k + 1 < T {
-            (low, high) = (lanes.and(upper, ending.mask), lanes.and(lower, ending.mask));
-            (upper, lower) = (
-                lanes.shift_down(upper, ending.bits),
-                lanes.shift_down(lower, ending.bits),
-            );
-        }
-        // SAFETY: the caller has the room.
-        unsafe {
-            lanes.store(
-                to.add(k * stride),
-                lanes.merge(low, lanes.shift_up(high, ending.sixteen)),
-            );
-        };
-    }
+    let lower = ending.joining.join(lanes, sums[1]);
+    // SAFETY: the caller has the room.
+    unsafe { ending.pieces.put::<L, T>(lanes, [upper, lower], to, stride) };
 }
 
 /// The row pass over two rows of words, piece after piece `piece_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_pieces`

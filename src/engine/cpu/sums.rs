@@ -31,32 +31,16 @@ impl Sums {
         channels: &[ChannelStep],
         (order, lanes): (Order, usize),
     ) -> Option<Finish> {
-        let first = channels.iter().find_map(ChannelStep::convolved)?;
-        // Channels that are not convolved are computed along with the others and then replaced.
-        let of = |c: &ChannelStep| {
-            let c = c.convolved().unwrap_or(first);
-            let high = c.high + self.raise;
-            Convolve { high, ..*c }
-        };
-        let each: Vec<Convolve> = channels.iter().map(of).collect();
-        let pattern = |value: &dyn Fn(&Convolve) -> i64| -> Vec<i32> {
-            let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
-            all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
-                .collect()
-        };
+        let each = convolved(channels, self.raise)?;
+        let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (order, lanes), value);
         let limit = i64::from(i32::MAX);
         let (lowest, highest) = self.range;
         let fits = |more: i64| lowest + more >= i64::from(i32::MIN) && highest + more <= limit;
         let biased = |c: &Convolve| (c.high << self.shift) + c.low;
         let mut finish = Finish {
-            channels: channels.len(),
             bits: self.bits,
-            shift: self.shift,
-            whole: true,
-            max: format.max_value() as u16,
-            left: format.shift(),
             fits_alone: fits(0),
-            ..Finish::default()
+            ..unbiased(format, channels, self.shift)
         };
         if each.iter().all(|c| fits(biased(c))) {
             // 32-bit sums may wrap on the way: they end where they should.
@@ -95,4 +79,52 @@ impl Sums {
         }
         Some(finish)
     }
+}
+
+/// How sums of groups of terms (see `groups`) become samples; with `correction` is added what makes up for an offset of the values.
+pub(super) fn finish_groups(
+    format: PixelFormat,
+    channels: &[ChannelStep],
+    shift: u32,
+    correction: i64,
+) -> Option<Finish> {
+    let below = (1_i64 << shift) - 1;
+    let each = convolved(channels, 0)?;
+    let start = |c: &Convolve| c.low + correction;
+    let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (Order::Plain, 1), value);
+    Some(Finish {
+        start: [pattern(&|c| start(c) & below), pattern(&|_| 0), pattern(&|_| 0)],
+        high: pattern(&|c| c.high + (start(c) >> shift)),
+        ..unbiased(format, channels, shift)
+    })
+}
+
+/// What the channels' samples are made with, and `raise` added. Channels that are not convolved are computed along with the others and then replaced.
+fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
+    let first = channels.iter().find_map(ChannelStep::convolved)?;
+    let of = |c: &ChannelStep| {
+        let c = c.convolved().unwrap_or(first);
+        let high = c.high + raise;
+        Convolve { high, ..*c }
+    };
+    Some(channels.iter().map(of).collect())
+}
+
+/// How sums become samples, but for what is added to them.
+fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Finish {
+    Finish {
+        channels: channels.len(),
+        shift,
+        whole: true,
+        max: format.max_value() as u16,
+        left: format.shift(),
+        ..Finish::default()
+    }
+}
+
+/// A value of each channel for the numbers of a step of the inner loops, for every channel that it may begin with.
+fn pattern(each: &[Convolve], (order, lanes): (Order, usize), value: &dyn Fn(&Convolve) -> i64) -> Vec<i32> {
+    let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
+    all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! The taps of masks, before it is known where in memory their lines lie (see `pairs`).
 
+use super::groups::{ends, groups};
 use super::loops::{Fold, Group, Tap, Taps};
 use super::reader::Reader;
 use crate::filter::DirectKernel;
@@ -104,7 +105,8 @@ impl Places {
         })
     }
 
-    pub(super) fn column(single: Vec<Place>) -> Places {
+    /// Those that are all alone.
+    pub(super) fn single(single: Vec<Place>) -> Places {
         Places::two_rows(single, Vec::new(), Fold::Add)
     }
 
@@ -114,6 +116,14 @@ impl Places {
             groups: [upper, PlaceGroup::default(), PlaceGroup::default()],
             fold,
         }
+    }
+
+    /// Those of two rows in groups (see `groups`), and a bit for each that ends one, where they are all alone.
+    pub(super) fn grouped(&self, values: (i64, i64), shift: u32) -> Option<(Places, u32)> {
+        let single = self.groups[0].single.clone();
+        let groups = groups(single, |p| &p.weights[..2], values, shift).filter(|_| self.folded() == 0)?;
+        let ends = ends(&groups);
+        Some((Places::single(groups.concat()), ends))
     }
 
     /// Those of two rows for these and the next two as well, which read everything one line further down.

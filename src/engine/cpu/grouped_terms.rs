@@ -1,0 +1,318 @@
+//! Row passes of whole words of 16 bits (see `row_pass`) whose sums 32 bits do not hold, in groups of terms (see `groups`).
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::groups::{ends, groups};
+use super::lanes::{Lanes, Work};
+use super::loops::{TILE, has_more_registers};
+use super::row_pass::{IntermediatePieces, Pairing};
+
+/// A row pass in groups of terms.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct GroupedTerms {
+    terms: Terms,
+    /// What the result begins with, and what the first group's sums do.
+    begin: i32,
+    carried: i32,
+    /// How far sums are shifted down.
+    shift: u32,
+    /// Bits of a piece of the intermediate.
+    bits: u32,
+}
+
+/// The words that a term pairs and what they weigh: `A` places and `W` pairs of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Term<const A: usize, const W: usize> {
+    at: [usize; A],
+    weights: [i32; W],
+}
+
+impl<const A: usize, const W: usize> Term<A, W> {
+    /// The weights of both halves of the results.
+    #[inline(always)]
+    fn splat<L: Lanes>(&self, lanes: L) -> [L::V; 2] {
+        [lanes.splat(self.weights[0]), lanes.splat(self.weights[W - 1])]
+    }
+
+    /// The pairs of words for both halves of the results from `from` on.
+    ///
+    /// # Safety
+    /// A vector of words is readable at each of the places from there.
+    #[inline(always)]
+    unsafe fn pairs<L: Lanes>(&self, lanes: L, from: *const u16) -> [L::V; 2] {
+        // SAFETY: the caller's.
+        let words = unsafe {
+            [
+                lanes.load(from.add(self.at[0])),
+                lanes.load(from.add(self.at[A - 1])),
+            ]
+        };
+        if A == 1 {
+            words
+        } else {
+            lanes.zip(words[0], words[1])
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Terms {
+    /// A word and its neighbour, with weights for even and for odd results.
+    InPlace(Vec<Vec<Term<1, 2>>>),
+    /// Two words that are zipped.
+    Zipped(Vec<Vec<Term<2, 1>>>),
+}
+
+impl GroupedTerms {
+    /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are shifted down. `None` if that
+    /// is not better than words in two pieces.
+    pub(super) fn of(
+        pairing: &Pairing,
+        values: (i64, i64),
+        (start, shift): (i64, u32),
+        bits: u32,
+    ) -> Option<GroupedTerms> {
+        let below = (1_i64 << shift) - 1;
+        let terms = match pairing {
+            Pairing::InPlace(taps) => {
+                let terms = taps.iter().map(|&(at, weights)| Term { at: [at], weights });
+                Terms::InPlace(groups(terms.collect(), |t| &t.weights, values, shift)?)
+            }
+            Pairing::Zipped(zips) if zips.sums.is_empty() && zips.mixed.is_empty() => {
+                let terms = zips.singles.iter().map(|&(at, weights)| Term {
+                    at,
+                    weights: [weights],
+                });
+                Terms::Zipped(groups(terms.collect(), |t| &t.weights, values, shift)?)
+            }
+            Pairing::Zipped(_) => return None,
+        };
+        Some(GroupedTerms {
+            terms,
+            begin: (start >> shift) as i32,
+            carried: (start & below) as i32,
+            shift,
+            bits,
+        })
+    }
+
+    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](super::row_pass::row_pass) does.
+    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32], out_pieces: usize) {
+        let samples = out.len() / out_pieces;
+        let furthest = match &self.terms {
+            Terms::InPlace(groups) => groups.iter().flatten().map(|t| t.at[0]).max(),
+            Terms::Zipped(groups) => groups.iter().flatten().flat_map(|t| t.at).max(),
+        };
+        let needed = furthest.unwrap_or(0) + samples;
+        assert!(rows.iter().all(|row| needed <= row.len()));
+        assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+        // The assertions bound every read (2 LANES words from x + a term's place on, x + 2 LANES at most `samples`) and every write.
+        let work = GroupedWork {
+            rows: rows.map(<[u16]>::as_ptr),
+            pass: self,
+            out: out.as_mut_ptr(),
+            samples,
+        };
+        match (&self.terms, out_pieces) {
+            (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(lanes, groups),
+            (Terms::InPlace(groups), 2) => work.enter::<L, 1, 2, 2>(lanes, groups),
+            (Terms::InPlace(groups), _) => work.enter::<L, 1, 2, 3>(lanes, groups),
+            (Terms::Zipped(groups), 1) => work.enter::<L, 2, 1, 1>(lanes, groups),
+            (Terms::Zipped(groups), 2) => work.enter::<L, 2, 1, 2>(lanes, groups),
+            (Terms::Zipped(groups), _) => work.enter::<L, 2, 1, 3>(lanes, groups),
+        }
+    }
+}
+
+/// What [`GroupedTerms::make`] has checked.
+#[derive(Clone, Copy)]
+struct GroupedWork<'a> {
+    rows: [*const u16; 2],
+    pass: &'a GroupedTerms,
+    out: *mut u32,
+    samples: usize,
+}
+
+impl GroupedWork<'_> {
+    fn enter<L: Lanes, const A: usize, const W: usize, const T: usize>(
+        self,
+        lanes: L,
+        groups: &[Vec<Term<A, W>>],
+    ) {
+        if has_more_registers::<L>() {
+            return lanes.enter(Grouped::<A, W, T, 2>(self, groups));
+        }
+        match (T, groups.iter().map(Vec::len).sum()) {
+            (2, 3) => lanes.enter(FewGrouped::<A, W, 3>::new(self, groups)),
+            (2, 4) => lanes.enter(FewGrouped::<A, W, 4>::new(self, groups)),
+            (2, 5) => lanes.enter(FewGrouped::<A, W, 5>::new(self, groups)),
+            (2, 6) => lanes.enter(FewGrouped::<A, W, 6>::new(self, groups)),
+            (2, 7) => lanes.enter(FewGrouped::<A, W, 7>::new(self, groups)),
+            (2, 8) => lanes.enter(FewGrouped::<A, W, 8>::new(self, groups)),
+            _ => lanes.enter(Grouped::<A, W, T, 1>(self, groups)),
+        }
+    }
+}
+
+/// The loop over `N` terms, to two pieces.
+struct FewGrouped<'a, const A: usize, const W: usize, const N: usize> {
+    work: GroupedWork<'a>,
+    terms: [Term<A, W>; N],
+    /// A bit for each term that is the last one of its group.
+    ends: u32,
+}
+
+impl<'a, const A: usize, const W: usize, const N: usize> FewGrouped<'a, A, W, N> {
+    /// Groups of as many terms.
+    fn new(work: GroupedWork<'a>, groups: &[Vec<Term<A, W>>]) -> Self {
+        let mut terms = groups.iter().flatten();
+        FewGrouped {
+            work,
+            terms: std::array::from_fn(|_| *terms.next().unwrap_or_else(|| unreachable!("{N} terms"))),
+            ends: ends(groups),
+        }
+    }
+}
+
+impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, W, N> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let FewGrouped { work, terms, ends } = self;
+        let (carrying, pieces) = (
+            Carrying::new(lanes, work.pass),
+            IntermediatePieces::new(lanes, work.pass.bits),
+        );
+        let mut weights = [[carrying.begin; 2]; N];
+        for t in 0..N {
+            weights[t] = terms[t].splat(lanes);
+        }
+        for x in (0..work.samples).step_by(2 * L::LANES) {
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
+            let mut results = [[carrying.begin; 2]; 2];
+            for row in 0..2 {
+                let mut sums = [carrying.carried; 2];
+                for t in 0..N {
+                    // SAFETY: `make` has bounded every term's reach.
+                    let pairs = unsafe { terms[t].pairs(lanes, work.rows[row].add(x)) };
+                    for half in 0..2 {
+                        sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[t][half]);
+                    }
+                    // The last one always ends a group.
+                    if t + 1 == N || ends >> t & 1 == 1 {
+                        for half in 0..2 {
+                            let result = &mut results[row][half];
+                            (*result, sums[half]) = carrying.carry(lanes, *result, sums[half]);
+                        }
+                    }
+                }
+            }
+            for half in 0..2 {
+                let rows = [results[0][half], results[1][half]];
+                // SAFETY: x + 2 LANES is at most `samples`, a piece's length.
+                unsafe { pieces.put::<L, 2>(lanes, rows, work.out.add(x + L::LANES * half), work.samples) };
+            }
+        }
+    }
+}
+
+/// What becomes of the sums of a group.
+#[derive(Clone, Copy)]
+struct Carrying<T> {
+    /// What results and the first sums begin with.
+    begin: T,
+    carried: T,
+    shift: T,
+    below: T,
+}
+
+impl<T: Copy> Carrying<T> {
+    #[inline(always)]
+    fn new<L: Lanes<V = T>>(lanes: L, pass: &GroupedTerms) -> Carrying<T> {
+        Carrying {
+            begin: lanes.splat(pass.begin),
+            carried: lanes.splat(pass.carried),
+            shift: lanes.splat(pass.shift as i32),
+            below: lanes.splat((1 << pass.shift) - 1),
+        }
+    }
+
+    /// A result with what the sum gives it, and what the next sum begins with.
+    #[inline(always)]
+    fn carry<L: Lanes<V = T>>(self, lanes: L, result: T, sum: T) -> (T, T) {
+        (
+            lanes.add(result, lanes.shift_down(sum, self.shift)),
+            lanes.and(sum, self.below),
+        )
+    }
+}
+
+/// The loop over terms of `A` places and `W` pairs of weights to `T` pieces, `V` vectors of words at a time.
+struct Grouped<'a, const A: usize, const W: usize, const T: usize, const V: usize>(
+    GroupedWork<'a>,
+    &'a [Vec<Term<A, W>>],
+);
+
+/// The sums of two rows, each in two halves of `V` vectors.
+type RowSums<T, const V: usize> = [[[T; V]; 2]; 2];
+
+impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Grouped<'_, A, W, T, V> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Grouped(work, groups) = self;
+        let (carrying, pieces) = (
+            Carrying::new(lanes, work.pass),
+            IntermediatePieces::new(lanes, work.pass.bits),
+        );
+        for x in (0..work.samples).step_by(2 * L::LANES * V) {
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
+            let mut results: RowSums<L::V, V> = [[[carrying.begin; V]; 2]; 2];
+            let mut sums: RowSums<L::V, V> = [[[carrying.carried; V]; 2]; 2];
+            for group in groups {
+                for term in group {
+                    sums = add_term::<L, A, W, V>(lanes, sums, &work, x, term);
+                }
+                for row in 0..2 {
+                    for half in 0..2 {
+                        for v in 0..V {
+                            let result = &mut results[row][half][v];
+                            let sum = &mut sums[row][half][v];
+                            (*result, *sum) = carrying.carry(lanes, *result, *sum);
+                        }
+                    }
+                }
+            }
+            for v in 0..V {
+                for half in 0..2 {
+                    let to = x + 2 * L::LANES * v + L::LANES * half;
+                    let rows = [results[0][half][v], results[1][half][v]];
+                    // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
+                    unsafe { pieces.put::<L, T>(lanes, rows, work.out.add(to), work.samples) };
+                }
+            }
+        }
+    }
+}
+
+/// Adds a term to the sums.
+#[inline(always)]
+fn add_term<L: Lanes, const A: usize, const W: usize, const V: usize>(
+    lanes: L,
+    mut sums: RowSums<L::V, V>,
+    work: &GroupedWork<'_>,
+    x: usize,
+    term: &Term<A, W>,
+) -> RowSums<L::V, V> {
+    let weights = term.splat(lanes);
+    for row in 0..2 {
+        for v in 0..V {
+            // SAFETY: `make` has bounded every term's reach.
+            let pairs = unsafe { term.pairs(lanes, work.rows[row].add(x + 2 * L::LANES * v)) };
+            for half in 0..2 {
+                let sum = &mut sums[row][half][v];
+                *sum = lanes.multiply_add(*sum, pairs[half], weights[half]);
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,98 @@
+//! Terms of sums that 32 bits do not hold, in groups whose sums they do hold, one after the other: of each sum, what lies above the shift is added to the
+//! result, and what lies below it is where the next one begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two
+//! pieces take two.
+
+use std::cmp::Reverse;
+
+use super::reader::{magnitude, range};
+
+/// The two weights of a pair.
+fn unpack(pair: i32) -> [i32; 2] {
+    [i32::from(pair as i16), pair >> 16]
+}
+
+/// Terms in groups whose sums over words between two numbers 32 bits hold, with what sums begin with that are shifted down by `shift`; `weights` are the pairs
+/// of weights of a term, each of another sum. The heaviest come first, each in the first group that has room for it. `None` if there is a term that none has,
+/// or if two sums of all terms, one for each of a word's bytes, take fewer instructions.
+pub(super) fn groups<T: Copy>(
+    mut terms: Vec<T>,
+    weights: impl Fn(&T) -> &[i32],
+    (lowest, highest): (i64, i64),
+    shift: u32,
+) -> Option<Vec<Vec<T>>> {
+    let below = (1_i64 << shift) - 1;
+    let count = terms.len();
+    terms.sort_by_key(|term| {
+        let all = weights(term).iter().map(|&pair| magnitude(&unpack(pair)));
+        Reverse(all.max())
+    });
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for term in terms {
+        let fits = |others: &[T]| {
+            (0..weights(&term).len()).all(|sum| {
+                let all = others.iter().chain([&term]);
+                let all: Vec<i32> = all.flat_map(|t| unpack(weights(t)[sum])).collect();
+                let (least, most) = range(&all, (lowest, highest));
+                least >= i64::from(i32::MIN) && most + below <= i64::from(i32::MAX)
+            })
+        };
+        match groups.iter_mut().find(|group| fits(group)) {
+            Some(group) => group.push(term),
+            None if fits(&[]) => groups.push(vec![term]),
+            None => return None,
+        }
+    }
+    // A term takes five instructions for each of the bytes that it saves, a group six more.
+    (3 * groups.len() <= 2 * count).then_some(groups)
+}
+
+/// A bit for each of up to 32 terms that is the last one of its group.
+pub(super) fn ends<T>(groups: &[Vec<T>]) -> u32 {
+    let mut end = 0;
+    groups.iter().fold(0, |ends, group| {
+        end += group.len();
+        ends | 1 << (end - 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: (i64, i64) = (i16::MIN as i64, i16::MAX as i64);
+
+    fn grouped(pairs: &[[i32; 2]], shift: u32) -> Option<Vec<Vec<i32>>> {
+        let packed = pairs.iter().map(|[low, high]| low & 0xFFFF | high << 16);
+        groups(packed.collect(), std::slice::from_ref, WORDS, shift)
+    }
+
+    #[test]
+    fn groups_hold_as_much_as_32_bits_do() {
+        // 65536 x -32768 is the least number of 32 bits.
+        let most = [[32000, 500], [16000, 17000], [20, 16]];
+        assert_eq!(grouped(&most, 10).map(|g| g.len()), Some(1));
+        assert_eq!(
+            grouped(&[most[0], most[1], [20, 17]], 10).map(|g| g.len()),
+            Some(2)
+        );
+        // Weights of both signs take as much room as of one.
+        assert_eq!(
+            grouped(&[[32000, -500], [-16000, 17000], [20, -17]], 10).map(|g| g.len()),
+            Some(2)
+        );
+        // The light ones join a heavy one that has room for them.
+        let mixed = [[30000, 30000], [100, 100], [30000, -30000], [-100, 100], [1, 2]];
+        let mixed = grouped(&mixed, 10).unwrap();
+        assert_eq!(mixed.iter().map(Vec::len).collect::<Vec<_>>(), [4, 1]);
+        assert_eq!(ends(&mixed), 0b11000);
+    }
+
+    #[test]
+    fn as_many_groups_as_terms_are_not_worth_it() {
+        assert_eq!(grouped(&[[32000, 32000]; 3], 10), None);
+        assert!(grouped(&[[16000, 16000]; 4], 10).is_some());
+        // 2 x 32639 x 32767 leaves room for 23 bits.
+        assert!(grouped(&[[32639, 32639], [0, 1], [1, 0]], 23).is_some());
+        assert_eq!(grouped(&[[32639, 32639], [0, 1], [1, 0]], 24), None);
+    }
+}
