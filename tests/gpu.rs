@@ -259,6 +259,10 @@ fn what_lies_beyond_the_edges_of_every_format() {
         .into_iter()
         .flat_map(|format| EACH_BORDER.map(|border| (format, border)))
         .enumerate()
+        // Of each format one or two borders, and others of the next one, where processors have to do it.
+        .filter(|(index, _)| {
+            !is_stand_in() || (index % EACH_BORDER.len() + index / EACH_BORDER.len()).is_multiple_of(3)
+        })
         .collect();
     works.par_iter().for_each(|&(index, (format, border))| {
         let (spec, algorithm) = if index % 2 == 0 {

@@ -1,5 +1,6 @@
-//! The inner loop of whole masks and columns of few taps (see `loops`), how many is known when it is compiled: all weights stay in registers, and what the
-//! general loop asks of each step is asked once for a row.
+//! The inner loop of whole masks and columns of few taps (see `loops`), how many is known when it is compiled: weights stay in registers as far as these
+//! reach, and what the general loop asks of each step is asked once for a row. Of columns it makes four rows at a time: a line that is read serves the upper
+//! two and, a line further on in the column, the lower two.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
@@ -20,10 +21,34 @@ pub(super) const fn most(lanes: usize) -> usize {
     if lanes == 8 { MOST } else { 0 }
 }
 
-/// What such a loop makes: two rows of samples.
+/// Taps of a column of which four rows are made, at most.
+const MOST_OF_FOUR: usize = 13;
+
+/// Taps of a column in two pieces from which on four rows are better: their sums take all registers.
+const LEAST_IN_PIECES: usize = 7;
+
+/// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes.
+pub(super) fn makes_four_rows<L: Lanes>(
+    _: L,
+    taps: usize,
+    pieces: usize,
+    (bytes, high_words): (usize, bool),
+) -> bool {
+    let range = match (bytes, pieces) {
+        (1, 1) if high_words => 2..=MOST_OF_FOUR,
+        (2, 1) => 2..=MOST,
+        (2, PIECES) => LEAST_IN_PIECES..=MOST_OF_FOUR,
+        _ => return false,
+    };
+    L::LANES == 8 && !L::FUSES && range.contains(&taps)
+}
+
+/// What such a loop makes: two rows of samples, or four.
 pub(super) struct Few<'a> {
     pub(super) lines: Lines<'a>,
     pub(super) taps: &'a [Tap],
+    /// The element where the line below the last tap's begins, for four rows.
+    pub(super) beyond: usize,
     pub(super) finish: &'a Finish,
     pub(super) alike: Alike,
     /// True if [those are rounded](Finish::rounds_high_words).
@@ -46,11 +71,12 @@ pub(super) struct Alike {
 const PIECES: usize = 2;
 
 impl Alike {
-    /// What samples of `bytes` bytes are made with, if that is the same for all and if so few taps of so many pieces make them in a way that such loops know.
+    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many pieces in a way that such loops know. `ends` has
+    /// a bit for each tap that is the last one of its group, or none.
     pub(super) fn of<L: Lanes>(
         _: L,
         finish: &Finish,
-        (taps, folded, ends): (usize, usize, u32),
+        ends: u32,
         pieces: usize,
         bytes: usize,
     ) -> Option<Alike> {
@@ -70,58 +96,89 @@ impl Alike {
         // Bytes are rounded once they are words where that spares an addition.
         let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
         let is_rounded = alike.high == 0 && (L::FUSES || rounds_late);
-        let is_small = (2..=most(L::LANES)).contains(&taps) && folded == 0;
         let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
-        (is_small && is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
+        (is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
     }
 }
 
 impl Few<'_> {
-    /// Makes the rows, of samples of `BYTES` bytes.
+    /// Makes two rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
         if self.lines.pieces > 1 {
             // Bytes have one.
-            self.of_pieces::<L, 2, PIECES, SUMS>(lanes, out);
+            self.of_few::<L, 2, PIECES, SUMS, 2>(lanes, out);
         } else if self.alike.ends != 0 {
             // Nor have they groups.
-            self.of_pieces::<L, 2, 1, GROUPS>(lanes, out);
+            self.of_few::<L, 2, 1, GROUPS, 2>(lanes, out);
         } else if BYTES == 1 && self.high_words {
-            self.of_pieces::<L, 1, 1, HIGH_WORDS>(lanes, out);
+            self.of_few::<L, 1, 1, HIGH_WORDS, 2>(lanes, out);
         } else {
-            self.of_pieces::<L, BYTES, 1, SUMS>(lanes, out);
+            self.of_few::<L, BYTES, 1, SUMS, 2>(lanes, out);
         }
     }
 
-    fn of_pieces<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8>(
+    /// Makes four rows, where [that is done](makes_four_rows).
+    pub(super) fn make_four<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 4]) {
+        if self.lines.pieces > 1 {
+            match self.taps.len() {
+                7 => self.enter::<L, 2, PIECES, 7, SUMS, 4>(lanes, out),
+                8 => self.enter::<L, 2, PIECES, 8, SUMS, 4>(lanes, out),
+                9 => self.enter::<L, 2, PIECES, 9, SUMS, 4>(lanes, out),
+                10 => self.enter::<L, 2, PIECES, 10, SUMS, 4>(lanes, out),
+                11 => self.enter::<L, 2, PIECES, 11, SUMS, 4>(lanes, out),
+                12 => self.enter::<L, 2, PIECES, 12, SUMS, 4>(lanes, out),
+                _ => self.enter::<L, 2, PIECES, MOST_OF_FOUR, SUMS, 4>(lanes, out),
+            }
+        } else if BYTES == 2 {
+            self.of_few::<L, 2, 1, SUMS, 4>(lanes, out);
+        } else {
+            match self.taps.len() {
+                9 => self.enter::<L, 1, 1, 9, HIGH_WORDS, 4>(lanes, out),
+                10 => self.enter::<L, 1, 1, 10, HIGH_WORDS, 4>(lanes, out),
+                11 => self.enter::<L, 1, 1, 11, HIGH_WORDS, 4>(lanes, out),
+                12 => self.enter::<L, 1, 1, 12, HIGH_WORDS, 4>(lanes, out),
+                MOST_OF_FOUR => self.enter::<L, 1, 1, MOST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
+                _ => self.of_few::<L, 1, 1, HIGH_WORDS, 4>(lanes, out),
+            }
+        }
+    }
+
+    fn of_few<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8, const R: usize>(
         &self,
         lanes: L,
-        out: [&mut [u8]; 2],
+        out: [&mut [u8]; R],
     ) {
         match self.taps.len() {
-            2 => self.enter::<L, BYTES, P, 2, WAY>(lanes, out),
-            3 => self.enter::<L, BYTES, P, 3, WAY>(lanes, out),
-            4 => self.enter::<L, BYTES, P, 4, WAY>(lanes, out),
-            5 => self.enter::<L, BYTES, P, 5, WAY>(lanes, out),
-            6 => self.enter::<L, BYTES, P, 6, WAY>(lanes, out),
-            7 => self.enter::<L, BYTES, P, 7, WAY>(lanes, out),
-            _ => self.enter::<L, BYTES, P, MOST, WAY>(lanes, out),
+            2 => self.enter::<L, BYTES, P, 2, WAY, R>(lanes, out),
+            3 => self.enter::<L, BYTES, P, 3, WAY, R>(lanes, out),
+            4 => self.enter::<L, BYTES, P, 4, WAY, R>(lanes, out),
+            5 => self.enter::<L, BYTES, P, 5, WAY, R>(lanes, out),
+            6 => self.enter::<L, BYTES, P, 6, WAY, R>(lanes, out),
+            7 => self.enter::<L, BYTES, P, 7, WAY, R>(lanes, out),
+            _ => self.enter::<L, BYTES, P, MOST, WAY, R>(lanes, out),
         }
     }
 
-    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const WAY: u8>(
+    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
         &self,
         lanes: L,
-        out: [&mut [u8]; 2],
+        out: [&mut [u8]; R],
     ) {
         let samples = self.samples;
         let taps = <[Tap; N]>::try_from(self.taps).unwrap_or_else(|_| unreachable!("{N} taps"));
-        let furthest = taps.iter().map(|tap| tap.at).max().unwrap_or(0);
+        let furthest = taps
+            .iter()
+            .map(|tap| tap.at)
+            .chain([self.beyond])
+            .max()
+            .unwrap_or(0);
         let last = furthest + (P - 1) * self.lines.piece_stride + samples.next_multiple_of(TILE);
         assert!(P == self.lines.pieces && last <= self.lines.elements.len());
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         // The assertions bound every read, which goes up to a multiple of TILE, and every write.
-        let rows = Rows::<BYTES, P, N, WAY> {
+        let rows = Rows::<BYTES, P, N, WAY, R> {
             from: taps.map(|tap| self.lines.elements[tap.at..].as_ptr()),
+            beyond: self.lines.elements[self.beyond..].as_ptr(),
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
             lines: self.lines,
@@ -133,15 +190,17 @@ impl Few<'_> {
     }
 }
 
-/// What [`Few::enter`] has checked: samples of `BYTES` bytes from `N` taps of `P` pieces.
-struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8> {
+/// What [`Few::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` pieces.
+struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> {
     from: [*const u32; N],
+    /// The line below the last one.
+    beyond: *const u32,
     weights: [[i32; 2]; N],
     finish: &'a Finish,
     lines: Lines<'a>,
     alike: Alike,
     samples: usize,
-    out: [&'a mut [u8]; 2],
+    out: [&'a mut [u8]; R],
 }
 
 /// What stays in registers along a row.
@@ -159,7 +218,9 @@ struct Constants<T, const P: usize, const N: usize> {
     below: T,
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_, BYTES, P, N, WAY> {
+impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
+    Rows<'_, BYTES, P, N, WAY, R>
+{
     /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
     const fn halves<L: Lanes>() -> bool {
         BYTES == 1 && WAY != HIGH_WORDS && !L::FUSES
@@ -193,7 +254,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
         }
     }
 
-    /// Makes 4 LANES samples of both rows, from sample `x` on.
+    /// Makes 4 LANES samples of each row, from sample `x` on.
     ///
     /// # Safety
     /// x + 4 LANES is at most the multiple of [`TILE`] that `enter` has bounded, and the samples are writable at `to`.
@@ -204,7 +265,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
         constants: &Constants<L::V, P, N>,
         order: Order,
         x: usize,
-        to: [*mut u8; 2],
+        to: [*mut u8; R],
     ) {
         let &Constants {
             weights,
@@ -216,37 +277,44 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
             shift,
             below,
         } = constants;
-        let mut words = [[high; 2]; 2];
+        let mut words = [[high; 2]; R];
         for v in 0..2 {
-            let mut done = [[high; 2]; 2];
+            let mut done = [[high; 2]; R];
             for k in 0..2 {
-                let mut sums = [start; 2];
+                let mut sums = [start; R];
                 // What results begin with, and what groups have given them.
-                let mut given = [high; 2];
-                for t in 0..N {
+                let mut given = [high; R];
+                for line in 0..N + R / 2 - 1 {
+                    let from = if line < N { self.from[line] } else { self.beyond };
                     for p in 0..P {
                         let at = x + L::LANES * (2 * v + k) + p * self.lines.piece_stride;
                         // SAFETY: the caller has bounded it.
-                        let pairs = unsafe { lanes.load(self.from[t].add(at)) };
-                        for row in 0..2 {
-                            let sum = if t == 0 && Self::begins_empty::<L>() {
-                                lanes.splat(0)
-                            } else {
-                                sums[row][p]
-                            };
-                            sums[row][p] = lanes.multiply_add(sum, pairs, weights[t][row]);
+                        let pairs = unsafe { lanes.load(from.add(at)) };
+                        for two in 0..R / 2 {
+                            // The lower two rows read everything a line further down.
+                            if line < two || line - two >= N {
+                                continue;
+                            }
+                            let t = line - two;
+                            for row in 0..2 {
+                                let sum = &mut sums[2 * two + row][p];
+                                if t == 0 && Self::begins_empty::<L>() {
+                                    *sum = lanes.splat(0);
+                                }
+                                *sum = lanes.multiply_add(*sum, pairs, weights[t][row]);
+                            }
                         }
                     }
                     // The last one always ends a group.
-                    if WAY == GROUPS && (t + 1 == N || self.alike.ends >> t & 1 == 1) {
-                        for row in 0..2 {
+                    if WAY == GROUPS && (line + 1 == N || self.alike.ends >> line & 1 == 1) {
+                        for row in 0..R {
                             let sum = &mut sums[row][0];
                             given[row] = lanes.add(given[row], lanes.shift_down(*sum, shift));
                             *sum = lanes.and(*sum, below);
                         }
                     }
                 }
-                for row in 0..2 {
+                for row in 0..R {
                     if WAY == HIGH_WORDS {
                         done[row][k] = sums[row][0];
                         continue;
@@ -261,7 +329,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
                     }
                 }
             }
-            for row in 0..2 {
+            for row in 0..R {
                 if BYTES == 2 {
                     let Finish { max, left, .. } = *self.finish;
                     // SAFETY: the caller has the room.
@@ -279,7 +347,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
             }
         }
         if BYTES == 1 {
-            for row in 0..2 {
+            for row in 0..R {
                 // SAFETY: the caller has the room.
                 unsafe {
                     if WAY == HIGH_WORDS {
@@ -299,15 +367,14 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
         let whole = samples / step * step;
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         for x in (0..whole).step_by(step) {
-            ask(lanes, self.lines.next, 2 * x * BYTES, 2 * step * BYTES);
+            ask(lanes, self.lines.next, R * x * BYTES, R * step * BYTES);
             // SAFETY: the step ends within the samples, for which there is room.
             unsafe {
-                let to = [to[0].add(x * BYTES), to[1].add(x * BYTES)];
-                self.step(lanes, &constants, order, x, to);
+                self.step(lanes, &constants, order, x, to.map(|row| row.add(x * BYTES)));
             }
         }
         if whole < samples {
-            let mut last = [[0_u8; 2 * TILE]; 2];
+            let mut last = [[0_u8; 2 * TILE]; R];
             // SAFETY: lines go on to a multiple of TILE, and as many as TILE samples of two bytes fit.
             unsafe {
                 self.step(
@@ -326,12 +393,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Rows<'_,
     }
 }
 
-impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8> Work for Rows<'_, BYTES, P, N, WAY> {
+impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> Work
+    for Rows<'_, BYTES, P, N, WAY, R>
+{
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         // Known in each loop, so that it is not asked for in every step.
         match self.lines.order {
-            Order::Plain => self.in_order(lanes, Order::Plain),
+            // Of whole masks, of which two rows are made.
+            Order::Plain if R == 2 => self.in_order(lanes, Order::Plain),
+            Order::Plain => unreachable!("columns lie in another order"),
             Order::Zipped => self.in_order(lanes, Order::Zipped),
             Order::Alternate => self.in_order(lanes, Order::Alternate),
         }

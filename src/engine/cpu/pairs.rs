@@ -57,6 +57,8 @@ pub(super) struct Pairs {
     high_words: bool,
     /// What all samples are made with, if it is the same and so few taps make two rows anew that loops are compiled for them.
     alike: Option<Alike>,
+    /// The same where such a loop makes four rows of a column.
+    alike_fours: Option<Alike>,
 }
 
 /// The memory that a thread works in.
@@ -256,27 +258,29 @@ fn direct(
     })
 }
 
-/// The same with taps in groups, where that is better than words in two pieces.
+/// The same as `pieces` with taps in groups, where that is better than words in two pieces.
 fn in_groups(
+    pieces: &Parts,
     vectors: Vectors,
     kernel: &DirectKernel,
     format: PixelFormat,
     channels: &[ChannelStep],
 ) -> Option<Parts> {
     // The only loops that know groups are those of few taps.
-    let most = few_taps::most(vectors.lanes());
-    let pieces = direct(vectors, kernel, format, channels)
-        .filter(|parts| parts.reader == Reader::Halves && parts.taps.len() <= most)?;
+    if pieces.reader != Reader::Halves || pieces.taps.len() > few_taps::most(vectors.lanes()) {
+        return None;
+    }
     let (reader, values) = Reader::whole_words(format);
     let (taps, ends) = pieces.taps.grouped(values, kernel.shift)?;
     let correction = reader.correction(total(&kernel.weights));
+    let columns = kernel.width;
     let parts = Parts {
         reader,
+        work: Work::Direct { columns },
         taps,
         changes: None,
         ends,
         finish: sums::finish_groups(format, channels, kernel.shift, correction)?,
-        ..pieces
     };
     parts.alike(vectors, format).map(|_| parts)
 }
@@ -289,12 +293,19 @@ impl Parts {
         }
     }
 
-    /// What all samples are made with, where loops of few taps are compiled for them.
+    /// What all samples are made with, where that is the same and sums are not kept.
     fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
-        let taps = (self.taps.len(), self.taps.folded(), self.ends);
         let (pieces, bytes) = (self.pieces(), format.bytes_per_sample());
-        with_lanes!(vectors, lanes => Alike::of(lanes, &self.finish, taps, pieces, bytes))
+        with_lanes!(vectors, lanes => Alike::of(lanes, &self.finish, self.ends, pieces, bytes))
             .filter(|_| self.changes.is_none())
+    }
+
+    /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
+    fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
+        let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
+        let (taps, pieces) = (self.taps.len(), self.pieces());
+        let is_column = matches!(self.work, Work::Separable { .. }) && self.taps.are_lines();
+        is_column && with_lanes!(vectors, lanes => few_taps::makes_four_rows(lanes, taps, pieces, samples))
     }
 }
 
@@ -304,7 +315,8 @@ impl Pairs {
         let channels = &step.planes[plane];
         let mut parts = match &step.kernel {
             Kernel::Direct(k) => {
-                in_groups(vectors, k, format, channels).or_else(|| direct(vectors, k, format, channels))?
+                let parts = direct(vectors, k, format, channels)?;
+                in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
         };
@@ -313,6 +325,9 @@ impl Pairs {
         // Sums that are kept are read and written once more, which a few taps cost too.
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
         let alike = parts.alike(vectors, format);
+        let alike_fours = alike.filter(|_| parts.makes_four_rows(vectors, format));
+        let most = few_taps::most(vectors.lanes());
+        let alike = alike.filter(|_| (2..=most).contains(&taps) && parts.taps.folded() == 0);
         let Parts {
             reader,
             work,
@@ -335,6 +350,7 @@ impl Pairs {
             changes,
             fours,
             alike,
+            alike_fours,
             high_words: finish.rounds_high_words(),
             finish,
         })
@@ -370,7 +386,8 @@ impl Pairs {
         let line = self.line(samples);
         // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
-        let slots = reach + usize::from(self.changes.is_some() || self.fours.is_some());
+        let makes_four = self.fours.is_some() || self.alike_fours.is_some();
+        let slots = reach + usize::from(self.changes.is_some() || makes_four);
         self.edges.find(plane.width, &mut scratch.places);
         self.edges.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
@@ -380,8 +397,9 @@ impl Pairs {
         room(&mut scratch.spare, samples * bytes);
         while row < strip.rows {
             let pair = row / 2;
-            let fours = self.fours.as_ref().filter(|_| row + 2 < strip.rows);
-            while next < pair + reach + usize::from(fours.is_some()) {
+            let is_four = makes_four && row + 2 < strip.rows;
+            let fours = self.fours.as_ref().filter(|_| is_four);
+            while next < pair + reach + usize::from(is_four) {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
                 self.fill(lanes, source, strip.plane, y, (samples, at, &line), scratch);
@@ -393,18 +411,24 @@ impl Pairs {
                 _ => (&self.taps, pair),
             };
             let first_slot = first_line % slots;
-            let taps = places.taps(&mut scratch.taps, |k| {
+            let start = |k: usize| {
                 let slot = first_slot + k;
                 (if slot < slots { slot } else { slot - slots }) * line.slot + line.lead
-            });
+            };
+            let taps = places.taps(&mut scratch.taps, start);
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
                 piece_stride: line.piece,
                 order: self.order(),
-                next: loops::worth_asking::<L>(source, strip.plane, first + 2 * next as i64, 2),
+                next: loops::worth_asking::<L>(
+                    source,
+                    strip.plane,
+                    first + 2 * next as i64,
+                    if is_four { 4 } else { 2 },
+                ),
             };
-            let made = strip.rows.min(row + if fours.is_some() { 4 } else { 2 }) - row;
+            let made = strip.rows.min(row + if is_four { 4 } else { 2 }) - row;
             let row_bytes = samples * bytes;
             let place = |k: usize| (row + k) * plane.stride;
             let rows = OutputRows {
@@ -413,17 +437,25 @@ impl Pairs {
                 row_bytes,
                 spare: &mut scratch.spare,
             };
+            let few = |alike, beyond| Few {
+                lines,
+                taps: &taps.groups[0].single,
+                beyond,
+                finish: &self.finish,
+                alike,
+                high_words: self.high_words,
+                samples,
+            };
             if fours.is_some() {
                 self.make(lanes, lines, taps, None, samples, rows.split::<4>());
+            } else if let Some(alike) = self.alike_fours.filter(|_| is_four) {
+                let few = few(alike, start(taps.groups[0].single.len()));
+                match bytes {
+                    1 => few.make_four::<L, 1>(lanes, rows.split()),
+                    _ => few.make_four::<L, 2>(lanes, rows.split()),
+                }
             } else if let Some(alike) = self.alike {
-                let few = Few {
-                    lines,
-                    taps: &taps.groups[0].single,
-                    finish: &self.finish,
-                    alike,
-                    high_words: self.high_words,
-                    samples,
-                };
+                let few = few(alike, 0);
                 match bytes {
                     1 => few.make::<L, 1>(lanes, rows.split()),
                     _ => few.make::<L, 2>(lanes, rows.split()),

@@ -159,6 +159,12 @@ impl Places {
         }
     }
 
+    /// True if they are those of a column of which no line weighs nothing.
+    pub(super) fn are_lines(&self) -> bool {
+        let [upper, ..] = &self.groups;
+        upper.folded.is_empty() && upper.single.iter().enumerate().all(|(k, place)| place.line == k)
+    }
+
     /// How many are folded.
     pub(super) fn folded(&self) -> usize {
         self.groups.iter().map(|g| g.folded.len()).sum()
