@@ -21,7 +21,8 @@ pub(super) const fn most(lanes: usize) -> usize {
     if lanes == 8 { MOST } else { 0 }
 }
 
-/// Taps of a column of which four rows are made, at most.
+/// Taps of a column of which four rows are made, at least and at most: of fewer they are not better.
+const LEAST_OF_FOUR: usize = 4;
 const MOST_OF_FOUR: usize = 13;
 
 /// Taps of a column in two pieces from which on four rows are better: their sums take all registers.
@@ -35,8 +36,8 @@ pub(super) fn makes_four_rows<L: Lanes>(
     (bytes, high_words): (usize, bool),
 ) -> bool {
     let range = match (bytes, pieces) {
-        (1, 1) if high_words => 2..=MOST_OF_FOUR,
-        (2, 1) => 2..=MOST,
+        (1, 1) if high_words => LEAST_OF_FOUR..=MOST_OF_FOUR,
+        (2, 1) => LEAST_OF_FOUR..=MOST,
         (2, PIECES) => LEAST_IN_PIECES..=MOST_OF_FOUR,
         _ => return false,
     };
