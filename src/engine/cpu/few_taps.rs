@@ -107,14 +107,14 @@ impl Few<'_> {
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
         if self.lines.pieces > 1 {
             // Bytes have one.
-            self.of_few::<L, 2, PIECES, SUMS, 2>(lanes, out);
+            self.of_few::<L, 2, PIECES, SUMS>(lanes, out);
         } else if self.alike.ends != 0 {
             // Nor have they groups.
-            self.of_few::<L, 2, 1, GROUPS, 2>(lanes, out);
+            self.of_few::<L, 2, 1, GROUPS>(lanes, out);
         } else if BYTES == 1 && self.high_words {
-            self.of_few::<L, 1, 1, HIGH_WORDS, 2>(lanes, out);
+            self.of_few::<L, 1, 1, HIGH_WORDS>(lanes, out);
         } else {
-            self.of_few::<L, BYTES, 1, SUMS, 2>(lanes, out);
+            self.of_few::<L, BYTES, 1, SUMS>(lanes, out);
         }
     }
 
@@ -131,32 +131,42 @@ impl Few<'_> {
                 _ => self.enter::<L, 2, PIECES, MOST_OF_FOUR, SUMS, 4>(lanes, out),
             }
         } else if BYTES == 2 {
-            self.of_few::<L, 2, 1, SUMS, 4>(lanes, out);
+            match self.taps.len() {
+                LEAST_OF_FOUR => self.enter::<L, 2, 1, LEAST_OF_FOUR, SUMS, 4>(lanes, out),
+                5 => self.enter::<L, 2, 1, 5, SUMS, 4>(lanes, out),
+                6 => self.enter::<L, 2, 1, 6, SUMS, 4>(lanes, out),
+                7 => self.enter::<L, 2, 1, 7, SUMS, 4>(lanes, out),
+                _ => self.enter::<L, 2, 1, MOST, SUMS, 4>(lanes, out),
+            }
         } else {
             match self.taps.len() {
+                LEAST_OF_FOUR => self.enter::<L, 1, 1, LEAST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
+                5 => self.enter::<L, 1, 1, 5, HIGH_WORDS, 4>(lanes, out),
+                6 => self.enter::<L, 1, 1, 6, HIGH_WORDS, 4>(lanes, out),
+                7 => self.enter::<L, 1, 1, 7, HIGH_WORDS, 4>(lanes, out),
+                8 => self.enter::<L, 1, 1, 8, HIGH_WORDS, 4>(lanes, out),
                 9 => self.enter::<L, 1, 1, 9, HIGH_WORDS, 4>(lanes, out),
                 10 => self.enter::<L, 1, 1, 10, HIGH_WORDS, 4>(lanes, out),
                 11 => self.enter::<L, 1, 1, 11, HIGH_WORDS, 4>(lanes, out),
                 12 => self.enter::<L, 1, 1, 12, HIGH_WORDS, 4>(lanes, out),
-                MOST_OF_FOUR => self.enter::<L, 1, 1, MOST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
-                _ => self.of_few::<L, 1, 1, HIGH_WORDS, 4>(lanes, out),
+                _ => self.enter::<L, 1, 1, MOST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
             }
         }
     }
 
-    fn of_few<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8, const R: usize>(
+    fn of_few<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8>(
         &self,
         lanes: L,
-        out: [&mut [u8]; R],
+        out: [&mut [u8]; 2],
     ) {
         match self.taps.len() {
-            2 => self.enter::<L, BYTES, P, 2, WAY, R>(lanes, out),
-            3 => self.enter::<L, BYTES, P, 3, WAY, R>(lanes, out),
-            4 => self.enter::<L, BYTES, P, 4, WAY, R>(lanes, out),
-            5 => self.enter::<L, BYTES, P, 5, WAY, R>(lanes, out),
-            6 => self.enter::<L, BYTES, P, 6, WAY, R>(lanes, out),
-            7 => self.enter::<L, BYTES, P, 7, WAY, R>(lanes, out),
-            _ => self.enter::<L, BYTES, P, MOST, WAY, R>(lanes, out),
+            2 => self.enter::<L, BYTES, P, 2, WAY, 2>(lanes, out),
+            3 => self.enter::<L, BYTES, P, 3, WAY, 2>(lanes, out),
+            4 => self.enter::<L, BYTES, P, 4, WAY, 2>(lanes, out),
+            5 => self.enter::<L, BYTES, P, 5, WAY, 2>(lanes, out),
+            6 => self.enter::<L, BYTES, P, 6, WAY, 2>(lanes, out),
+            7 => self.enter::<L, BYTES, P, 7, WAY, 2>(lanes, out),
+            _ => self.enter::<L, BYTES, P, MOST, WAY, 2>(lanes, out),
         }
     }
 
