@@ -5,6 +5,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
+use super::count::with_count;
+use super::groups::Carrying;
 use super::lanes::{Lanes, Order, Work};
 use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask};
 
@@ -21,12 +23,10 @@ pub(super) const fn most(lanes: usize) -> usize {
     if lanes == 8 { MOST } else { 0 }
 }
 
-/// Taps of a column of which four rows are made, at least and at most: of fewer they are not better.
-const LEAST_OF_FOUR: usize = 4;
-const MOST_OF_FOUR: usize = 13;
-
-/// Taps of a column in two pieces from which on four rows are better: their sums take all registers.
-const LEAST_IN_PIECES: usize = 7;
+/// True for vectors with which four rows of a column are better than two: of others, some make four rows by the general loop, and some fuse.
+const fn holds_four_rows<L: Lanes>() -> bool {
+    L::LANES == 8 && !L::FUSES
+}
 
 /// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes.
 pub(super) fn makes_four_rows<L: Lanes>(
@@ -35,13 +35,14 @@ pub(super) fn makes_four_rows<L: Lanes>(
     pieces: usize,
     (bytes, high_words): (usize, bool),
 ) -> bool {
+    // Of fewer taps four rows are not better; in two pieces they need more, as their sums take all registers.
     let range = match (bytes, pieces) {
-        (1, 1) if high_words => LEAST_OF_FOUR..=MOST_OF_FOUR,
-        (2, 1) => LEAST_OF_FOUR..=MOST,
-        (2, PIECES) => LEAST_IN_PIECES..=MOST_OF_FOUR,
+        (1, 1) if high_words => 4..=13,
+        (2, 1) => 4..=MOST,
+        (2, PIECES) => 7..=13,
         _ => return false,
     };
-    L::LANES == 8 && !L::FUSES && range.contains(&taps)
+    holds_four_rows::<L>() && range.contains(&taps)
 }
 
 /// What such a loop makes: two rows of samples, or four.
@@ -105,6 +106,10 @@ impl Alike {
 impl Few<'_> {
     /// Makes two rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
+        // A constant asked for as such, lest loops be compiled that nothing enters.
+        if const { most(L::LANES) == 0 } {
+            unreachable!("no loop is compiled for few taps with such vectors");
+        }
         if self.lines.pieces > 1 {
             // Bytes have one.
             self.of_few::<L, 2, PIECES, SUMS>(lanes, out);
@@ -120,37 +125,16 @@ impl Few<'_> {
 
     /// Makes four rows, where [that is done](makes_four_rows).
     pub(super) fn make_four<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 4]) {
+        if const { !holds_four_rows::<L>() } {
+            unreachable!("no loop makes four rows with such vectors");
+        }
+        let taps = self.taps.len();
         if self.lines.pieces > 1 {
-            match self.taps.len() {
-                7 => self.enter::<L, 2, PIECES, 7, SUMS, 4>(lanes, out),
-                8 => self.enter::<L, 2, PIECES, 8, SUMS, 4>(lanes, out),
-                9 => self.enter::<L, 2, PIECES, 9, SUMS, 4>(lanes, out),
-                10 => self.enter::<L, 2, PIECES, 10, SUMS, 4>(lanes, out),
-                11 => self.enter::<L, 2, PIECES, 11, SUMS, 4>(lanes, out),
-                12 => self.enter::<L, 2, PIECES, 12, SUMS, 4>(lanes, out),
-                _ => self.enter::<L, 2, PIECES, MOST_OF_FOUR, SUMS, 4>(lanes, out),
-            }
+            with_count!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
         } else if BYTES == 2 {
-            match self.taps.len() {
-                LEAST_OF_FOUR => self.enter::<L, 2, 1, LEAST_OF_FOUR, SUMS, 4>(lanes, out),
-                5 => self.enter::<L, 2, 1, 5, SUMS, 4>(lanes, out),
-                6 => self.enter::<L, 2, 1, 6, SUMS, 4>(lanes, out),
-                7 => self.enter::<L, 2, 1, 7, SUMS, 4>(lanes, out),
-                _ => self.enter::<L, 2, 1, MOST, SUMS, 4>(lanes, out),
-            }
+            with_count!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(lanes, out));
         } else {
-            match self.taps.len() {
-                LEAST_OF_FOUR => self.enter::<L, 1, 1, LEAST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
-                5 => self.enter::<L, 1, 1, 5, HIGH_WORDS, 4>(lanes, out),
-                6 => self.enter::<L, 1, 1, 6, HIGH_WORDS, 4>(lanes, out),
-                7 => self.enter::<L, 1, 1, 7, HIGH_WORDS, 4>(lanes, out),
-                8 => self.enter::<L, 1, 1, 8, HIGH_WORDS, 4>(lanes, out),
-                9 => self.enter::<L, 1, 1, 9, HIGH_WORDS, 4>(lanes, out),
-                10 => self.enter::<L, 1, 1, 10, HIGH_WORDS, 4>(lanes, out),
-                11 => self.enter::<L, 1, 1, 11, HIGH_WORDS, 4>(lanes, out),
-                12 => self.enter::<L, 1, 1, 12, HIGH_WORDS, 4>(lanes, out),
-                _ => self.enter::<L, 1, 1, MOST_OF_FOUR, HIGH_WORDS, 4>(lanes, out),
-            }
+            with_count!(taps, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
         }
     }
 
@@ -159,15 +143,7 @@ impl Few<'_> {
         lanes: L,
         out: [&mut [u8]; 2],
     ) {
-        match self.taps.len() {
-            2 => self.enter::<L, BYTES, P, 2, WAY, 2>(lanes, out),
-            3 => self.enter::<L, BYTES, P, 3, WAY, 2>(lanes, out),
-            4 => self.enter::<L, BYTES, P, 4, WAY, 2>(lanes, out),
-            5 => self.enter::<L, BYTES, P, 5, WAY, 2>(lanes, out),
-            6 => self.enter::<L, BYTES, P, 6, WAY, 2>(lanes, out),
-            7 => self.enter::<L, BYTES, P, 7, WAY, 2>(lanes, out),
-            _ => self.enter::<L, BYTES, P, MOST, WAY, 2>(lanes, out),
-        }
+        with_count!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(lanes, out));
     }
 
     fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
@@ -224,9 +200,7 @@ struct Constants<T, const P: usize, const N: usize> {
     high_words: HighWords<T>,
     /// What halves words and rounds them up.
     half: T,
-    /// How far the sums of groups are shifted down, and the bits below.
-    shift: T,
-    below: T,
+    carrying: Carrying<T>,
 }
 
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
@@ -260,8 +234,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             high: lanes.splat(self.alike.high),
             high_words: HighWords::new(lanes, finish.shift),
             half: lanes.splat(1 << 30 | 1 << 14),
-            shift: lanes.splat(finish.shift as i32),
-            below: lanes.splat(((1_u32 << finish.shift) - 1) as i32),
+            carrying: Carrying::new(lanes, finish.shift),
         }
     }
 
@@ -285,8 +258,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             high,
             high_words,
             half,
-            shift,
-            below,
+            carrying,
         } = constants;
         let mut words = [[high; 2]; R];
         for v in 0..2 {
@@ -319,9 +291,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     // The last one always ends a group.
                     if WAY == GROUPS && (line + 1 == N || self.alike.ends >> line & 1 == 1) {
                         for row in 0..R {
-                            let sum = &mut sums[row][0];
-                            given[row] = lanes.add(given[row], lanes.shift_down(*sum, shift));
-                            *sum = lanes.and(*sum, below);
+                            (given[row], sums[row][0]) = carrying.carry(lanes, given[row], sums[row][0]);
                         }
                     }
                 }
@@ -414,6 +384,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             // Of whole masks, of which two rows are made.
             Order::Plain if R == 2 => self.in_order(lanes, Order::Plain),
             Order::Plain => unreachable!("columns lie in another order"),
+            _ if const { WAY == GROUPS } => unreachable!("columns are in no groups"),
             Order::Zipped => self.in_order(lanes, Order::Zipped),
             Order::Alternate => self.in_order(lanes, Order::Alternate),
         }

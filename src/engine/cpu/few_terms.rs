@@ -4,6 +4,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
+use super::count::with_count;
 use super::lanes::{Lanes, Work};
 use super::loops::{TILE, has_more_registers};
 use super::row_pass::{Pairing, RowPass, Zips};
@@ -70,41 +71,25 @@ impl FewTerms {
 
     /// Makes the intermediates of two rows of words as pairs.
     pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32]) {
+        // A constant asked for as such, lest loops be compiled that nothing enters.
+        if const { has_more_registers::<L>() } {
+            unreachable!("no loop is compiled for few terms with such vectors");
+        }
         let work = Few {
             rows,
             pass: self,
             out,
         };
         match &self.terms {
-            Terms::InPlace(weights) => match weights.len() {
-                2 => work.in_place::<L, 2>(lanes, weights),
-                3 => work.in_place::<L, 3>(lanes, weights),
-                4 => work.in_place::<L, 4>(lanes, weights),
-                5 => work.in_place::<L, 5>(lanes, weights),
-                6 => work.in_place::<L, 6>(lanes, weights),
-                7 => work.in_place::<L, 7>(lanes, weights),
-                8 => work.in_place::<L, 8>(lanes, weights),
-                n => unreachable!("{n} terms"),
-            },
-            Terms::Zipped { count, step, weights } => match (count, step) {
-                (5, 2) => work.zipped::<L, 5, 2>(lanes, weights),
-                (7, 2) => work.zipped::<L, 7, 2>(lanes, weights),
-                (9, 2) => work.zipped::<L, 9, 2>(lanes, weights),
-                (5, 3) => work.zipped::<L, 5, 3>(lanes, weights),
-                (7, 3) => work.zipped::<L, 7, 3>(lanes, weights),
-                (9, 3) => work.zipped::<L, 9, 3>(lanes, weights),
-                (11, 3) => work.zipped::<L, 11, 3>(lanes, weights),
-                (13, 3) => work.zipped::<L, 13, 3>(lanes, weights),
-                (15, 3) => work.zipped::<L, 15, 3>(lanes, weights),
-                (17, 3) => work.zipped::<L, 17, 3>(lanes, weights),
-                (19, 3) => work.zipped::<L, 19, 3>(lanes, weights),
-                (21, 3) => work.zipped::<L, 21, 3>(lanes, weights),
-                (23, 3) => work.zipped::<L, 23, 3>(lanes, weights),
-                (25, 3) => work.zipped::<L, 25, 3>(lanes, weights),
-                (5, 4) => work.zipped::<L, 5, 4>(lanes, weights),
-                (7, 4) => work.zipped::<L, 7, 4>(lanes, weights),
-                (9, 4) => work.zipped::<L, 9, 4>(lanes, weights),
-                (n, step) => unreachable!("{n} terms, {step} apart"),
+            Terms::InPlace(weights) => {
+                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N>(lanes, weights));
+            }
+            Terms::Zipped { count, step, weights } => match step {
+                2 => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(lanes, weights)),
+                3 => {
+                    with_count!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.zipped::<L, K, 3>(lanes, weights));
+                }
+                _ => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 4>(lanes, weights)),
             },
         }
     }

@@ -3,7 +3,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::groups::{ends, groups};
+use super::count::with_count;
+use super::groups::{Carrying, ends, groups};
 use super::lanes::{Lanes, Work};
 use super::loops::{TILE, has_more_registers};
 use super::row_pass::{IntermediatePieces, Pairing};
@@ -140,17 +141,15 @@ impl GroupedWork<'_> {
         lanes: L,
         groups: &[Vec<Term<A, W>>],
     ) {
-        if has_more_registers::<L>() {
+        // Constants are asked for as such, lest loops be compiled that nothing enters.
+        if const { has_more_registers::<L>() } {
             return lanes.enter(Grouped::<A, W, T, 2>(self, groups));
         }
-        match (T, groups.iter().map(Vec::len).sum()) {
-            (2, 3) => lanes.enter(FewGrouped::<A, W, 3>::new(self, groups)),
-            (2, 4) => lanes.enter(FewGrouped::<A, W, 4>::new(self, groups)),
-            (2, 5) => lanes.enter(FewGrouped::<A, W, 5>::new(self, groups)),
-            (2, 6) => lanes.enter(FewGrouped::<A, W, 6>::new(self, groups)),
-            (2, 7) => lanes.enter(FewGrouped::<A, W, 7>::new(self, groups)),
-            (2, 8) => lanes.enter(FewGrouped::<A, W, 8>::new(self, groups)),
-            _ => lanes.enter(Grouped::<A, W, T, 1>(self, groups)),
+        let terms = groups.iter().map(Vec::len).sum();
+        if const { T == 2 } && (3..=8).contains(&terms) {
+            with_count!(terms, [3, 4, 5, 6, 7, 8], N => lanes.enter(FewGrouped::<A, W, N>::new(self, groups)));
+        } else {
+            lanes.enter(Grouped::<A, W, T, 1>(self, groups));
         }
     }
 }
@@ -179,19 +178,19 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let FewGrouped { work, terms, ends } = self;
-        let (carrying, pieces) = (
-            Carrying::new(lanes, work.pass),
-            IntermediatePieces::new(lanes, work.pass.bits),
-        );
-        let mut weights = [[carrying.begin; 2]; N];
+        let pass = work.pass;
+        let (begin, carried) = (lanes.splat(pass.begin), lanes.splat(pass.carried));
+        let carrying = Carrying::new(lanes, pass.shift);
+        let pieces = IntermediatePieces::new(lanes, pass.bits);
+        let mut weights = [[begin; 2]; N];
         for t in 0..N {
             weights[t] = terms[t].splat(lanes);
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
-            let mut results = [[carrying.begin; 2]; 2];
+            let mut results = [[begin; 2]; 2];
             for row in 0..2 {
-                let mut sums = [carrying.carried; 2];
+                let mut sums = [carried; 2];
                 for t in 0..N {
                     // SAFETY: `make` has bounded every term's reach.
                     let pairs = unsafe { terms[t].pairs(lanes, work.rows[row].add(x)) };
@@ -216,37 +215,6 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
     }
 }
 
-/// What becomes of the sums of a group.
-#[derive(Clone, Copy)]
-struct Carrying<T> {
-    /// What results and the first sums begin with.
-    begin: T,
-    carried: T,
-    shift: T,
-    below: T,
-}
-
-impl<T: Copy> Carrying<T> {
-    #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, pass: &GroupedTerms) -> Carrying<T> {
-        Carrying {
-            begin: lanes.splat(pass.begin),
-            carried: lanes.splat(pass.carried),
-            shift: lanes.splat(pass.shift as i32),
-            below: lanes.splat((1 << pass.shift) - 1),
-        }
-    }
-
-    /// A result with what the sum gives it, and what the next sum begins with.
-    #[inline(always)]
-    fn carry<L: Lanes<V = T>>(self, lanes: L, result: T, sum: T) -> (T, T) {
-        (
-            lanes.add(result, lanes.shift_down(sum, self.shift)),
-            lanes.and(sum, self.below),
-        )
-    }
-}
-
 /// The loop over terms of `A` places and `W` pairs of weights to `T` pieces, `V` vectors of words at a time.
 struct Grouped<'a, const A: usize, const W: usize, const T: usize, const V: usize>(
     GroupedWork<'a>,
@@ -260,14 +228,14 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Grouped(work, groups) = self;
-        let (carrying, pieces) = (
-            Carrying::new(lanes, work.pass),
-            IntermediatePieces::new(lanes, work.pass.bits),
-        );
+        let pass = work.pass;
+        let (begin, carried) = (lanes.splat(pass.begin), lanes.splat(pass.carried));
+        let carrying = Carrying::new(lanes, pass.shift);
+        let pieces = IntermediatePieces::new(lanes, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
-            let mut results: RowSums<L::V, V> = [[[carrying.begin; V]; 2]; 2];
-            let mut sums: RowSums<L::V, V> = [[[carrying.carried; V]; 2]; 2];
+            let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
+            let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];
             for group in groups {
                 for term in group {
                     sums = add_term::<L, A, W, V>(lanes, sums, &work, x, term);

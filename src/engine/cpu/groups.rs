@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use super::lanes::Lanes;
 use super::reader::{magnitude, range};
 
 /// The two weights of a pair.
@@ -53,6 +54,33 @@ pub(super) fn ends<T>(groups: &[Vec<T>]) -> u32 {
         end += group.len();
         ends | 1 << (end - 1)
     })
+}
+
+/// What becomes of the sum of a group.
+#[derive(Clone, Copy)]
+pub(super) struct Carrying<V> {
+    shift: V,
+    /// The bits below the shift.
+    below: V,
+}
+
+impl<V: Copy> Carrying<V> {
+    #[inline(always)]
+    pub(super) fn new<L: Lanes<V = V>>(lanes: L, shift: u32) -> Carrying<V> {
+        Carrying {
+            shift: lanes.splat(shift as i32),
+            below: lanes.splat(((1_u32 << shift) - 1) as i32),
+        }
+    }
+
+    /// A result with what the sum gives it, and what the next sum begins with.
+    #[inline(always)]
+    pub(super) fn carry<L: Lanes<V = V>>(self, lanes: L, result: V, sum: V) -> (V, V) {
+        (
+            lanes.add(result, lanes.shift_down(sum, self.shift)),
+            lanes.and(sum, self.below),
+        )
+    }
 }
 
 #[cfg(test)]

@@ -204,15 +204,27 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
         samples,
         out,
     };
+    // Constants are asked for as such, lest loops be compiled that nothing enters.
+    if const { BYTES == 1 && R == 2 && !has_more_registers::<L>() }
+        && lines.pieces == 1
+        && high_words
+        && running.is_none()
+    {
+        return lanes.enter(Rows::<1, 1, 4, R, true>(work));
+    }
     match lines.pieces {
-        1 if BYTES == 1 && R == 2 && high_words && running.is_none() && !has_more_registers::<L>() => {
-            lanes.enter(Rows::<1, 1, 4, R, true>(work));
+        1 if const { R == 4 && !has_more_registers::<L>() } => {
+            lanes.enter(Rows::<BYTES, 1, 2, R, false>(work));
         }
-        1 if R == 4 && !has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 1, 2, R, false>(work)),
         1 => lanes.enter(Rows::<BYTES, 1, 4, R, false>(work)),
-        2 if R == 2 && has_more_registers::<L>() => lanes.enter(Rows::<BYTES, 2, 4, R, false>(work)),
-        2 => lanes.enter(Rows::<BYTES, 2, 2, R, false>(work)),
-        _ => lanes.enter(Rows::<BYTES, 3, 2, R, false>(work)),
+        2 if const { R == 2 && has_more_registers::<L>() } => {
+            lanes.enter(Rows::<BYTES, 2, 4, R, false>(work));
+        }
+        2 if const { makes_four_rows(L::LANES, 2, 0) || R == 2 } => {
+            lanes.enter(Rows::<BYTES, 2, 2, R, false>(work));
+        }
+        3 if const { R == 2 } => lanes.enter(Rows::<BYTES, 3, 2, R, false>(work)),
+        n => unreachable!("{R} rows of {n} pieces"),
     }
 }
 

@@ -15,6 +15,8 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod column_sums;
 mod component;
+#[cfg(target_arch = "x86_64")]
+mod count;
 mod edges;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;

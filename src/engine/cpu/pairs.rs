@@ -50,15 +50,26 @@ pub(super) struct Pairs {
     taps: Places,
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
     changes: Option<Places>,
-    /// The taps that make four rows, where that is better.
-    fours: Option<Places>,
+    making: Making,
     finish: Finish,
     /// True if results are rounded high words of sums.
     high_words: bool,
-    /// What all samples are made with, if it is the same and so few taps make two rows anew that loops are compiled for them.
-    alike: Option<Alike>,
-    /// The same where such a loop makes four rows of a column.
-    alike_fours: Option<Alike>,
+}
+
+/// The loops that make rows.
+enum Making {
+    /// Those for any taps: two rows, or four by these taps where that is better.
+    Any(Option<Places>),
+    /// Those compiled for so few taps (see `few_taps`), of samples that are all made with the same: two rows, four, or either. Two that they do not make
+    /// are made like any.
+    Few { alike: Alike, two: bool, four: bool },
+}
+
+impl Making {
+    /// True if four rows are made at a time.
+    fn makes_four(&self) -> bool {
+        matches!(self, Making::Any(Some(_)) | Making::Few { four: true, .. })
+    }
 }
 
 /// The memory that a thread works in.
@@ -300,6 +311,20 @@ impl Parts {
             .filter(|_| self.changes.is_none())
     }
 
+    /// The loops that make rows.
+    fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
+        let (lanes, pieces, folded) = (vectors.lanes(), self.pieces(), self.taps.folded());
+        if let Some(alike) = self.alike(vectors, format) {
+            let two = folded == 0 && (2..=few_taps::most(lanes)).contains(&self.taps.len());
+            let four = self.makes_four_rows(vectors, format);
+            if two || four {
+                return Making::Few { alike, two, four };
+            }
+        }
+        let four = self.changes.is_none() && loops::makes_four_rows(lanes, pieces, folded);
+        Making::Any(four.then(|| self.taps.four_rows()))
+    }
+
     /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
     fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
         let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
@@ -324,10 +349,7 @@ impl Pairs {
         let taps = parts.taps.len();
         // Sums that are kept are read and written once more, which a few taps cost too.
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
-        let alike = parts.alike(vectors, format);
-        let alike_fours = alike.filter(|_| parts.makes_four_rows(vectors, format));
-        let most = few_taps::most(vectors.lanes());
-        let alike = alike.filter(|_| (2..=most).contains(&taps) && parts.taps.folded() == 0);
+        let making = parts.making(vectors, format);
         let Parts {
             reader,
             work,
@@ -336,8 +358,6 @@ impl Pairs {
             finish,
             ..
         } = parts;
-        let has_fours = changes.is_none() && loops::makes_four_rows(vectors.lanes(), pieces, taps.folded());
-        let fours = has_fours.then(|| taps.four_rows());
         Some(Pairs {
             vectors,
             format,
@@ -348,9 +368,7 @@ impl Pairs {
             work,
             taps,
             changes,
-            fours,
-            alike,
-            alike_fours,
+            making,
             high_words: finish.rounds_high_words(),
             finish,
         })
@@ -386,7 +404,7 @@ impl Pairs {
         let line = self.line(samples);
         // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
-        let makes_four = self.fours.is_some() || self.alike_fours.is_some();
+        let makes_four = self.making.makes_four();
         let slots = reach + usize::from(self.changes.is_some() || makes_four);
         self.edges.find(plane.width, &mut scratch.places);
         self.edges.store_outside(plane.width, &mut scratch.outside);
@@ -398,16 +416,15 @@ impl Pairs {
         while row < strip.rows {
             let pair = row / 2;
             let is_four = makes_four && row + 2 < strip.rows;
-            let fours = self.fours.as_ref().filter(|_| is_four);
             while next < pair + reach + usize::from(is_four) {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
                 self.fill(lanes, source, strip.plane, y, (samples, at, &line), scratch);
                 next += 1;
             }
-            let (places, first_line) = match (&self.changes, fours) {
+            let (places, first_line) = match (&self.changes, &self.making) {
                 (Some(changes), _) if pair > 0 => (changes, pair - 1),
-                (_, Some(fours)) => (fours, pair),
+                (_, Making::Any(Some(fours))) if is_four => (fours, pair),
                 _ => (&self.taps, pair),
             };
             let first_slot = first_line % slots;
@@ -446,26 +463,31 @@ impl Pairs {
                 high_words: self.high_words,
                 samples,
             };
-            if fours.is_some() {
-                self.make(lanes, lines, taps, None, samples, rows.split::<4>());
-            } else if let Some(alike) = self.alike_fours.filter(|_| is_four) {
-                let few = few(alike, start(taps.groups[0].single.len()));
-                match bytes {
-                    1 => few.make_four::<L, 1>(lanes, rows.split()),
-                    _ => few.make_four::<L, 2>(lanes, rows.split()),
+            match self.making {
+                Making::Any(_) if is_four => {
+                    self.make(lanes, lines, taps, None, samples, rows.split::<4>());
                 }
-            } else if let Some(alike) = self.alike {
-                let few = few(alike, 0);
-                match bytes {
-                    1 => few.make::<L, 1>(lanes, rows.split()),
-                    _ => few.make::<L, 2>(lanes, rows.split()),
+                Making::Few { alike, .. } if is_four => {
+                    let few = few(alike, start(taps.groups[0].single.len()));
+                    match bytes {
+                        1 => few.make_four::<L, 1>(lanes, rows.split()),
+                        _ => few.make_four::<L, 2>(lanes, rows.split()),
+                    }
                 }
-            } else {
-                let running = self.changes.as_ref().map(|_| Running {
-                    sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
-                    resumes: pair > 0,
-                });
-                self.make(lanes, lines, taps, running, samples, rows.split::<2>());
+                Making::Few { alike, two: true, .. } => {
+                    let few = few(alike, 0);
+                    match bytes {
+                        1 => few.make::<L, 1>(lanes, rows.split()),
+                        _ => few.make::<L, 2>(lanes, rows.split()),
+                    }
+                }
+                _ => {
+                    let running = self.changes.as_ref().map(|_| Running {
+                        sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
+                        resumes: pair > 0,
+                    });
+                    self.make(lanes, lines, taps, running, samples, rows.split::<2>());
+                }
             }
             if partial {
                 for k in 0..made {

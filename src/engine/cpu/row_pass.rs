@@ -192,20 +192,22 @@ pub(super) fn row_pass<L: Lanes>(
             (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
             (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
-            (_, 2) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
-            (_, 3) if has_more_registers::<L>() => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
             (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
+            // A constant asked for as such: of either only one is compiled.
+            (_, 2) if const { has_more_registers::<L>() } => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
             (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
+            _ if const { has_more_registers::<L>() } => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
             _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
         },
         Pairing::Zipped(zips) => match (pieces, out_pieces) {
             (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
             (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
             (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
-            (_, 2) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
-            (_, 3) if has_more_registers::<L>() => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
             (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
+            // A constant asked for as such: of either only one is compiled.
+            (_, 2) if const { has_more_registers::<L>() } => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
             (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
+            _ if const { has_more_registers::<L>() } => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
             _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),
         },
     }

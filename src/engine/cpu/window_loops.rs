@@ -430,31 +430,25 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
         let (words, step) = (2 * L::LANES, 4 * L::LANES);
         let samples = out.len() / BYTES;
         let whole = samples / step * step;
-        for x in (0..whole).step_by(step) {
-            ask(lanes, row.next, x * BYTES, step * BYTES);
-            // SAFETY: a step ends within the whole ones.
-            unsafe {
-                let changes = [
-                    row.change::<L, COUNT, SIGN>(lanes, x),
-                    row.change::<L, COUNT, SIGN>(lanes, x + words),
-                ];
-                let to = out.as_mut_ptr().add(x * BYTES);
-                ending.put::<L, BYTES>(lanes, constants, row, x, changes, to);
+        let mut last = [0; 2 * TILE];
+        // One loop for whole steps and for the rest, for which there is no room, so that it is compiled once.
+        let parts = [(0..whole, out.as_mut_ptr()), (whole..samples, last.as_mut_ptr())];
+        for (part, to) in parts {
+            let to = to.wrapping_sub(part.start * BYTES);
+            for x in part.step_by(step) {
+                ask(lanes, row.next, x * BYTES, step * BYTES);
+                // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
+                unsafe {
+                    let changes = [
+                        row.change::<L, COUNT, SIGN>(lanes, x),
+                        row.change::<L, COUNT, SIGN>(lanes, x + words),
+                    ];
+                    ending.put::<L, BYTES>(lanes, constants, row, x, changes, to.wrapping_add(x * BYTES));
+                }
             }
         }
-        if whole < samples {
-            let mut last = [0; 2 * TILE];
-            // SAFETY: as many as TILE samples of two bytes fit, and lines go on to a multiple of TILE.
-            unsafe {
-                let changes = [
-                    row.change::<L, COUNT, SIGN>(lanes, whole),
-                    row.change::<L, COUNT, SIGN>(lanes, whole + words),
-                ];
-                ending.put::<L, BYTES>(lanes, constants, row, whole, changes, last.as_mut_ptr());
-            }
-            let rest = &mut out[whole * BYTES..];
-            rest.copy_from_slice(&last[..rest.len()]);
-        }
+        let rest = &mut out[whole * BYTES..];
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 }
 
