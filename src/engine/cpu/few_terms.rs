@@ -7,6 +7,7 @@
 use super::count::with_count;
 use super::lanes::{Lanes, Work};
 use super::loops::{TILE, has_more_registers};
+use super::reader::Reader;
 use super::row_pass::{Pairing, RowPass, Zips};
 
 /// A row pass of so few terms.
@@ -18,7 +19,11 @@ pub(super) struct FewTerms {
 
 enum Terms {
     /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
-    InPlace(Vec<[i32; 2]>),
+    InPlace {
+        weights: Vec<[i32; 2]>,
+        /// True if the first word of a result weighs as much as its last one, and if the sum of two words is one.
+        ends_alike: bool,
+    },
     /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to the middle; what two of these sums weigh,
     /// or the last one and the word in the middle, or that one alone.
     Zipped {
@@ -29,8 +34,8 @@ enum Terms {
 }
 
 impl FewTerms {
-    /// Those of a row pass that has so few, and rounds in a way that such loops know.
-    pub(super) fn of<L: Lanes>(_: L, pass: &RowPass) -> Option<FewTerms> {
+    /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
+    pub(super) fn of<L: Lanes>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
         if has_more_registers::<L>() || !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -40,7 +45,11 @@ impl FewTerms {
                 if !are_neighbours || !(2..=8).contains(&taps.len()) {
                     return None;
                 }
-                Terms::InPlace(taps.iter().map(|tap| tap.1).collect())
+                let weights: Vec<[i32; 2]> = taps.iter().map(|tap| tap.1).collect();
+                // Of an odd number of words: those of even results end with one, those of odd ones begin with one.
+                let [first, last] = [weights[0][1], weights[weights.len() - 1][0]];
+                let ends_alike = first & 0xFFFF == 0 && first >> 16 == last && reader != Reader::Offset;
+                Terms::InPlace { weights, ends_alike }
             }
             Pairing::Zipped(zips) => {
                 let (count, step) = shape(zips)?;
@@ -59,7 +68,7 @@ impl FewTerms {
             }
         };
         let weights = match &terms {
-            Terms::InPlace(weights) => weights.as_flattened(),
+            Terms::InPlace { weights, .. } => weights.as_flattened(),
             Terms::Zipped { weights, .. } => weights,
         };
         rounds_late::<L>(pass, weights).then_some(FewTerms {
@@ -81,8 +90,12 @@ impl FewTerms {
             out,
         };
         match &self.terms {
-            Terms::InPlace(weights) => {
-                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N>(lanes, weights));
+            // What products are added to at once is worth more than a product less.
+            Terms::InPlace { weights, ends_alike } if const { !L::FUSES } && *ends_alike => {
+                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(lanes, weights));
+            }
+            Terms::InPlace { weights, .. } => {
+                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(lanes, weights));
             }
             Terms::Zipped { count, step, weights } => match step {
                 2 => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(lanes, weights)),
@@ -128,14 +141,14 @@ struct Few<'a> {
 }
 
 impl Few<'_> {
-    fn in_place<L: Lanes, const N: usize>(self, lanes: L, weights: &[[i32; 2]]) {
+    fn in_place<L: Lanes, const N: usize, const ENDS_ALIKE: bool>(self, lanes: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
         // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
         let mut all = [[0; 2]; N];
         all.copy_from_slice(weights);
-        lanes.enter(InPlace {
+        lanes.enter(InPlace::<N, ENDS_ALIKE> {
             few: self,
             weights: all,
         });
@@ -200,13 +213,52 @@ fn add_product<L: Lanes>(lanes: L, is_first: bool, sum: L::V, pairs: L::V, weigh
     lanes.multiply_add(sum, pairs, weights)
 }
 
+/// The sums of the even and of the odd results of a row whose first words are at `from`: tap t is of the words from 2t on, and has weights for both. Where
+/// their `ENDS_ALIKE`, the last word of an even result is added to its first one, and the first one of an odd result to its last one, so that even results
+/// do without the last tap, and odd ones without the first.
+///
+/// # Safety
+/// A vector is readable at each tap.
+#[inline(always)]
+unsafe fn in_place_sums<L: Lanes, const N: usize, const ENDS_ALIKE: bool>(
+    lanes: L,
+    from: *const u16,
+    weights: &[[L::V; 2]; N],
+    start: L::V,
+) -> [L::V; 2] {
+    // Of even results and of odd ones.
+    let mut sums = [start; 2];
+    // SAFETY: the caller's.
+    let [first, last] = unsafe { [lanes.load(from), lanes.load(from.add(2 * (N - 1)))] };
+    let ends = lanes.add_words(first, last);
+    for t in 0..N {
+        for parity in 0..2 {
+            let is_spared = if parity == 0 { t + 1 == N } else { t == 0 };
+            if ENDS_ALIKE && is_spared {
+                continue;
+            }
+            let words = if ENDS_ALIKE && parity == 0 && t == 0 {
+                lanes.merge(ends, first)
+            } else if ENDS_ALIKE && parity == 1 && t + 1 == N {
+                lanes.merge(last, ends)
+            } else {
+                // SAFETY: the caller's.
+                unsafe { lanes.load(from.add(2 * t)) }
+            };
+            let is_first = t == if ENDS_ALIKE { parity } else { 0 };
+            sums[parity] = add_product(lanes, is_first, sums[parity], words, weights[t][parity]);
+        }
+    }
+    sums
+}
+
 /// Neighbouring words are pairs: tap t begins at word 2t, and has weights for even and for odd results.
-struct InPlace<'a, const N: usize> {
+struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
     few: Few<'a>,
     weights: [[i32; 2]; N],
 }
 
-impl<const N: usize> Work for InPlace<'_, N> {
+impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Few { rows, pass, out } = self.few;
@@ -217,20 +269,16 @@ impl<const N: usize> Work for InPlace<'_, N> {
         }
         let rows = rows.map(<[u16]>::as_ptr);
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            // Of each row's even results, and of its odd ones.
             let mut sums = [[ending.start; 2]; 2];
             for row in 0..2 {
-                for t in 0..N {
-                    // SAFETY: `in_place` has bounded it.
-                    let words = unsafe { lanes.load(rows[row].add(x + 2 * t)) };
-                    for parity in 0..2 {
-                        let sum = &mut sums[parity][row];
-                        *sum = add_product(lanes, t == 0, *sum, words, weights[t][parity]);
-                    }
-                }
+                // SAFETY: `in_place` has bounded it.
+                sums[row] = unsafe {
+                    let from = rows[row].add(x);
+                    in_place_sums::<L, N, ENDS_ALIKE>(lanes, from, &weights, ending.start)
+                };
             }
             for parity in 0..2 {
-                let pairs = ending.pairs(lanes, sums[parity]);
+                let pairs = ending.pairs(lanes, [sums[0][parity], sums[1][parity]]);
                 // SAFETY: x + 2 LANES is at most the length.
                 unsafe { lanes.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs) };
             }

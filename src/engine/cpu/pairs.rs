@@ -206,7 +206,7 @@ fn separable(
                 bits,
             };
             let is_narrow = (reader.pieces(), pieces) == (1, 1);
-            let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &pass)).filter(|_| is_narrow);
+            let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &pass, reader)).filter(|_| is_narrow);
             (reader, few.map_or(Row::Any(pass), Row::Few))
         }
     };
