@@ -221,6 +221,16 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    unsafe fn pair_pixels<const C: usize>(self, _: *const u16, _: *mut u16) {
+        unreachable!("pixels are paired in wide vectors alone");
+    }
+
+    #[inline(always)]
+    unsafe fn part_pixels<const C: usize>(self, _: *const u8, _: *mut u8) {
+        unreachable!("pixels are paired in wide vectors alone");
+    }
+
+    #[inline(always)]
     unsafe fn put_bytes<const N: usize>(self, values: [__m256i; N], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 8 N bytes.
         unsafe {

@@ -3,6 +3,7 @@
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::lanes::{Lanes, Order, Work};
+use super::pixel_pairs::places;
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX-512F and BW, and VNNI if that is true.
@@ -213,6 +214,29 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
                 paired(_mm512_cvtepu16_epi32(a[0]), _mm512_cvtepu16_epi32(b[0])),
                 paired(_mm512_cvtepu16_epi32(a[1]), _mm512_cvtepu16_epi32(b[1])),
             ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pair_pixels<const C: usize>(self, from: *const u16, to: *mut u16) {
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each.
+        unsafe {
+            let order = const { places::<C>(false) };
+            let order = _mm512_loadu_si512(order.as_ptr().cast());
+            let words = _mm512_loadu_si512(from.cast());
+            _mm512_storeu_si512(to.cast(), _mm512_permutexvar_epi16(order, words));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn part_pixels<const C: usize>(self, from: *const u8, to: *mut u8) {
+        // SAFETY: `self` proves AVX-512, the caller the 32 bytes of each.
+        unsafe {
+            let order = const { places::<C>(true) };
+            let order = _mm512_loadu_si512(order.as_ptr().cast());
+            let words = _mm512_cvtepu8_epi16(_mm256_loadu_si256(from.cast()));
+            let parted = _mm512_permutexvar_epi16(order, words);
+            _mm256_storeu_si256(to.cast(), _mm512_cvtepi16_epi8(parted));
         }
     }
 

@@ -110,6 +110,18 @@ pub(super) trait Lanes: Copy {
     /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
     fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
+    /// Brings the words of neighbouring pixels of `C` components side by side, in vectors of [`pixel_pairs::LANES`](super::pixel_pairs::LANES) numbers.
+    ///
+    /// # Safety
+    /// A vector is readable at `from` and writable at `to`; what is written beyond the [step](super::pixel_pairs::step) means nothing.
+    unsafe fn pair_pixels<const C: usize>(self, from: *const u16, to: *mut u16);
+
+    /// The other way, for bytes.
+    ///
+    /// # Safety
+    /// As many bytes as a vector has words are readable at `from` and writable at `to`; what is written beyond the step means nothing.
+    unsafe fn part_pixels<const C: usize>(self, from: *const u8, to: *mut u8);
+
     /// Numbers as words, clamped, where they come as [`Lanes::zip`] leaves them.
     fn narrow(self, a: Self::V, b: Self::V) -> Self::V;
 

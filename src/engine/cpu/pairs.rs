@@ -14,6 +14,7 @@ use super::grouped_terms::GroupedTerms;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
+use super::pixel_pairs;
 use super::reader::{Reader, magnitude, range, total};
 use super::reading;
 use super::row_pass::{self, Pairing, RowPass, Zips};
@@ -25,8 +26,16 @@ use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
 enum Work {
-    Direct { columns: usize },
-    Separable { row: Row, columns: usize, pieces: usize },
+    Direct {
+        columns: usize,
+    },
+    Separable {
+        row: Row,
+        columns: usize,
+        pieces: usize,
+        /// True if pixels are paired (see `pixel_pairs`).
+        paired: bool,
+    },
 }
 
 /// The loop that makes intermediates of rows.
@@ -77,6 +86,9 @@ impl Making {
 pub(super) struct Scratch {
     /// Rows with what lies beyond their ends, piece after piece.
     words: [Vec<u16>; 2],
+    /// The same with pixels paired, and rows of the result that are still so.
+    paired: [Vec<u16>; 2],
+    parted: Vec<u8>,
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
     /// Rows whose colours are weighted by alpha.
@@ -127,9 +139,9 @@ fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
     zips
 }
 
-/// How a row's words are brought together where a pixel has `step` components.
-fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
-    if step > 1 {
+/// How a row's words are brought together where a pixel has `step` components, and where pixels are paired or not.
+fn pairing(q: &[i32], (step, paired): (usize, bool), reader: Reader) -> Pairing {
+    if step > 1 && !paired {
         return Pairing::Zipped(zips(q, step, reader));
     }
     // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
@@ -137,18 +149,33 @@ fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
     Pairing::InPlace(
         pairs
             .iter()
-            .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
+            .map(|p| (2 * step * p.line, [p.weights[0], p.weights[1]]))
             .collect(),
     )
 }
 
 /// How the intermediates of a row pass lie.
-fn row_order(channels: &[ChannelStep]) -> Order {
-    if channels.len() == 1 {
+fn row_order(channels: usize, paired: bool) -> Order {
+    if channels == 1 || paired {
         Order::Alternate
     } else {
         Order::Zipped
     }
+}
+
+/// Weights of a row from which on pixels are worth pairing in wide vectors, of which hardly any load begins on a cache line: half as many are needed then. Narrow
+/// ones have loops of few zipped words.
+const LEAST_PAIRED: usize = 15;
+
+/// True if pixels of such components are paired for a row of so many weights: where that is better, and where all samples are made with the same.
+fn pairs_pixels(vectors: Vectors, format: PixelFormat, channels: &[ChannelStep], weights: usize) -> bool {
+    let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
+    let are_alike = channels
+        .iter()
+        .all(|c| made(c).is_some() && made(c) == made(&channels[0]));
+    let is_better =
+        vectors.lanes() == pixel_pairs::LANES && weights >= LEAST_PAIRED && format.bytes_per_sample() == 1;
+    is_better && are_alike && pixel_pairs::CHANNELS.contains(&channels.len())
 }
 
 /// The reader, the passes and the last step of a separable kernel.
@@ -181,7 +208,8 @@ fn separable(
         correction: 0,
         raise: (column_total * missing.unwrap_or(0)) >> c.shift,
     };
-    let order = (row_order(channels), vectors.lanes());
+    let paired = pairs_pixels(vectors, format, channels, r.weights.len());
+    let order = (row_order(channels.len(), paired), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
     let ways = [(1, 16), (2, 12), (3, 8)];
     let (pieces, bits, finish) = ways
@@ -191,16 +219,16 @@ fn separable(
             Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
         })?;
     let start = |reader: Reader| r.rounding() + reader.correction(total(&r.weights));
-    let paired = |reader| pairing(&r.weights, channels.len(), reader);
+    let terms = |reader| pairing(&r.weights, (channels.len(), paired), reader);
     let (words, values) = Reader::whole_words(format);
     let grouped = (reader == Reader::Halves)
-        .then(|| GroupedTerms::of(&paired(Reader::Offset), values, (start(words), r.shift), bits))
+        .then(|| GroupedTerms::of(&terms(Reader::Offset), values, (start(words), r.shift), bits))
         .flatten();
     let (reader, row) = match grouped {
         Some(grouped) => (words, Row::Grouped(grouped)),
         None => {
             let pass = RowPass {
-                pairing: paired(reader),
+                pairing: terms(reader),
                 start: missing.map_or(start(reader), |_| r.rounding()) as i32,
                 shift: r.shift,
                 bits,
@@ -214,6 +242,7 @@ fn separable(
         row,
         columns: r.weights.len(),
         pieces,
+        paired,
     };
     let q = |j: usize| c.weights[j];
     let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
@@ -465,7 +494,8 @@ impl Pairs {
             };
             match self.making {
                 Making::Any(_) if is_four => {
-                    self.make(lanes, lines, taps, None, samples, rows.split::<4>());
+                    let made = (samples, &mut scratch.parted);
+                    self.make(lanes, lines, taps, None, made, rows.split::<4>());
                 }
                 Making::Few { alike, .. } if is_four => {
                     let few = few(alike, start(taps.groups[0].single.len()));
@@ -483,10 +513,11 @@ impl Pairs {
                 }
                 _ => {
                     let running = self.changes.as_ref().map(|_| Running {
-                        sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
+                        sums: room(&mut scratch.sums, self.laid(samples).next_multiple_of(TILE)),
                         resumes: pair > 0,
                     });
-                    self.make(lanes, lines, taps, running, samples, rows.split::<2>());
+                    let made = (samples, &mut scratch.parted);
+                    self.make(lanes, lines, taps, running, made, rows.split::<2>());
                 }
             }
             if partial {
@@ -500,18 +531,29 @@ impl Pairs {
         }
     }
 
-    /// Makes `R` rows from the lines.
+    /// Makes `R` rows of so many samples from the lines; what is still paired comes to the memory beside that number first.
     fn make<L: Lanes, const R: usize>(
         &self,
         lanes: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
         running: Option<Running<'_>>,
-        samples: usize,
+        (samples, parted): (usize, &mut Vec<u8>),
         out: [&mut [u8]; R],
     ) {
         let finish = (&self.finish, self.high_words);
-        if self.format.bytes_per_sample() == 1 {
+        if self.pairs_pixels() {
+            let laid = self.laid(samples);
+            let row = laid + 2 * TILE;
+            let mut rows = aligned(parted, R * row).chunks_exact_mut(row);
+            let mut paired = std::array::from_fn(|_| rows.next().unwrap_or_default());
+            let made = paired.each_mut().map(|row| &mut row[..laid]);
+            loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, laid, made);
+            for (paired, out) in paired.into_iter().zip(out) {
+                // Rows that are not there have no room.
+                pixel_pairs::part(lanes, self.channels.len(), paired, out);
+            }
+        } else if self.format.bytes_per_sample() == 1 {
             loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, samples, out);
         } else {
             loops::convolve::<L, 2, R>(lanes, lines, taps, running, finish, samples, out);
@@ -521,8 +563,22 @@ impl Pairs {
     /// How the elements of lines lie.
     fn order(&self) -> Order {
         match self.work {
-            Work::Separable { .. } => row_order(&self.channels),
+            Work::Separable { paired, .. } => row_order(self.channels.len(), paired),
             Work::Direct { .. } => Order::Plain,
+        }
+    }
+
+    fn pairs_pixels(&self) -> bool {
+        matches!(self.work, Work::Separable { paired: true, .. })
+    }
+
+    /// As many samples as lie in a line of a row of so many.
+    fn laid(&self, samples: usize) -> usize {
+        let channels = self.channels.len();
+        if self.pairs_pixels() {
+            pixel_pairs::paired_samples(samples / channels, channels)
+        } else {
+            samples
         }
     }
 
@@ -546,7 +602,7 @@ impl Pairs {
                 }
             }
             Work::Separable { pieces, .. } => {
-                let piece = samples.next_multiple_of(TILE);
+                let piece = self.laid(samples).next_multiple_of(TILE);
                 LineForm {
                     pieces: *pieces,
                     piece,
@@ -582,6 +638,7 @@ impl Pairs {
             words,
             outside,
             under_alpha: [first, second],
+            paired,
             lines,
             places,
             ..
@@ -613,7 +670,17 @@ impl Pairs {
                     .fill(places, words, |sample| self.reader.word(sample, piece));
             }
         }
-        let rows = words.each_ref().map(|row| &row[lead..]);
+        let mut rows = words.each_ref().map(|row| &row[lead..]);
+        if self.pairs_pixels() {
+            let channels = self.channels.len();
+            // What the last pixels need, and steps of which the last one goes beyond that.
+            let needed = form.piece + (self.columns() + 1) * channels;
+            for (row, paired) in rows.iter_mut().zip(paired) {
+                let paired = aligned(paired, needed + 2 * TILE);
+                pixel_pairs::pair(lanes, channels, needed.min(row.len() - TILE), row, paired);
+                *row = paired;
+            }
+        }
         match row {
             Row::Any(pass) => row_pass::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
             Row::Few(few) => few.make(lanes, rows, out),
