@@ -163,19 +163,14 @@ fn row_order(channels: usize, paired: bool) -> Order {
     }
 }
 
-/// Weights of a row from which on pixels are worth pairing in wide vectors, of which hardly any load begins on a cache line: half as many are needed then. Narrow
-/// ones have loops of few zipped words.
-const LEAST_PAIRED: usize = 15;
-
 /// True if pixels of such components are paired for a row of so many weights: where that is better, and where all samples are made with the same.
 fn pairs_pixels(vectors: Vectors, format: PixelFormat, channels: &[ChannelStep], weights: usize) -> bool {
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
     let are_alike = channels
         .iter()
         .all(|c| made(c).is_some() && made(c) == made(&channels[0]));
-    let is_better =
-        vectors.lanes() == pixel_pairs::LANES && weights >= LEAST_PAIRED && format.bytes_per_sample() == 1;
-    is_better && are_alike && pixel_pairs::CHANNELS.contains(&channels.len())
+    let is_better = with_lanes!(vectors, lanes => pixel_pairs::suit(lanes, channels.len(), weights));
+    format.bytes_per_sample() == 1 && are_alike && is_better
 }
 
 /// The reader, the passes and the last step of a separable kernel.

@@ -5,8 +5,18 @@
 
 use super::lanes::{Lanes, Work};
 
-/// Components of pixels that are paired.
-pub(super) const CHANNELS: std::ops::RangeInclusive<usize> = 2..=4;
+/// Weights of a row from which on pixels are worth pairing.
+const LEAST_WEIGHTS: usize = 21;
+
+/// True if pixels of so many components are worth pairing for a row of so many weights: of wide vectors hardly any load begins on a cache line, and half as many are
+/// needed then, but twice as many products, which therefore have to be added at once.
+pub(super) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
+    is_for::<L>() && (2..=4).contains(&channels) && weights >= LEAST_WEIGHTS
+}
+
+const fn is_for<L: Lanes>() -> bool {
+    L::LANES == LANES && L::FUSES
+}
 
 /// Samples of a row of pixels, paired; the last pixel may be there without its partner.
 pub(super) fn paired_samples(pixels: usize, channels: usize) -> usize {
@@ -28,7 +38,7 @@ pub(super) const fn step(channels: usize) -> usize {
 pub(super) fn pair<L: Lanes>(lanes: L, channels: usize, samples: usize, words: &[u16], out: &mut [u16]) {
     assert!(samples + 2 * WORDS <= words.len() && samples + 2 * WORDS <= out.len());
     // A constant asked for as such, lest loops be compiled that nothing enters.
-    if const { L::LANES != LANES } {
+    if const { !is_for::<L>() } {
         unreachable!("no loop is compiled for pairs of pixels with such vectors");
     }
     match channels {
@@ -57,7 +67,7 @@ impl<const C: usize> Work for Pair<'_, C> {
 pub(super) fn part<L: Lanes>(lanes: L, channels: usize, bytes: &[u8], out: &mut [u8]) {
     assert!(out.len() + 2 * WORDS <= bytes.len());
     // A constant asked for as such, lest loops be compiled that nothing enters.
-    if const { L::LANES != LANES } {
+    if const { !is_for::<L>() } {
         unreachable!("no loop is compiled for pairs of pixels with such vectors");
     }
     match channels {
