@@ -540,12 +540,16 @@ impl Pairs {
         if self.pairs_pixels() {
             let laid = self.laid(samples);
             let row = laid + 2 * TILE;
-            let mut rows = aligned(parted, R * row).chunks_exact_mut(row);
-            let mut paired = std::array::from_fn(|_| rows.next().unwrap_or_default());
+            let rows = OutputRows {
+                bytes: aligned(parted, R * row),
+                stride: row,
+                row_bytes: row,
+                spare: &mut [],
+            };
+            let mut paired = rows.split::<R>();
             let made = paired.each_mut().map(|row| &mut row[..laid]);
             loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, laid, made);
             for (paired, out) in paired.into_iter().zip(out) {
-                // Rows that are not there have no room.
                 pixel_pairs::part(lanes, self.channels.len(), paired, out);
             }
         } else if self.format.bytes_per_sample() == 1 {

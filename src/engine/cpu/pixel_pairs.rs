@@ -1,6 +1,6 @@
-//! Rows of pixels of several components as *pairs of pixels*: the first components of two neighbouring pixels, the second ones and so on, then those of the next two. So
-//! two neighbours of one component lie side by side, as in a plane of its own, and a row pass takes them where they lie (see `row_pass`); what it makes of
-//! them lies in the same way, until results are put back in order.
+//! Rows of pixels of several components as *pairs of pixels*: the first components of two neighbouring pixels, the second ones and so on, then those of the next
+//! two. So two neighbours of one component lie side by side, as in a plane of its own, and a row pass takes them where they lie (see `row_pass`); what it
+//! makes of them lies in the same way, until results are put back in order.
 #![allow(unsafe_code)]
 
 use super::lanes::{Lanes, Work};
