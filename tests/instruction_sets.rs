@@ -592,6 +592,43 @@ fn colour_under_alpha_gives_the_references_bits() {
     }
 }
 
+/// Rows of interleaved components of every number and depth, under every border, at widths about those of vectors.
+#[test]
+fn interleaved_components_give_the_references_bits_at_any_width() {
+    let mut random = Random::new(31);
+    let widths = [1, 2, 15, 16, 17, 31, 32, 33, 47, 64, 65, 95, 97, 128, 131, 257];
+    let formats = [
+        "ya8", "nv12", "rgb24", "rgba", "p010le", "ya16le", "rgb48le", "rgba64le",
+    ];
+    for name in formats {
+        for (k, border) in BORDERS.into_iter().enumerate() {
+            // Short rows, long ones, and columns of other lengths.
+            for (j, (columns, rows)) in [(3, 1), (5, 5), (9, 3), (21, 3), (27, 9), (41, 1)]
+                .into_iter()
+                .enumerate()
+            {
+                let mut weights =
+                    |count: usize| -> Vec<i64> { (0..count).map(|_| 1 + random.below(30) as i64).collect() };
+                let (row, column) = (weights(columns), weights(rows));
+                let q: Vec<i64> = (0..columns * rows)
+                    .map(|at| row[at % columns] * column[at / columns])
+                    .collect();
+                let divisor = q.iter().sum();
+                let mask = Mask::from_integers(columns, rows, q, divisor).unwrap();
+                let mut chain = chain(mask, border, Algorithm::Separable);
+                // With alpha copied, and convolved along with the others.
+                chain.planes = ["all", "all+alpha"][(k + j) % 2].parse().unwrap();
+                chain.filters[0].bias = [0.0, 10.0][k / 2 % 2];
+                let width = widths[random.below(widths.len() as u64) as usize];
+                let height = [1, 2, 5, 11][random.below(4) as usize];
+                let frame = noise(format(name), width, height, &mut random);
+                let threads = 1 + random.below(2) as usize;
+                assert!(agrees(&chain, &frame, threads), "{name} {columns}x{rows}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_instruction_set_that_the_machine_lacks_is_refused() {
     for set in InstructionSet::ALL {

@@ -1,14 +1,15 @@
 //! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at once.
 #![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::lanes::{Lanes, Order, Work};
-use super::pixel_pairs::places;
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX-512F and BW, and VNNI if that is true.
+/// The proof that this machine has AVX-512F and BW, and VNNI and VBMI if these are true.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx512<const VNNI: bool>(());
+pub(super) struct Avx512<const VNNI: bool, const VBMI: bool = false>(());
 
 impl<const VNNI: bool> Avx512<VNNI> {
     /// The proof, if there is one.
@@ -44,7 +45,78 @@ unsafe fn paired(low: __m512i, high: __m512i) -> __m512i {
     unsafe { _mm512_or_si512(low, _mm512_slli_epi32::<16>(high)) }
 }
 
-impl<const VNNI: bool> Lanes for Avx512<VNNI> {
+/// Where the words of each component of 32 pixels come from, in the vectors that hold these.
+const fn places_apart<const C: usize>() -> [[u16; 32]; C] {
+    let mut places = [[0; 32]; C];
+    let mut at = 0;
+    while at < 32 * C {
+        places[at % C][at / C] = at as u16;
+        at += 1;
+    }
+    places
+}
+
+/// Where the words of 32 pixels come from, in vectors of one component each.
+const fn places_together<const C: usize>() -> [[u16; 32]; C] {
+    let mut places = [[0; 32]; C];
+    let mut at = 0;
+    while at < 32 * C {
+        places[at / 32][at % 32] = (at % C * 32 + at / C) as u16;
+        at += 1;
+    }
+    places
+}
+
+/// Where the bytes of each component of 32 pixels come from as words, in the 64 bytes that the pixels begin with and the 64 that they end with.
+const fn byte_places_apart<const C: usize>() -> [[u8; 64]; C] {
+    let mut places = [[0; 64]; C];
+    let mut at = 0;
+    while at < 32 * C {
+        let place = if at < 64 { at } else { at + 128 - 32 * C };
+        places[at % C][at / C * 2] = place as u8;
+        at += 1;
+    }
+    places
+}
+
+/// Where the bytes of 64 pixels come from, in vectors of one component each.
+const fn byte_places_together<const C: usize>() -> [[u8; 64]; C] {
+    let mut places = [[0; 64]; C];
+    let mut at = 0;
+    while at < 64 * C {
+        places[at / 64][at % 64] = (at % C * 64 + at / C) as u8;
+        at += 1;
+    }
+    places
+}
+
+/// Words of `C` (2 to 4) vectors, from such places.
+#[inline(always)]
+unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]) -> [__m512i; C] {
+    let mut gathered = *words;
+    for k in 0..C {
+        // SAFETY: the caller has the proof of AVX-512F and BW.
+        unsafe {
+            // Of a place those bits count that two vectors have.
+            let at = _mm512_loadu_si512(places[k].as_ptr().cast());
+            let first = _mm512_permutex2var_epi16(words[0], at, words[1]);
+            gathered[k] = if C == 2 {
+                first
+            } else {
+                let beyond = _mm512_movepi16_mask(_mm512_slli_epi16::<9>(at));
+                if C == 3 {
+                    _mm512_mask_permutexvar_epi16(first, beyond, at, words[2])
+                } else {
+                    let second = _mm512_permutex2var_epi16(words[2], at, words[C - 1]);
+                    _mm512_mask_blend_epi16(beyond, first, second)
+                }
+            };
+        }
+    }
+    gathered
+}
+
+impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     type V = __m512i;
 
     const LANES: usize = 16;
@@ -61,13 +133,28 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         fn inside_vnni<L: Lanes, W: Work>(lanes: L, work: W) {
             work.run(lanes);
         }
-        // SAFETY: `self` proves AVX-512, and VNNI if it is asked for.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+        fn inside_vbmi<L: Lanes, W: Work>(lanes: L, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` proves AVX-512, and VNNI or VBMI if they are asked for.
         unsafe {
-            if VNNI {
+            if VBMI {
+                inside_vbmi(self, work);
+            } else if VNNI {
                 inside_vnni(self, work);
             } else {
                 inside(self, work);
             }
+        }
+    }
+
+    #[inline]
+    fn enter_with_bytes<W: Work>(self, work: W) {
+        if std::arch::is_x86_feature_detected!("avx512vbmi") {
+            Avx512::<false, true>(()).enter(work);
+        } else {
+            self.enter(work);
         }
     }
 
@@ -218,25 +305,72 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn pair_pixels<const C: usize>(self, from: *const u16, to: *mut u16) {
-        // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each.
+    unsafe fn take_apart<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m512i; C] {
+        // SAFETY: `self` proves AVX-512, the caller 32 pixels.
         unsafe {
-            let order = const { places::<C>(false) };
-            let order = _mm512_loadu_si512(order.as_ptr().cast());
-            let words = _mm512_loadu_si512(from.cast());
-            _mm512_storeu_si512(to.cast(), _mm512_permutexvar_epi16(order, words));
+            let mut words = [_mm512_setzero_si512(); C];
+            if VBMI && BYTES == 1 {
+                let places = const { &byte_places_apart::<C>() };
+                let (first, last) = (self.load(from), self.load(from.add(32 * C - 64)));
+                for k in 0..C {
+                    let at = self.load(places[k].as_ptr());
+                    words[k] = _mm512_maskz_permutex2var_epi8(0x5555_5555_5555_5555, first, at, last);
+                }
+                return words;
+            }
+            for k in 0..C {
+                let at = from.add(32 * k * BYTES);
+                words[k] = if BYTES == 1 { self.widen(at) } else { self.load(at) };
+            }
+            gathered(&words, const { &places_apart::<C>() })
         }
     }
 
     #[inline(always)]
-    unsafe fn part_pixels<const C: usize>(self, from: *const u8, to: *mut u8) {
-        // SAFETY: `self` proves AVX-512, the caller the 32 bytes of each.
+    unsafe fn put_together<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each component, and C times as many to write.
         unsafe {
-            let order = const { places::<C>(true) };
-            let order = _mm512_loadu_si512(order.as_ptr().cast());
-            let words = _mm512_cvtepu8_epi16(_mm256_loadu_si256(from.cast()));
-            let parted = _mm512_permutexvar_epi16(order, words);
-            _mm256_storeu_si256(to.cast(), _mm512_cvtepi16_epi8(parted));
+            let mut words = [_mm512_setzero_si512(); C];
+            if VBMI && BYTES == 1 {
+                let places = const { &byte_places_together::<C>() };
+                for c in 0..C {
+                    words[c] = self.load(from[c]);
+                }
+                for k in 0..C {
+                    let at = self.load(places[k].as_ptr());
+                    let first = _mm512_permutex2var_epi8(words[0], at, words[1]);
+                    let pixels = if C == 2 {
+                        first
+                    } else {
+                        // Of a place those bits count that two vectors have.
+                        let beyond = _mm512_movepi8_mask(at);
+                        if C == 3 {
+                            _mm512_mask_permutexvar_epi8(first, beyond, at, words[2])
+                        } else {
+                            let second = _mm512_permutex2var_epi8(words[2], at, words[C - 1]);
+                            _mm512_mask_blend_epi8(beyond, first, second)
+                        }
+                    };
+                    self.store(to.add(64 * k), pixels);
+                }
+                return;
+            }
+            let places = const { &places_together::<C>() };
+            for half in 0..2 / BYTES {
+                for c in 0..C {
+                    let at = from[c].add(32 * half);
+                    words[c] = if BYTES == 1 { self.widen(at) } else { self.load(at) };
+                }
+                let pixels = gathered(&words, places);
+                for k in 0..C {
+                    let to = to.add(32 * BYTES * (C * half + k));
+                    if BYTES == 1 {
+                        _mm256_storeu_si256(to.cast(), _mm512_cvtepi16_epi8(pixels[k]));
+                    } else {
+                        self.store(to, pixels[k]);
+                    }
+                }
+            }
         }
     }
 

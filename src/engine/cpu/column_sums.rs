@@ -7,7 +7,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::edges::{Edges, Places};
+use super::edges::{Edges, From, Places};
 use super::lanes::{Lanes, Work};
 use super::loops::TILE;
 use super::memory::aligned;
@@ -69,11 +69,11 @@ impl<'a> ColumnSums<'a> {
     }
 
     /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
-    pub(super) fn extend(&mut self, edges: &Edges, places: &Places, rows: usize) {
+    pub(super) fn extend(&mut self, places: &Places, rows: usize) {
         for &(to, from) in places {
             let sum = match from {
-                Some(from) => self.sums[from % 2][from / 2],
-                None => edges.constant(to) * rows as u16,
+                From::Place(from) => self.sums[from % 2][from / 2],
+                From::Constant(value) => value * rows as u16,
             };
             self.sums[to % 2][to / 2] = sum;
         }

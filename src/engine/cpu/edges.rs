@@ -1,11 +1,21 @@
 //! Rows with what lies beyond their ends.
 
 use super::alpha::Source;
+use super::planar_rows;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
-/// Samples beyond the edges: where they belong in a padded row, and where they come from; `None` for the border's constant.
-pub(super) type Places = Vec<(usize, Option<usize>)>;
+/// Samples beyond the edges: where they belong in a padded row, and where they come from.
+pub(super) type Places = Vec<(usize, From)>;
+
+/// Where a sample beyond the edges comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    /// A place in the padded row.
+    Place(usize),
+    /// The border, which holds a constant.
+    Constant(u16),
+}
 
 /// How the rows of a plane go on beyond their ends, for a mask.
 pub(super) struct Edges {
@@ -15,6 +25,8 @@ pub(super) struct Edges {
     outside: Vec<u16>,
     /// Columns of the mask.
     columns: usize,
+    /// True if the components of padded rows lie one after the other (see `planar_rows`).
+    planar: bool,
 }
 
 impl Edges {
@@ -22,7 +34,7 @@ impl Edges {
         border: Border,
         format: PixelFormat,
         channels: &[ChannelStep],
-        columns: usize,
+        (columns, planar): (usize, bool),
     ) -> Edges {
         let outside = channels.iter().map(|c| match c {
             ChannelStep::Convolve(c) => c.border,
@@ -33,6 +45,7 @@ impl Edges {
             format,
             outside: outside.collect(),
             columns,
+            planar,
         }
     }
 
@@ -41,9 +54,28 @@ impl Edges {
         self.outside.len()
     }
 
+    /// From a pixel of a padded row to the next one.
+    pub(super) fn step(&self) -> usize {
+        if self.planar { 1 } else { self.channels() }
+    }
+
+    /// From a component of a padded row of so many pixels to the next one.
+    pub(super) fn pitch(&self, width: usize) -> usize {
+        if self.planar {
+            planar_rows::pitch(width, self.reach())
+        } else {
+            1
+        }
+    }
+
+    /// Samples of a padded row of so many pixels, from the first to the last one: with components one after the other, what lies between these, too.
+    pub(super) fn samples(&self, width: usize) -> usize {
+        (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
+    }
+
     /// Samples that lie beyond each end of a row.
     fn reach(&self) -> usize {
-        self.columns / 2 * self.channels()
+        self.columns / 2 * self.step()
     }
 
     /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
@@ -58,31 +90,30 @@ impl Edges {
 
     /// Where the samples beyond the ends of a row come from, as positions in the padded row.
     pub(super) fn find(&self, width: usize, places: &mut Places) {
-        let (n, origin) = (self.channels(), self.origin());
+        let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
         places.clear();
         for k in 1..=self.columns / 2 {
             for (to, at) in [
-                (origin - k * n, -(k as i64)),
-                (origin + (width + k - 1) * n, (width + k - 1) as i64),
+                (origin - k * step, -(k as i64)),
+                (origin + (width + k - 1) * step, (width + k - 1) as i64),
             ] {
                 let from = self.border.index(at, width);
-                places.extend((0..n).map(|c| (to + c, from.map(|f| origin + f * n + c))));
+                places.extend(self.outside.iter().enumerate().map(|(c, &constant)| {
+                    let place = |f: usize| From::Place(origin + f * step + c * pitch);
+                    (to + c * pitch, from.map_or(From::Constant(constant), place))
+                }));
             }
         }
     }
 
     /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
-    pub(super) fn fill<T: Copy>(&self, places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
+    pub(super) fn fill<T: Copy>(places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
         for &(to, from) in places {
-            row[to] = from.map_or_else(|| sample(self.constant(to)), |from| row[from]);
+            row[to] = match from {
+                From::Place(from) => row[from],
+                From::Constant(value) => sample(value),
+            };
         }
-    }
-
-    /// The border's constant at a place of a padded row.
-    pub(super) fn constant(&self, place: usize) -> u16 {
-        let (n, origin) = (self.channels(), self.origin());
-        // Counted from the origin, before which it may lie.
-        self.outside[(place + n * origin - origin) % n]
     }
 
     /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the border holds a constant.

@@ -33,6 +33,11 @@ enum Terms {
     },
 }
 
+/// Taps of words that are paired in place, at most: what products are added to at once has to stay in registers, of which weights leave too few.
+const fn most_taps<L: Lanes>() -> usize {
+    if L::FUSES { 5 } else { 8 }
+}
+
 impl FewTerms {
     /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
     pub(super) fn of<L: Lanes>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
@@ -42,7 +47,7 @@ impl FewTerms {
         let terms = match &pass.pairing {
             Pairing::InPlace(taps) => {
                 let are_neighbours = taps.iter().enumerate().all(|(t, tap)| tap.0 == 2 * t);
-                if !are_neighbours || !(2..=8).contains(&taps.len()) {
+                if !are_neighbours || !(2..=most_taps::<L>()).contains(&taps.len()) {
                     return None;
                 }
                 let weights: Vec<[i32; 2]> = taps.iter().map(|tap| tap.1).collect();

@@ -46,6 +46,12 @@ pub(super) trait Lanes: Copy {
     /// Runs a loop, compiled for this set.
     fn enter<W: Work>(self, work: W);
 
+    /// The same for a loop that permutes bytes, for which a machine may have more.
+    #[inline]
+    fn enter_with_bytes<W: Work>(self, work: W) {
+        self.enter(work);
+    }
+
     /// The same number everywhere.
     fn splat(self, value: i32) -> Self::V;
 
@@ -110,17 +116,17 @@ pub(super) trait Lanes: Copy {
     /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
     fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
-    /// Brings the words of neighbouring pixels of `C` components side by side, in vectors of [`pixel_pairs::LANES`](super::pixel_pairs::LANES) numbers.
+    /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples have so many `BYTES`.
     ///
     /// # Safety
-    /// A vector is readable at `from` and writable at `to`; what is written beyond the [step](super::pixel_pairs::step) means nothing.
-    unsafe fn pair_pixels<const C: usize>(self, from: *const u16, to: *mut u16);
+    /// So many pixels are readable at `from`.
+    unsafe fn take_apart<const C: usize, const BYTES: usize>(self, from: *const u8) -> [Self::V; C];
 
-    /// The other way, for bytes.
+    /// The other way: writes the pixels of which a vector of each component is given.
     ///
     /// # Safety
-    /// As many bytes as a vector has words are readable at `from` and writable at `to`; what is written beyond the step means nothing.
-    unsafe fn part_pixels<const C: usize>(self, from: *const u8, to: *mut u8);
+    /// A vector is readable at each of `from`, and `C` vectors are writable at `to`.
+    unsafe fn put_together<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8);
 
     /// Numbers as words, clamped, where they come as [`Lanes::zip`] leaves them.
     fn narrow(self, a: Self::V, b: Self::V) -> Self::V;

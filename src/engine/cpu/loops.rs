@@ -62,31 +62,33 @@ pub(super) struct Lines<'a> {
     pub(super) piece_stride: usize,
     /// How the elements of two vectors lie.
     pub(super) order: Order,
-    /// What the next lines are made of; empty where it is not worth asking for early.
-    pub(super) next: &'a [u8],
+    /// Rows that the next lines are made of, and rows of the result that are written once these are made: empty where they are not worth asking for early.
+    pub(super) ahead: [&'a [u8]; 2],
 }
 
 /// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
 const LEAST_ASKED: usize = 3 << 20;
 
-/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, with
-/// larger vectors, and where rows are weighted by alpha before, which reads them.
-pub(super) fn worth_asking<'a, L: Lanes>(source: Source<'a>, plane: usize, y: i64, count: usize) -> &'a [u8] {
+/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, and
+/// where rows are weighted by alpha before, which reads them.
+pub(super) fn worth_asking(source: Source<'_>, plane: usize, y: i64, count: usize) -> &[u8] {
     let place = source.picture.layout.planes()[plane];
     let is_large = place.stride * place.height >= LEAST_ASKED;
-    if source.alpha.is_some() || has_more_registers::<L>() || !is_large {
+    if source.alpha.is_some() || !is_large {
         return &[];
     }
     source.picture.rows(plane, y, count)
 }
 
-/// Asks for the part of what is read `next` that belongs to a step: as many bytes as it makes, of which `made` are made.
+/// Asks for the part of rows `ahead` that belongs to a step: as many bytes as it makes, of which `made` are made.
 #[inline(always)]
-pub(super) fn ask<L: Lanes>(lanes: L, next: &[u8], made: usize, step: usize) {
+pub(super) fn ask<L: Lanes, const N: usize>(lanes: L, ahead: [&[u8]; N], made: usize, step: usize) {
     const CACHE_LINE: usize = 64;
-    if made < next.len() {
-        for at in (0..step).step_by(CACHE_LINE) {
-            lanes.prefetch(next.as_ptr().wrapping_add(made + at));
+    for n in 0..N {
+        if made < ahead[n].len() {
+            for at in (0..step).step_by(CACHE_LINE) {
+                lanes.prefetch(ahead[n].as_ptr().wrapping_add(made + at));
+            }
         }
     }
 }
@@ -357,7 +359,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
-            ask(lanes, lines.next, R * x * BYTES, R * step * BYTES);
+            ask(lanes, lines.ahead, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
                 // SAFETY: `convolve` has found room for `samples`.
                 out.map(|row| unsafe { row.add(x * BYTES) })

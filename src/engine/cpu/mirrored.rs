@@ -66,7 +66,7 @@ impl Mirrored {
         Some(Mirrored {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, kernel.width),
+            edges: Edges::new(step.border, format, channels, (kernel.width, false)),
             mask: mask(kernel, channels)?,
             channels: channels.clone(),
         })
@@ -118,7 +118,7 @@ impl Mirrored {
                 row_bytes: samples,
                 spare: &mut scratch.spare,
             };
-            let next = worth_asking::<L>(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
+            let next = worth_asking(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
             mirrored_loops::make(lanes, self.mask, plane.channels, (rows, next), ends, out.split());
             if partial {
                 for k in 0..made {

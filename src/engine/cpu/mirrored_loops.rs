@@ -278,7 +278,7 @@ impl<const C: usize> Work for Make<'_, C> {
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         let mut x = size;
         while x + size + C <= samples {
-            ask(lanes, self.next, ROWS * x, ROWS * size);
+            ask(lanes, [self.next], ROWS * x, ROWS * size);
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
             unsafe {
                 step::<L, C>(lanes, &constants, from, to, x);

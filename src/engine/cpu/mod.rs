@@ -42,7 +42,7 @@ mod overlap_save;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 #[cfg(target_arch = "x86_64")]
-mod pixel_pairs;
+mod planar_rows;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod reader;

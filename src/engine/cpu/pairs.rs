@@ -14,7 +14,7 @@ use super::grouped_terms::GroupedTerms;
 use super::lanes::{Lanes, Order};
 use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
 use super::memory::{aligned, room, spread};
-use super::pixel_pairs;
+use super::planar_rows::{self, Apart};
 use super::reader::{Reader, magnitude, range, total};
 use super::reading;
 use super::row_pass::{self, Pairing, RowPass, Zips};
@@ -33,8 +33,8 @@ enum Work {
         row: Row,
         columns: usize,
         pieces: usize,
-        /// True if pixels are paired (see `pixel_pairs`).
-        paired: bool,
+        /// True if components lie one after the other (see `planar_rows`).
+        planar: bool,
     },
 }
 
@@ -86,9 +86,8 @@ impl Making {
 pub(super) struct Scratch {
     /// Rows with what lies beyond their ends, piece after piece.
     words: [Vec<u16>; 2],
-    /// The same with pixels paired, and rows of the result that are still so.
-    paired: [Vec<u16>; 2],
-    parted: Vec<u8>,
+    /// Rows of the result whose components lie one after the other.
+    planar: Vec<u8>,
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
     /// Rows whose colours are weighted by alpha.
@@ -139,38 +138,38 @@ fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
     zips
 }
 
-/// How a row's words are brought together where a pixel has `step` components, and where pixels are paired or not.
-fn pairing(q: &[i32], (step, paired): (usize, bool), reader: Reader) -> Pairing {
-    if step > 1 && !paired {
+/// How a row's words are brought together where neighbouring pixels are `step` words apart.
+fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
+    if step > 1 {
         return Pairing::Zipped(zips(q, step, reader));
     }
-    // A pair of pixels is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
     let pairs = vertical(q.len(), 0, 0, |i| q[i]);
     Pairing::InPlace(
         pairs
             .iter()
-            .map(|p| (2 * step * p.line, [p.weights[0], p.weights[1]]))
+            .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
             .collect(),
     )
 }
 
-/// How the intermediates of a row pass lie.
-fn row_order(channels: usize, paired: bool) -> Order {
-    if channels == 1 || paired {
+/// How the intermediates of a row pass lie where neighbouring pixels are `step` words apart.
+fn row_order(step: usize) -> Order {
+    if step == 1 {
         Order::Alternate
     } else {
         Order::Zipped
     }
 }
 
-/// True if pixels of such components are paired for a row of so many weights: where that is better, and where all samples are made with the same.
-fn pairs_pixels(vectors: Vectors, format: PixelFormat, channels: &[ChannelStep], weights: usize) -> bool {
+/// Of components that are taken apart for a row of so many weights, since that is better, what all are made with.
+fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
+    let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
+    let first = convolved.next()?;
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
-    let are_alike = channels
-        .iter()
-        .all(|c| made(c).is_some() && made(c) == made(&channels[0]));
-    let is_better = with_lanes!(vectors, lanes => pixel_pairs::suit(lanes, channels.len(), weights));
-    format.bytes_per_sample() == 1 && are_alike && is_better
+    let are_alike = convolved.all(|c| made(c) == made(first));
+    let is_better = with_lanes!(vectors, lanes => planar_rows::suit(lanes, channels.len(), weights));
+    (are_alike && is_better).then(|| first.clone())
 }
 
 /// The reader, the passes and the last step of a separable kernel.
@@ -182,6 +181,8 @@ fn separable(
 ) -> Option<Parts> {
     let max = i64::from(format.max_value());
     let (r, c) = (&kernel.row, &kernel.column);
+    let planar = planar(vectors, channels, r.weights.len());
+    let channels = planar.as_ref().map_or(channels, std::slice::from_ref);
     let (column_total, whole) = (total(&c.weights), 1_i64 << c.shift);
     let bound = magnitude(&r.weights) * max + r.rounding();
     let (reader, missing) = Reader::choose(format, bound, || {
@@ -203,8 +204,7 @@ fn separable(
         correction: 0,
         raise: (column_total * missing.unwrap_or(0)) >> c.shift,
     };
-    let paired = pairs_pixels(vectors, format, channels, r.weights.len());
-    let order = (row_order(channels.len(), paired), vectors.lanes());
+    let order = (row_order(channels.len()), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
     let ways = [(1, 16), (2, 12), (3, 8)];
     let (pieces, bits, finish) = ways
@@ -214,7 +214,7 @@ fn separable(
             Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
         })?;
     let start = |reader: Reader| r.rounding() + reader.correction(total(&r.weights));
-    let terms = |reader| pairing(&r.weights, (channels.len(), paired), reader);
+    let terms = |reader| pairing(&r.weights, channels.len(), reader);
     let (words, values) = Reader::whole_words(format);
     let grouped = (reader == Reader::Halves)
         .then(|| GroupedTerms::of(&terms(Reader::Offset), values, (start(words), r.shift), bits))
@@ -237,7 +237,7 @@ fn separable(
         row,
         columns: r.weights.len(),
         pieces,
-        paired,
+        planar: planar.is_some(),
     };
     let q = |j: usize| c.weights[j];
     let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
@@ -374,6 +374,7 @@ impl Pairs {
         // Sums that are kept are read and written once more, which a few taps cost too.
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
+        let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
         let Parts {
             reader,
             work,
@@ -385,7 +386,7 @@ impl Pairs {
         Some(Pairs {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, step.kernel.size().0),
+            edges: Edges::new(step.border, format, channels, (step.kernel.size().0, is_planar)),
             channels: channels.clone(),
             reader,
             rows: step.kernel.size().1,
@@ -423,8 +424,13 @@ impl Pairs {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let samples = plane.width * plane.channels;
+        let samples = self.edges.samples(plane.width);
         let bytes = self.format.bytes_per_sample();
+        let row_bytes = plane.width * plane.channels * bytes;
+        let apart = self.is_planar().then(|| Apart {
+            channels: plane.channels,
+            pitch: self.edges.pitch(plane.width),
+        });
         let line = self.line(samples);
         // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
@@ -436,14 +442,22 @@ impl Pairs {
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
         let (mut next, mut row) = (0, 0);
-        room(&mut scratch.spare, samples * bytes);
+        room(&mut scratch.spare, row_bytes);
         while row < strip.rows {
             let pair = row / 2;
             let is_four = makes_four && row + 2 < strip.rows;
             while next < pair + reach + usize::from(is_four) {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
-                self.fill(lanes, source, strip.plane, y, (samples, at, &line), scratch);
+                self.fill(
+                    lanes,
+                    source,
+                    strip.plane,
+                    y,
+                    (samples, apart),
+                    (at, &line),
+                    scratch,
+                );
                 next += 1;
             }
             let (places, first_line) = match (&self.changes, &self.making) {
@@ -456,27 +470,39 @@ impl Pairs {
                 let slot = first_slot + k;
                 (if slot < slots { slot } else { slot - slots }) * line.slot + line.lead
             };
+            let at_once = if is_four { 4 } else { 2 };
+            let made = strip.rows.min(row + at_once) - row;
+            let place = |k: usize| (row + k) * plane.stride;
             let taps = places.taps(&mut scratch.taps, start);
+            let planar_row = spread(samples + planar_rows::BEHIND) * bytes;
+            let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
+            let (rows, later): (_, &[u8]) = match apart {
+                Some(_) => (
+                    OutputRows {
+                        bytes: aligned(&mut scratch.planar, 4 * planar_row),
+                        stride: planar_row,
+                        row_bytes: samples * bytes,
+                        spare: &mut [],
+                    },
+                    there,
+                ),
+                None => (
+                    OutputRows {
+                        bytes: there,
+                        stride: plane.stride,
+                        row_bytes,
+                        spare: &mut scratch.spare,
+                    },
+                    &[],
+                ),
+            };
+            let next = loops::worth_asking(source, strip.plane, first + 2 * next as i64, at_once);
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
                 piece_stride: line.piece,
                 order: self.order(),
-                next: loops::worth_asking::<L>(
-                    source,
-                    strip.plane,
-                    first + 2 * next as i64,
-                    if is_four { 4 } else { 2 },
-                ),
-            };
-            let made = strip.rows.min(row + if is_four { 4 } else { 2 }) - row;
-            let row_bytes = samples * bytes;
-            let place = |k: usize| (row + k) * plane.stride;
-            let rows = OutputRows {
-                bytes: &mut strip.bytes[place(0)..place(made - 1) + row_bytes],
-                stride: plane.stride,
-                row_bytes,
-                spare: &mut scratch.spare,
+                ahead: [next, later],
             };
             let few = |alike, beyond| Few {
                 lines,
@@ -489,8 +515,7 @@ impl Pairs {
             };
             match self.making {
                 Making::Any(_) if is_four => {
-                    let made = (samples, &mut scratch.parted);
-                    self.make(lanes, lines, taps, None, made, rows.split::<4>());
+                    self.make(lanes, lines, taps, None, samples, rows.split::<4>());
                 }
                 Making::Few { alike, .. } if is_four => {
                     let few = few(alike, start(taps.groups[0].single.len()));
@@ -508,51 +533,40 @@ impl Pairs {
                 }
                 _ => {
                     let running = self.changes.as_ref().map(|_| Running {
-                        sums: room(&mut scratch.sums, self.laid(samples).next_multiple_of(TILE)),
+                        sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
                         resumes: pair > 0,
                     });
-                    let made = (samples, &mut scratch.parted);
-                    self.make(lanes, lines, taps, running, made, rows.split::<2>());
+                    self.make(lanes, lines, taps, running, samples, rows.split::<2>());
                 }
             }
-            if partial {
-                for k in 0..made {
+            for k in 0..made {
+                let out = &mut strip.bytes[place(k)..place(k) + row_bytes];
+                if let Some(apart) = apart {
+                    let planar =
+                        &aligned(&mut scratch.planar, 4 * planar_row)[k * planar_row..][..planar_row];
+                    planar_rows::put(lanes, apart, bytes, planar, out);
+                }
+                if partial {
                     let y = strip.first_row + row + k;
-                    let made = &mut strip.bytes[place(k)..place(k) + row_bytes];
-                    complete(&self.channels, self.format, source, (strip.plane, y), made);
+                    complete(&self.channels, self.format, source, (strip.plane, y), out);
                 }
             }
             row += made;
         }
     }
 
-    /// Makes `R` rows of so many samples from the lines; what is still paired comes to the memory beside that number first.
+    /// Makes `R` rows of so many samples from the lines.
     fn make<L: Lanes, const R: usize>(
         &self,
         lanes: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
         running: Option<Running<'_>>,
-        (samples, parted): (usize, &mut Vec<u8>),
+        samples: usize,
         out: [&mut [u8]; R],
     ) {
         let finish = (&self.finish, self.high_words);
-        if self.pairs_pixels() {
-            let laid = self.laid(samples);
-            let row = laid + 2 * TILE;
-            let rows = OutputRows {
-                bytes: aligned(parted, R * row),
-                stride: row,
-                row_bytes: row,
-                spare: &mut [],
-            };
-            let mut paired = rows.split::<R>();
-            let made = paired.each_mut().map(|row| &mut row[..laid]);
-            loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, laid, made);
-            for (paired, out) in paired.into_iter().zip(out) {
-                pixel_pairs::part(lanes, self.channels.len(), paired, out);
-            }
-        } else if self.format.bytes_per_sample() == 1 {
+        if self.format.bytes_per_sample() == 1 {
             loops::convolve::<L, 1, R>(lanes, lines, taps, running, finish, samples, out);
         } else {
             loops::convolve::<L, 2, R>(lanes, lines, taps, running, finish, samples, out);
@@ -562,23 +576,13 @@ impl Pairs {
     /// How the elements of lines lie.
     fn order(&self) -> Order {
         match self.work {
-            Work::Separable { paired, .. } => row_order(self.channels.len(), paired),
+            Work::Separable { .. } => row_order(self.edges.step()),
             Work::Direct { .. } => Order::Plain,
         }
     }
 
-    fn pairs_pixels(&self) -> bool {
-        matches!(self.work, Work::Separable { paired: true, .. })
-    }
-
-    /// As many samples as lie in a line of a row of so many.
-    fn laid(&self, samples: usize) -> usize {
-        let channels = self.channels.len();
-        if self.pairs_pixels() {
-            pixel_pairs::paired_samples(samples / channels, channels)
-        } else {
-            samples
-        }
+    fn is_planar(&self) -> bool {
+        matches!(self.work, Work::Separable { planar: true, .. })
     }
 
     fn columns(&self) -> usize {
@@ -601,7 +605,7 @@ impl Pairs {
                 }
             }
             Work::Separable { pieces, .. } => {
-                let piece = self.laid(samples).next_multiple_of(TILE);
+                let piece = samples.next_multiple_of(TILE);
                 LineForm {
                     pieces: *pieces,
                     piece,
@@ -619,7 +623,7 @@ impl Pairs {
             Work::Separable { .. } => TILE,
             Work::Direct { .. } => 0,
         };
-        let columns = self.columns() * self.channels.len();
+        let columns = self.columns() * self.edges.step();
         spread(self.edges.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
@@ -630,14 +634,14 @@ impl Pairs {
         source: Source<'_>,
         plane: usize,
         y: i64,
-        (samples, at, form): (usize, usize, &LineForm),
+        (samples, apart): (usize, Option<Apart>),
+        (at, form): (usize, &LineForm),
         scratch: &mut Scratch,
     ) {
         let Scratch {
             words,
             outside,
             under_alpha: [first, second],
-            paired,
             lines,
             places,
             ..
@@ -655,31 +659,23 @@ impl Pairs {
             reading::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
-                self.edges
-                    .fill(places, line, |sample| pair(self.reader.word(sample, piece)));
+                Edges::fill(places, line, |sample| pair(self.reader.word(sample, piece)));
             }
             return;
         };
         let out = &mut lines[at..at + form.pieces * form.piece];
         let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
         for (row, words) in rows.iter().zip(words.each_mut()) {
-            reading::load_row(lanes, reading, row, &mut words[origin..], padded);
+            let to = &mut words[origin..];
+            match apart {
+                Some(apart) => planar_rows::load(lanes, reading, apart, row, to, padded),
+                None => reading::load_row(lanes, reading, row, to, padded),
+            }
             for (piece, words) in words.chunks_mut(padded).enumerate() {
-                self.edges
-                    .fill(places, words, |sample| self.reader.word(sample, piece));
+                Edges::fill(places, words, |sample| self.reader.word(sample, piece));
             }
         }
-        let mut rows = words.each_ref().map(|row| &row[lead..]);
-        if self.pairs_pixels() {
-            let channels = self.channels.len();
-            // What the last pixels need, and steps of which the last one goes beyond that.
-            let needed = form.piece + (self.columns() + 1) * channels;
-            for (row, paired) in rows.iter_mut().zip(paired) {
-                let paired = aligned(paired, needed + 2 * TILE);
-                pixel_pairs::pair(lanes, channels, needed.min(row.len() - TILE), row, paired);
-                *row = paired;
-            }
-        }
+        let rows = words.each_ref().map(|row| &row[lead..]);
         match row {
             Row::Any(pass) => row_pass::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
             Row::Few(few) => few.make(lanes, rows, out),

@@ -19,7 +19,7 @@ pub(super) struct Reading {
 
 /// The same in registers.
 #[derive(Clone, Copy)]
-struct Words<T> {
+pub(super) struct Words<T> {
     reading: Reading,
     shift: T,
     kept: T,
@@ -30,7 +30,7 @@ struct Words<T> {
 
 impl<T: Copy> Words<T> {
     #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+    pub(super) fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
         let both = |word: u16| i32::from(word) << 16 | i32::from(word);
         Words {
             reading,
@@ -56,6 +56,25 @@ impl<T: Copy> Words<T> {
     fn split<L: Lanes<V = T>>(&self, lanes: L, words: T) -> [T; 2] {
         let high = lanes.and(lanes.shift_down(words, self.eight), self.byte);
         [lanes.and(words, self.byte), high]
+    }
+
+    /// Writes what stored words become, and a second piece `stride` words on if there is one.
+    ///
+    /// # Safety
+    /// A vector is writable at `to`, and at the second piece's place.
+    #[inline(always)]
+    pub(super) unsafe fn put<L: Lanes<V = T>>(&self, lanes: L, stored: T, to: *mut u16, stride: usize) {
+        let taken = self.taken(lanes, stored);
+        // SAFETY: the caller's.
+        unsafe {
+            if self.reading.halves {
+                let [low, high] = self.split(lanes, taken);
+                lanes.store(to, low);
+                lanes.store(to.add(stride), high);
+            } else {
+                lanes.store(to, taken);
+            }
+        }
     }
 }
 
@@ -194,14 +213,7 @@ unsafe fn load_step<L: Lanes, const BYTES: usize>(
             lanes.store(out, lanes.widen(from));
             return;
         }
-        let taken = words.taken(lanes, lanes.load(from));
-        if words.reading.halves {
-            let [low, high] = words.split(lanes, taken);
-            lanes.store(out, low);
-            lanes.store(out.add(stride), high);
-        } else {
-            lanes.store(out, taken);
-        }
+        words.put(lanes, lanes.load(from), out, stride);
     }
 }
 

@@ -258,7 +258,7 @@ impl Window {
         Some(Window {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, mask.columns),
+            edges: Edges::new(step.border, format, channels, (mask.columns, false)),
             channels: channels.clone(),
             reading: reader.reading(format),
             mask,
@@ -310,7 +310,7 @@ impl Window {
             let Some(row) = k.checked_sub(rows - 1) else {
                 continue;
             };
-            sums.extend(&self.edges, &scratch.places, rows);
+            sums.extend(&scratch.places, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
             sums.make(lanes, (self.mask.columns, plane.channels), scale, out);
             if partial {
@@ -368,7 +368,7 @@ impl Window {
                 .edges
                 .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
             reading::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
-            self.edges.fill(&scratch.places, words, |sample| sample);
+            Edges::fill(&scratch.places, words, |sample| sample);
             let row = k.checked_sub(rows - 1);
             let making = match &self.ending {
                 Ending::Scaled(scale) => Making::Scaled {
@@ -424,7 +424,7 @@ impl Window {
                 made,
             );
             let line = (&mut *ring, k % rows * slot, made);
-            let next = worth_asking::<L>(source, strip.plane, y + 1, 1);
+            let next = worth_asking(source, strip.plane, y + 1, 1);
             if bytes == 1 {
                 window_loops::make::<L, 1>(lanes, (sums, next), line, making, out);
             } else {

@@ -436,7 +436,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
         for (part, to) in parts {
             let to = to.wrapping_sub(part.start * BYTES);
             for x in part.step_by(step) {
-                ask(lanes, row.next, x * BYTES, step * BYTES);
+                ask(lanes, [row.next], x * BYTES, step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
                 unsafe {
                     let changes = [

@@ -1,0 +1,285 @@
+//! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by side then, as in a plane of its own, and a row pass
+//! takes them in pairs where they lie (see `row_pass`). Between the components of such a row lies room for what is beyond their ends (see `edges`), so that
+//! loops go over the whole of it as over a plane's row; what they make of that room means nothing.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use super::lanes::{Lanes, Work};
+use super::loops::{TILE, has_more_registers};
+use super::reading::{Reading, Words};
+
+/// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
+/// many of them count for more than what it costs; with others once that is a small part of it all.
+const fn least_weights<L: Lanes>() -> usize {
+    if has_more_registers::<L>() { 3 } else { 21 }
+}
+
+/// True if the components of a row of so many weights are worth taking apart.
+pub(super) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
+    (2..=4).contains(&channels) && weights >= least_weights::<L>()
+}
+
+/// Words of a cache line.
+const LINE: usize = 32;
+
+/// Samples from a component of a row to the next one, where `reach` samples lie beyond each end: whole cache lines, and room for whole steps.
+pub(super) fn pitch(width: usize, reach: usize) -> usize {
+    width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)
+}
+
+/// Bytes of a step of four components, at most.
+const STEP: usize = 4 * TILE;
+
+/// Where the rows of components lie: one after the other, `pitch` samples apart.
+#[derive(Clone, Copy)]
+pub(super) struct Apart {
+    pub(super) channels: usize,
+    pub(super) pitch: usize,
+}
+
+/// Calls a loop of so many components and bytes of a sample.
+macro_rules! with_form {
+    ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $lanes:expr) => {
+        match ($channels, $bytes) {
+            (2, 1) => $lanes.enter_with_bytes($work::<2, 1>($($argument),*)),
+            (3, 1) => $lanes.enter_with_bytes($work::<3, 1>($($argument),*)),
+            (4, 1) => $lanes.enter_with_bytes($work::<4, 1>($($argument),*)),
+            (2, 2) => $lanes.enter_with_bytes($work::<2, 2>($($argument),*)),
+            (3, 2) => $lanes.enter_with_bytes($work::<3, 2>($($argument),*)),
+            (4, 2) => $lanes.enter_with_bytes($work::<4, 2>($($argument),*)),
+            (channels, bytes) => unreachable!("{channels} components of {bytes} bytes"),
+        }
+    };
+}
+
+/// Reads a row of pixels into words of one component after the other, and a second piece `stride` words on if there is one. Components are written in whole cache
+/// lines, for which there has to be room; what is written beyond the row means nothing.
+pub(super) fn load<L: Lanes>(
+    lanes: L,
+    reading: Reading,
+    apart: Apart,
+    row: &[u8],
+    out: &mut [u16],
+    stride: usize,
+) {
+    let Apart { channels, pitch } = apart;
+    let pixels = row.len() / (channels * reading.bytes);
+    let pieces = if reading.halves { 2 } else { 1 };
+    assert!(pixels.next_multiple_of(LINE) <= pitch);
+    assert!((pieces - 1) * stride + (channels - 1) * pitch + pixels.next_multiple_of(LINE) <= out.len());
+    with_form!(
+        channels,
+        reading.bytes,
+        Load(reading, row, out.as_mut_ptr(), pitch, stride),
+        lanes
+    );
+}
+
+/// What [`load`] has checked, for pixels of `C` components of `BYTES` bytes.
+struct Load<'a, const C: usize, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize, usize);
+
+impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Load(reading, row, out, pitch, stride) = self;
+        let words = Words::new(lanes, reading);
+        let pixels = 2 * L::LANES;
+        let step = pixels * C * BYTES;
+        let whole = row.len() / step;
+        for k in 0..whole {
+            // SAFETY: a step within the row; `load` has asked for room for the whole of it in each component.
+            unsafe {
+                let from = row.as_ptr().add(k * step);
+                load_step::<L, C, BYTES>(lanes, &words, from, out.add(k * pixels), (pitch, stride));
+            }
+        }
+        let rest = &row[whole * step..];
+        if !rest.is_empty() {
+            let mut last = [0; STEP];
+            last[..rest.len()].copy_from_slice(rest);
+            // SAFETY: the copy is a step long, and there is room as before.
+            unsafe {
+                let to = out.add(whole * pixels);
+                load_step::<L, C, BYTES>(lanes, &words, last.as_ptr(), to, (pitch, stride));
+            }
+        }
+    }
+}
+
+/// A vector of words of each component.
+///
+/// # Safety
+/// As many pixels are readable at `from`, and a vector is writable at `out`, as many times `pitch` words on as there are components, and `stride` beyond each.
+#[inline(always)]
+unsafe fn load_step<L: Lanes, const C: usize, const BYTES: usize>(
+    lanes: L,
+    words: &Words<L::V>,
+    from: *const u8,
+    out: *mut u16,
+    (pitch, stride): (usize, usize),
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let apart = lanes.take_apart::<C, BYTES>(from);
+        for c in 0..C {
+            let to = out.add(c * pitch);
+            if BYTES == 1 {
+                lanes.store(to, apart[c]);
+            } else {
+                words.put(lanes, apart[c], to, stride);
+            }
+        }
+    }
+}
+
+/// Samples that lie behind the last one of a row that is [put together](put).
+pub(super) const BEHIND: usize = TILE;
+
+/// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with [`BEHIND`] more samples behind the last one.
+pub(super) fn put<L: Lanes>(lanes: L, apart: Apart, bytes: usize, row: &[u8], out: &mut [u8]) {
+    let Apart { channels, pitch } = apart;
+    let pixels = out.len() / (channels * bytes);
+    assert!(((channels - 1) * pitch + pixels + BEHIND) * bytes <= row.len());
+    with_form!(channels, bytes, Put(row, pitch, out), lanes);
+}
+
+/// What [`put`] has checked.
+struct Put<'a, const C: usize, const BYTES: usize>(&'a [u8], usize, &'a mut [u8]);
+
+impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Put(row, pitch, out) = self;
+        // Bytes of a component in a step.
+        let vector = 4 * L::LANES;
+        let step = vector * C;
+        let whole = out.len() / step;
+        for k in 0..whole {
+            // SAFETY: a step within the row; of each component, so much has been asked for.
+            unsafe {
+                let from = row.as_ptr().add(k * vector);
+                put_step::<L, C, BYTES>(lanes, from, pitch, out.as_mut_ptr().add(k * step));
+            }
+        }
+        let rest = &mut out[whole * step..];
+        if !rest.is_empty() {
+            let mut last = [0; STEP];
+            // SAFETY: what is beyond a component is there, up to BEHIND samples, and the room is a step long.
+            unsafe {
+                let from = row.as_ptr().add(whole * vector);
+                put_step::<L, C, BYTES>(lanes, from, pitch, last.as_mut_ptr());
+            }
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
+    }
+}
+
+/// A vector of each component.
+///
+/// # Safety
+/// It is readable at `from`, and as many times `pitch` samples on as there are components; as many vectors are writable at `to`.
+#[inline(always)]
+unsafe fn put_step<L: Lanes, const C: usize, const BYTES: usize>(
+    lanes: L,
+    from: *const u8,
+    pitch: usize,
+    to: *mut u8,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut components = [from; C];
+        for c in 0..C {
+            components[c] = from.add(c * pitch * BYTES);
+        }
+        lanes.put_together::<C, BYTES>(components, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::avx2::Avx2;
+    use super::super::avx512::Avx512;
+    use super::*;
+
+    /// Takes apart the pixels of a vector of words of each component, and puts together vectors of components.
+    struct Both<'a, const C: usize, const BYTES: usize> {
+        pixels: &'a [u8],
+        apart: &'a mut [Vec<u16>],
+        components: &'a [Vec<u8>],
+        together: &'a mut [u8],
+    }
+
+    impl<const C: usize, const BYTES: usize> Work for Both<'_, C, BYTES> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let mut from = [self.pixels.as_ptr(); C];
+            // SAFETY: all are as long as the widest vectors need.
+            unsafe {
+                let apart = lanes.take_apart::<C, BYTES>(self.pixels.as_ptr());
+                for c in 0..C {
+                    lanes.store(self.apart[c].as_mut_ptr(), apart[c]);
+                    from[c] = self.components[c].as_ptr();
+                }
+                lanes.put_together::<C, BYTES>(from, self.together.as_mut_ptr());
+            }
+        }
+    }
+
+    fn check<L: Lanes, const C: usize, const BYTES: usize>(lanes: L, permutes_bytes: bool) {
+        let pixels: Vec<u8> = (0..STEP).map(|at| (at * 89 + at / 7) as u8).collect();
+        let components: Vec<Vec<u8>> = (0..C)
+            .map(|c| (0..TILE).map(|at| (at * 37 + c * 101 + 5) as u8).collect())
+            .collect();
+        let (mut apart, mut together) = (vec![vec![0; LINE]; C], vec![0; STEP]);
+        let work = Both::<C, BYTES> {
+            pixels: &pixels,
+            apart: &mut apart,
+            components: &components,
+            together: &mut together,
+        };
+        if permutes_bytes {
+            lanes.enter_with_bytes(work);
+        } else {
+            lanes.enter(work);
+        }
+        let sample = |bytes: &[u8], at: usize| match BYTES {
+            1 => u16::from(bytes[at]),
+            _ => u16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]),
+        };
+        for (c, apart) in apart.iter().enumerate() {
+            for x in 0..2 * L::LANES {
+                assert_eq!(
+                    apart[x],
+                    sample(&pixels, x * C + c),
+                    "word {x} of component {c} of {C}"
+                );
+            }
+        }
+        for at in 0..4 * L::LANES * C / BYTES {
+            let expected = sample(&components[at % C], at / C);
+            assert_eq!(sample(&together, at), expected, "sample {at} of {C} components");
+        }
+    }
+
+    fn check_all<L: Lanes>(lanes: L, permutes_bytes: bool) {
+        check::<L, 2, 1>(lanes, permutes_bytes);
+        check::<L, 3, 1>(lanes, permutes_bytes);
+        check::<L, 4, 1>(lanes, permutes_bytes);
+        check::<L, 2, 2>(lanes, permutes_bytes);
+        check::<L, 3, 2>(lanes, permutes_bytes);
+        check::<L, 4, 2>(lanes, permutes_bytes);
+    }
+
+    #[test]
+    fn components_are_taken_apart_and_put_together() {
+        if let Some(lanes) = Avx2::<false>::detect() {
+            check_all(lanes, false);
+        }
+        if let Some(lanes) = Avx512::<false>::detect() {
+            check_all(lanes, false);
+            // With what permutes bytes, if the machine has it.
+            check_all(lanes, true);
+        }
+    }
+}
