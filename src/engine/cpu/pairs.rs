@@ -169,7 +169,7 @@ fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
     let are_alike = convolved.all(|c| made(c) == made(first));
     let is_better = with_lanes!(vectors, lanes => planar_rows::suit(lanes, channels.len(), weights));
-    (are_alike && is_better).then(|| first.clone())
+    (are_alike && is_better).then_some(*first)
 }
 
 /// The reader, the passes and the last step of a separable kernel.
@@ -452,8 +452,7 @@ impl Pairs {
                 self.fill(
                     lanes,
                     source,
-                    strip.plane,
-                    y,
+                    (strip.plane, y),
                     (samples, apart),
                     (at, &line),
                     scratch,
@@ -632,8 +631,7 @@ impl Pairs {
         &self,
         lanes: L,
         source: Source<'_>,
-        plane: usize,
-        y: i64,
+        (plane, y): (usize, i64),
         (samples, apart): (usize, Option<Apart>),
         (at, form): (usize, &LineForm),
         scratch: &mut Scratch,
