@@ -264,7 +264,8 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
         ("rgb24", "g"),
         ("rgba", "a"),
     ] {
-        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257]) {
+        // From 4097 samples on the sums of the row before are not kept.
+        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257, 1025, 1366, 4097]) {
             for (columns, rows) in [(3, 3), (5, 5), (7, 7), (3, 9), (7, 3)] {
                 let count = columns * rows;
                 let mask = Mask::from_integers(columns, rows, vec![1; count], count as i64).unwrap();

@@ -305,12 +305,20 @@ impl Window {
             Some(y) => source.picture.row(strip.plane, y),
             None => &scratch.outside,
         };
-        for k in 0..rows - 1 + strip.rows {
-            sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
-            let Some(row) = k.checked_sub(rows - 1) else {
+        let full = rows - 1;
+        let lag = sums.lag();
+        for k in 0..full + strip.rows + lag {
+            if k < full + strip.rows {
+                sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
+                if k >= full {
+                    sums.extend(&scratch.places, rows);
+                }
+            } else {
+                sums.turn();
+            }
+            let Some(row) = k.checked_sub(full + lag) else {
                 continue;
             };
-            sums.extend(&scratch.places, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
             sums.make(lanes, (self.mask.columns, plane.channels), scale, out);
             if partial {
