@@ -35,13 +35,19 @@ enum Terms {
 
 /// Taps of words that are paired in place, at most: what products are added to at once has to stay in registers, of which weights leave too few.
 const fn most_taps<L: Lanes>() -> usize {
-    if L::FUSES { 5 } else { 8 }
+    if has_more_registers::<L>() {
+        13
+    } else if L::FUSES {
+        5
+    } else {
+        8
+    }
 }
 
 impl FewTerms {
     /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
     pub(super) fn of<L: Lanes>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
-        if has_more_registers::<L>() || !(1..=16).contains(&pass.shift) {
+        if !(1..=16).contains(&pass.shift) {
             return None;
         }
         let terms = match &pass.pairing {
@@ -57,7 +63,7 @@ impl FewTerms {
                 Terms::InPlace { weights, ends_alike }
             }
             Pairing::Zipped(zips) => {
-                let (count, step) = shape(zips)?;
+                let (count, step) = shape(zips).filter(|_| !has_more_registers::<L>())?;
                 let most = if step == 3 { 25 } else { 9 };
                 if !(5..=most).contains(&count) || !(2..=4).contains(&step) {
                     return None;
@@ -85,10 +91,6 @@ impl FewTerms {
 
     /// Makes the intermediates of two rows of words as pairs.
     pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32]) {
-        // A constant asked for as such, lest loops be compiled that nothing enters.
-        if const { has_more_registers::<L>() } {
-            unreachable!("no loop is compiled for few terms with such vectors");
-        }
         let work = Few {
             rows,
             pass: self,
@@ -96,11 +98,18 @@ impl FewTerms {
         };
         match &self.terms {
             // What products are added to at once is worth more than a product less.
-            Terms::InPlace { weights, ends_alike } if const { !L::FUSES } && *ends_alike => {
+            Terms::InPlace { weights, ends_alike } if const { !L::FUSES } && *ends_alike && weights.len() <= 8 => {
                 with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(lanes, weights));
+            }
+            Terms::InPlace { weights, .. } if const { has_more_registers::<L>() } && weights.len() > 8 => {
+                with_count!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N, false>(lanes, weights));
             }
             Terms::InPlace { weights, .. } => {
                 with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(lanes, weights));
+            }
+            // A constant asked for as such, lest loops be compiled that nothing enters.
+            Terms::Zipped { .. } if const { has_more_registers::<L>() } => {
+                unreachable!("no loop is compiled for few terms that are zipped in such vectors");
             }
             Terms::Zipped { count, step, weights } => match step {
                 2 => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(lanes, weights)),
