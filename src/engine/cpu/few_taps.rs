@@ -8,7 +8,7 @@
 use super::count::with_count;
 use super::groups::Carrying;
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask};
+use super::loops::{has_more_registers, Finish, HighWords, Joining, Lines, TILE, Tap, ask};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
 const SUMS: u8 = 0;
@@ -25,7 +25,7 @@ pub(super) const fn most(lanes: usize) -> usize {
 
 /// True for vectors with which four rows of a column are better than two: of others, some make four rows by the general loop, and some fuse.
 const fn holds_four_rows<L: Lanes>() -> bool {
-    L::LANES == 8 && !L::FUSES
+    has_more_registers::<L>() || !L::FUSES
 }
 
 /// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes.
@@ -37,7 +37,9 @@ pub(super) fn makes_four_rows<L: Lanes>(
 ) -> bool {
     // Of fewer taps four rows are not better; in two pieces they need more, as their sums take all registers.
     let range = match (bytes, pieces) {
+        (1, 1) if high_words && has_more_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
+        _ if has_more_registers::<L>() => return false,
         (2, 1) => 4..=MOST,
         (2, PIECES) => 7..=13,
         _ => return false,
@@ -131,6 +133,8 @@ impl Few<'_> {
         let taps = self.taps.len();
         if self.lines.pieces > 1 {
             with_count!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
+        } else if BYTES == 1 && const { has_more_registers::<L>() } && taps < 4 {
+            with_count!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
         } else if BYTES == 2 {
             with_count!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(lanes, out));
         } else {
