@@ -8,7 +8,7 @@
 use super::count::with_count;
 use super::groups::Carrying;
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{has_more_registers, Finish, HighWords, Joining, Lines, TILE, Tap, ask};
+use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask, has_more_registers};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
 const SUMS: u8 = 0;
@@ -23,7 +23,7 @@ pub(super) const fn most(lanes: usize) -> usize {
     if lanes == 8 { MOST } else { 0 }
 }
 
-/// True for vectors with which four rows of a column are better than two: of others, some make four rows by the general loop, and some fuse.
+/// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
 const fn holds_four_rows<L: Lanes>() -> bool {
     has_more_registers::<L>() || !L::FUSES
 }
@@ -35,12 +35,13 @@ pub(super) fn makes_four_rows<L: Lanes>(
     pieces: usize,
     (bytes, high_words): (usize, bool),
 ) -> bool {
-    // Of fewer taps four rows are not better; in two pieces they need more, as their sums take all registers.
+    // Of fewer taps four rows are not better where registers are few; in two pieces they need more, as their sums take all of these.
     let range = match (bytes, pieces) {
         (1, 1) if high_words && has_more_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
-        _ if has_more_registers::<L>() => return false,
         (2, 1) => 4..=MOST,
+        // Of twice as many numbers fewer are left for weights.
+        (2, PIECES) if has_more_registers::<L>() => 7..=MOST,
         (2, PIECES) => 7..=13,
         _ => return false,
     };
@@ -131,7 +132,10 @@ impl Few<'_> {
             unreachable!("no loop makes four rows with such vectors");
         }
         let taps = self.taps.len();
-        if self.lines.pieces > 1 {
+        // Constants asked for as such, lest loops be compiled that nothing enters.
+        if self.lines.pieces > 1 && const { has_more_registers::<L>() } {
+            with_count!(taps, [7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
+        } else if self.lines.pieces > 1 {
             with_count!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
         } else if BYTES == 1 && const { has_more_registers::<L>() } && taps < 4 {
             with_count!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));

@@ -98,7 +98,9 @@ impl FewTerms {
         };
         match &self.terms {
             // What products are added to at once is worth more than a product less.
-            Terms::InPlace { weights, ends_alike } if const { !L::FUSES } && *ends_alike && weights.len() <= 8 => {
+            Terms::InPlace { weights, ends_alike }
+                if const { !L::FUSES } && *ends_alike && weights.len() <= 8 =>
+            {
                 with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(lanes, weights));
             }
             Terms::InPlace { weights, .. } if const { has_more_registers::<L>() } && weights.len() > 8 => {
