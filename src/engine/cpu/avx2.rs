@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::lanes::{Lanes, Order, Work};
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX2, and AVX-VNNI if that is true.
@@ -119,6 +120,24 @@ const fn turned<const C: usize, const BYTES: usize>() -> [Places; C] {
     turned
 }
 
+/// `_mm256_dpwssd_avx_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications and additions, twice as many
+/// instructions.
+#[inline]
+#[target_feature(enable = "avx2,avxvnni")]
+fn add_products(mut sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
+    // SAFETY: it works on registers alone, and the features above are those it needs.
+    unsafe {
+        asm!(
+            "{{vex}} vpdpwssd {sum}, {pairs}, {weights}",
+            sum = inlateout(ymm_reg) sum,
+            pairs = in(ymm_reg) pairs,
+            weights = in(ymm_reg) weights,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    sum
+}
+
 impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type V = __m256i;
 
@@ -211,11 +230,17 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         // SAFETY: `self` proves AVX2, and AVX-VNNI where it is used.
         unsafe {
             if VNNI {
-                _mm256_dpwssd_avx_epi32(sum, pairs, weights)
+                add_products(sum, pairs, weights)
             } else {
                 _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, weights))
             }
         }
+    }
+
+    #[inline(always)]
+    fn multiply(self, pairs: __m256i, weights: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_madd_epi16(pairs, weights) }
     }
 
     #[inline(always)]

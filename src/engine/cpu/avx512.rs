@@ -5,6 +5,7 @@
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
 use super::lanes::{Lanes, Order, Work};
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX-512F and BW, and VNNI and VBMI if these are true.
@@ -116,6 +117,24 @@ unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]
     gathered
 }
 
+/// `_mm512_dpwssd_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications and additions, which some processors do as fast, but
+/// not those that multiply and add on the same two ports.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
+    // SAFETY: it works on registers alone, and the features above are those it needs.
+    unsafe {
+        asm!(
+            "vpdpwssd {sum}, {pairs}, {weights}",
+            sum = inlateout(zmm_reg) sum,
+            pairs = in(zmm_reg) pairs,
+            weights = in(zmm_reg) weights,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    sum
+}
+
 impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     type V = __m512i;
 
@@ -223,11 +242,17 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
         // SAFETY: `self` proves AVX-512, and VNNI where it is used.
         unsafe {
             if VNNI {
-                _mm512_dpwssd_epi32(sum, pairs, weights)
+                add_products(sum, pairs, weights)
             } else {
                 _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, weights))
             }
         }
+    }
+
+    #[inline(always)]
+    fn multiply(self, pairs: __m512i, weights: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_madd_epi16(pairs, weights) }
     }
 
     #[inline(always)]

@@ -8,7 +8,9 @@
 use super::count::with_count;
 use super::groups::Carrying;
 use super::lanes::{Lanes, Order, Work};
-use super::loops::{Finish, HighWords, Joining, Lines, TILE, Tap, ask, has_more_registers};
+use super::loops::{
+    Finish, HighWords, Joining, Lines, TILE, Tap, ask, has_more_registers, waits_for_products,
+};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
 const SUMS: u8 = 0;
@@ -246,6 +248,76 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
+    /// The sums of `M` vectors of samples of each row, from those at `at` on, shifted down but for high words.
+    ///
+    /// # Safety
+    /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
+    #[inline(always)]
+    unsafe fn results<L: Lanes, const M: usize>(
+        &self,
+        lanes: L,
+        constants: &Constants<L::V, P, N>,
+        at: [usize; M],
+    ) -> [[L::V; R]; M] {
+        let &Constants {
+            weights,
+            start,
+            joining,
+            high,
+            carrying,
+            ..
+        } = constants;
+        let mut sums = [[start; R]; M];
+        // What results begin with, and what groups have given them.
+        let mut results = [[high; R]; M];
+        for line in 0..N + R / 2 - 1 {
+            let from = if line < N { self.from[line] } else { self.beyond };
+            for p in 0..P {
+                for m in 0..M {
+                    // SAFETY: the caller has bounded it.
+                    let pairs = unsafe { lanes.load(from.add(at[m] + p * self.lines.piece_stride)) };
+                    for two in 0..R / 2 {
+                        // The lower two rows read everything a line further down.
+                        if line < two || line - two >= N {
+                            continue;
+                        }
+                        let t = line - two;
+                        for row in 0..2 {
+                            let sum = &mut sums[m][2 * two + row][p];
+                            *sum = if t == 0 && Self::begins_empty::<L>() {
+                                lanes.multiply(pairs, weights[t][row])
+                            } else {
+                                lanes.multiply_add(*sum, pairs, weights[t][row])
+                            };
+                        }
+                    }
+                }
+            }
+            // The last one always ends a group.
+            if WAY == GROUPS && (line + 1 == N || self.alike.ends >> line & 1 == 1) {
+                for m in 0..M {
+                    for row in 0..R {
+                        let (result, sum) = (results[m][row], sums[m][row][0]);
+                        (results[m][row], sums[m][row][0]) = carrying.carry(lanes, result, sum);
+                    }
+                }
+            }
+        }
+        for m in 0..M {
+            for row in 0..R {
+                if WAY == HIGH_WORDS {
+                    results[m][row] = sums[m][row][0];
+                } else if WAY != GROUPS {
+                    results[m][row] = joining.join(lanes, sums[m][row]);
+                    if BYTES == 2 && self.alike.high != 0 {
+                        results[m][row] = lanes.add(results[m][row], high);
+                    }
+                }
+            }
+        }
+        results
+    }
+
     /// Makes 4 LANES samples of each row, from sample `x` on.
     ///
     /// # Safety
@@ -260,62 +332,28 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         to: [*mut u8; R],
     ) {
         let &Constants {
-            weights,
-            start,
-            joining,
             high,
             high_words,
             half,
-            carrying,
+            ..
         } = constants;
         let mut words = [[high; 2]; R];
         for v in 0..2 {
+            let at = x + 2 * L::LANES * v;
+            // SAFETY: the caller has bounded what is read.
+            let results = unsafe {
+                if const { waits_for_products::<L>() && N <= 6 } {
+                    self.results::<L, 2>(lanes, constants, [at, at + L::LANES])
+                } else {
+                    let [first] = self.results::<L, 1>(lanes, constants, [at]);
+                    let [second] = self.results::<L, 1>(lanes, constants, [at + L::LANES]);
+                    [first, second]
+                }
+            };
             let mut done = [[high; 2]; R];
             for k in 0..2 {
-                let mut sums = [start; R];
-                // What results begin with, and what groups have given them.
-                let mut given = [high; R];
-                for line in 0..N + R / 2 - 1 {
-                    let from = if line < N { self.from[line] } else { self.beyond };
-                    for p in 0..P {
-                        let at = x + L::LANES * (2 * v + k) + p * self.lines.piece_stride;
-                        // SAFETY: the caller has bounded it.
-                        let pairs = unsafe { lanes.load(from.add(at)) };
-                        for two in 0..R / 2 {
-                            // The lower two rows read everything a line further down.
-                            if line < two || line - two >= N {
-                                continue;
-                            }
-                            let t = line - two;
-                            for row in 0..2 {
-                                let sum = &mut sums[2 * two + row][p];
-                                if t == 0 && Self::begins_empty::<L>() {
-                                    *sum = lanes.splat(0);
-                                }
-                                *sum = lanes.multiply_add(*sum, pairs, weights[t][row]);
-                            }
-                        }
-                    }
-                    // The last one always ends a group.
-                    if WAY == GROUPS && (line + 1 == N || self.alike.ends >> line & 1 == 1) {
-                        for row in 0..R {
-                            (given[row], sums[row][0]) = carrying.carry(lanes, given[row], sums[row][0]);
-                        }
-                    }
-                }
                 for row in 0..R {
-                    if WAY == HIGH_WORDS {
-                        done[row][k] = sums[row][0];
-                        continue;
-                    }
-                    if WAY == GROUPS {
-                        done[row][k] = given[row];
-                        continue;
-                    }
-                    done[row][k] = joining.join(lanes, sums[row]);
-                    if BYTES == 2 && self.alike.high != 0 {
-                        done[row][k] = lanes.add(done[row][k], high);
-                    }
+                    done[row][k] = results[k][row];
                 }
             }
             for row in 0..R {

@@ -6,7 +6,7 @@
 
 use super::count::with_count;
 use super::lanes::{Lanes, Work};
-use super::loops::{TILE, has_more_registers};
+use super::loops::{TILE, has_more_registers, waits_for_products};
 use super::reader::Reader;
 use super::row_pass::{Pairing, RowPass, Zips};
 
@@ -221,48 +221,53 @@ impl<T: Copy> Ending<T> {
 /// `sum` and a product, where the first one needs no addition.
 #[inline(always)]
 fn add_product<L: Lanes>(lanes: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
-    let sum = if is_first && !L::FUSES {
-        lanes.splat(0)
+    if is_first && !L::FUSES {
+        lanes.multiply(pairs, weights)
     } else {
-        sum
-    };
-    lanes.multiply_add(sum, pairs, weights)
+        lanes.multiply_add(sum, pairs, weights)
+    }
 }
 
-/// The sums of the even and of the odd results of a row whose first words are at `from`: tap t is of the words from 2t on, and has weights for both. Where
+/// The sums of the even and of the odd results of rows whose first words are at `from`: tap t is of the words from 2t on, and has weights for both. Where
 /// their `ENDS_ALIKE`, the last word of an even result is added to its first one, and the first one of an odd result to its last one, so that even results
 /// do without the last tap, and odd ones without the first.
 ///
 /// # Safety
 /// A vector is readable at each tap.
 #[inline(always)]
-unsafe fn in_place_sums<L: Lanes, const N: usize, const ENDS_ALIKE: bool>(
+unsafe fn in_place_sums<L: Lanes, const N: usize, const M: usize, const ENDS_ALIKE: bool>(
     lanes: L,
-    from: *const u16,
+    from: [*const u16; M],
     weights: &[[L::V; 2]; N],
     start: L::V,
-) -> [L::V; 2] {
+) -> [[L::V; 2]; M] {
     // Of even results and of odd ones.
-    let mut sums = [start; 2];
-    // SAFETY: the caller's.
-    let [first, last] = unsafe { [lanes.load(from), lanes.load(from.add(2 * (N - 1)))] };
-    let ends = lanes.add_words(first, last);
+    let mut sums = [[start; 2]; M];
     for t in 0..N {
-        for parity in 0..2 {
-            let is_spared = if parity == 0 { t + 1 == N } else { t == 0 };
-            if ENDS_ALIKE && is_spared {
-                continue;
-            }
-            let words = if ENDS_ALIKE && parity == 0 && t == 0 {
-                lanes.merge(ends, first)
-            } else if ENDS_ALIKE && parity == 1 && t + 1 == N {
-                lanes.merge(last, ends)
-            } else {
-                // SAFETY: the caller's.
-                unsafe { lanes.load(from.add(2 * t)) }
+        for m in 0..M {
+            // SAFETY: the caller's.
+            let (first, words, last) = unsafe {
+                (
+                    lanes.load(from[m]),
+                    lanes.load(from[m].add(2 * t)),
+                    lanes.load(from[m].add(2 * (N - 1))),
+                )
             };
-            let is_first = t == if ENDS_ALIKE { parity } else { 0 };
-            sums[parity] = add_product(lanes, is_first, sums[parity], words, weights[t][parity]);
+            for parity in 0..2 {
+                let is_spared = if parity == 0 { t + 1 == N } else { t == 0 };
+                if ENDS_ALIKE && is_spared {
+                    continue;
+                }
+                let words = if ENDS_ALIKE && parity == 0 && t == 0 {
+                    lanes.merge(lanes.add_words(first, last), first)
+                } else if ENDS_ALIKE && parity == 1 && t + 1 == N {
+                    lanes.merge(last, lanes.add_words(first, last))
+                } else {
+                    words
+                };
+                let is_first = t == if ENDS_ALIKE { parity } else { 0 };
+                sums[m][parity] = add_product(lanes, is_first, sums[m][parity], words, weights[t][parity]);
+            }
         }
     }
     sums
@@ -284,19 +289,41 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
         }
         let rows = rows.map(<[u16]>::as_ptr);
-        for x in (0..out.len()).step_by(2 * L::LANES) {
-            let mut sums = [[ending.start; 2]; 2];
-            for row in 0..2 {
-                // SAFETY: `in_place` has bounded it.
-                sums[row] = unsafe {
-                    let from = rows[row].add(x);
-                    in_place_sums::<L, N, ENDS_ALIKE>(lanes, from, &weights, ending.start)
-                };
+        if const { waits_for_products::<L>() } {
+            // Two vectors of both rows at once.
+            for x in (0..out.len()).step_by(4 * L::LANES) {
+                // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the length.
+                unsafe {
+                    let next = 2 * L::LANES;
+                    let from = [
+                        rows[0].add(x),
+                        rows[1].add(x),
+                        rows[0].add(x + next),
+                        rows[1].add(x + next),
+                    ];
+                    let [a, b, c, d] =
+                        in_place_sums::<L, N, 4, ENDS_ALIKE>(lanes, from, &weights, ending.start);
+                    for (v, [upper, lower]) in [[a, b], [c, d]].into_iter().enumerate() {
+                        for parity in 0..2 {
+                            let pairs = ending.pairs(lanes, [upper[parity], lower[parity]]);
+                            lanes.store(out.as_mut_ptr().add(x + next * v + L::LANES * parity), pairs);
+                        }
+                    }
+                }
             }
-            for parity in 0..2 {
-                let pairs = ending.pairs(lanes, [sums[0][parity], sums[1][parity]]);
-                // SAFETY: x + 2 LANES is at most the length.
-                unsafe { lanes.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs) };
+            return;
+        }
+        for x in (0..out.len()).step_by(2 * L::LANES) {
+            // SAFETY: `in_place` has bounded what is read; x + 2 LANES is at most the length.
+            unsafe {
+                let [upper] =
+                    in_place_sums::<L, N, 1, ENDS_ALIKE>(lanes, [rows[0].add(x)], &weights, ending.start);
+                let [lower] =
+                    in_place_sums::<L, N, 1, ENDS_ALIKE>(lanes, [rows[1].add(x)], &weights, ending.start);
+                for parity in 0..2 {
+                    let pairs = ending.pairs(lanes, [upper[parity], lower[parity]]);
+                    lanes.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
+                }
             }
         }
     }

@@ -98,6 +98,9 @@ pub(super) trait Lanes: Copy {
     /// `sum + low x low + high x high`: each number's two words, times the weight's two words, added up.
     fn multiply_add(self, sum: Self::V, pairs: Self::V, weights: Self::V) -> Self::V;
 
+    /// `low x low + high x high`, likewise.
+    fn multiply(self, pairs: Self::V, weights: Self::V) -> Self::V;
+
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;
 

@@ -235,6 +235,11 @@ pub(super) const fn has_more_registers<L: Lanes>() -> bool {
     L::LANES == 16
 }
 
+/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as many vectors as fill that time.
+pub(super) const fn waits_for_products<L: Lanes>() -> bool {
+    L::FUSES && has_more_registers::<L>()
+}
+
 /// Folded taps from which on four output rows are worth it where registers hold the sums of half as many samples: each takes a second load.
 const MANY_FOLDED: usize = 20;
 
