@@ -2,9 +2,9 @@
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
 //! one load serves all of these output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
-//! and are brought together in registers where it has several, after the two halves of a row of weights that mirrors itself have been added up; its
-//! results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide. Interleaved components are convolved
-//! all at once: neighbouring pixels are then `channels` samples apart.
+//! or where several are taken apart (see `planar_rows`), and are else brought together in registers, after the two halves of a row of weights that mirrors
+//! itself have been added up; its results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide.
+//! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart unless they are taken apart.
 
 use super::alpha::Source;
 use super::edges::{self, Edges, complete, is_partial};
