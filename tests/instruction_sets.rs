@@ -264,14 +264,15 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
         ("rgb24", "g"),
         ("rgba", "a"),
     ] {
-        // From 4097 samples on the sums of the row before are not kept.
-        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257, 1025, 1366, 4097]) {
+        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257]) {
             for (columns, rows) in [(3, 3), (5, 5), (7, 7), (3, 9), (7, 3)] {
                 let count = columns * rows;
-                let mask = Mask::from_integers(columns, rows, vec![1; count], count as i64).unwrap();
+                // A large divisor takes a scale that shifts by more than eight bits.
+                let divisor = [count, count, count, 100 * count][random.below(4) as usize];
+                let mask = Mask::from_integers(columns, rows, vec![1; count], divisor as i64).unwrap();
                 let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Auto);
                 chain.planes = planes.parse().unwrap();
-                let frame = noise(format(name), width, 1 + random.below(12) as usize, &mut random);
+                let frame = noise(format(name), width, 1 + random.below(20) as usize, &mut random);
                 assert!(agrees(&chain, &frame, 1 + random.below(2) as usize));
             }
         }

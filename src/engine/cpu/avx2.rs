@@ -208,6 +208,12 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn add_pairs(self, bytes: __m256i, ones: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_maddubs_epi16(bytes, ones) }
+    }
+
+    #[inline(always)]
     fn average_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_avg_epu16(a, b) }

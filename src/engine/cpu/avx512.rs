@@ -220,6 +220,12 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn add_pairs(self, bytes: __m512i, ones: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_maddubs_epi16(bytes, ones) }
+    }
+
+    #[inline(always)]
     fn average_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_avg_epu16(a, b) }

@@ -2,8 +2,7 @@
 //! leaves, both read where they lie in the picture, and a result is the scaled sum of neighbouring columns' sums.
 //!
 //! Columns at even and at odd places are apart, as they come out of words of two bytes by a mask and by a shift, and so results go back in by a shift. Only
-//! the columns' sums are kept from row to row, which a row of RGB leaves room for in the first-level cache. Of shorter rows those before them are kept, too: from
-//! them a row is made while the newest ones are on their way to the cache, for which a vector that lies across two would wait.
+//! the columns' sums are kept from row to row, which a row of RGB leaves room for in the first-level cache.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
@@ -15,30 +14,28 @@ use super::memory::aligned;
 use super::window_loops::Scale;
 
 /// Columns of the masks that are made so.
-pub(super) const COLUMNS: [usize; 3] = [3, 5, 7];
-
-/// Samples of a row whose sums are kept twice, at most: both are read once a row, from the first-level cache.
-const MOST_KEPT_TWICE: usize = 4096;
+const COLUMNS: [usize; 3] = [3, 5, 7];
 
 /// Components of a pixel, at most.
-pub(super) const MOST_CHANNELS: usize = 4;
+const MOST_CHANNELS: usize = 4;
+
+/// True for masks of so many columns that are made so.
+pub(super) fn suit(columns: usize, channels: usize) -> bool {
+    COLUMNS.contains(&columns) && channels <= MOST_CHANNELS
+}
 
 /// The memory that a thread works in.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Sums of the columns at even places, and at odd ones, of two rows in turn.
-    sums: [[Vec<u16>; 2]; 2],
+    /// Sums of the columns at even places, and at odd ones.
+    sums: [Vec<u16>; 2],
     /// A row of zeros.
     zeros: Vec<u8>,
 }
 
 /// The sums of a strip's columns.
 pub(super) struct ColumnSums<'a> {
-    sums: [[&'a mut [u16]; 2]; 2],
-    /// Which of them are the newest.
-    newest: usize,
-    /// True if those of the row before are kept.
-    lags: bool,
+    sums: [&'a mut [u16]; 2],
     zeros: &'a [u8],
     /// Samples of a row, and where the first one's sum lies, counted in samples.
     samples: usize,
@@ -50,61 +47,44 @@ impl<'a> ColumnSums<'a> {
     pub(super) fn new(scratch: &'a mut Scratch, edges: &Edges, samples: usize) -> ColumnSums<'a> {
         let origin = edges.origin();
         let len = (2 * origin + samples.next_multiple_of(TILE)) / 2 + TILE;
-        let sums = scratch.sums.each_mut().map(|row| {
-            row.each_mut().map(|half| {
-                let half = aligned(half, len);
-                half.fill(0);
-                half
-            })
+        let sums = scratch.sums.each_mut().map(|half| {
+            let half = aligned(half, len);
+            half.fill(0);
+            half
         });
         scratch.zeros.resize(scratch.zeros.len().max(samples), 0);
         ColumnSums {
             sums,
-            newest: 0,
-            lags: samples <= MOST_KEPT_TWICE,
             zeros: &scratch.zeros[..samples],
             samples,
             origin,
         }
     }
 
-    /// How many rows [`ColumnSums::make`] is behind the newest sums, 1 or 0.
-    pub(super) fn lag(&self) -> usize {
-        usize::from(self.lags)
-    }
-
-    /// A row enters the window, and another one leaves it once the window is full: the sums of the window's new place are the newest ones.
+    /// A row enters the window, and another one leaves it once the window is full.
     pub(super) fn change<L: Lanes>(&mut self, lanes: L, entering: &[u8], leaving: Option<&[u8]>) {
         let leaving = leaving.unwrap_or(self.zeros);
         assert!(entering.len() == self.samples && leaving.len() == self.samples);
-        let sums = self.halves(self.newest).map(<*mut u16>::cast_const);
-        self.turn();
+        let sums = self.halves();
         lanes.enter(Change {
             entering,
             leaving,
             sums,
-            changed: self.halves(self.newest),
         });
     }
 
-    /// Takes the newest sums for those of the row before, if there are any.
-    pub(super) fn turn(&mut self) {
-        self.newest = (self.newest + self.lag()) % 2;
-    }
-
-    /// Fills in the newest sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
+    /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
     pub(super) fn extend(&mut self, places: &Places, rows: usize) {
-        let sums = &mut self.sums[self.newest];
         for &(to, from) in places {
             let sum = match from {
-                From::Place(from) => sums[from % 2][from / 2],
+                From::Place(from) => self.sums[from % 2][from / 2],
                 From::Constant(value) => value * rows as u16,
             };
-            sums[to % 2][to / 2] = sum;
+            self.sums[to % 2][to / 2] = sum;
         }
     }
 
-    /// Makes a row of the result, of the newest sums or those [before](ColumnSums::lag), of sums of `columns` (one of [`COLUMNS`]) columns that are `channels` samples apart.
+    /// Makes a row of the result of sums of `columns` (one of [`COLUMNS`]) columns that are `channels` samples apart.
     pub(super) fn make<L: Lanes>(
         &mut self,
         lanes: L,
@@ -113,9 +93,7 @@ impl<'a> ColumnSums<'a> {
         out: &mut [u8],
     ) {
         assert!(out.len() == self.samples && columns / 2 * channels <= self.origin);
-        let sums = self
-            .halves((self.newest + self.lag()) % 2)
-            .map(<*mut u16>::cast_const);
+        let sums = self.halves();
         macro_rules! make {
             ($($columns:literal x $channels:literal),*) => {
                 match (columns, channels) {
@@ -128,9 +106,9 @@ impl<'a> ColumnSums<'a> {
     }
 
     /// Where the first sample's sum and the second one's lie.
-    fn halves(&mut self, row: usize) -> [*mut u16; 2] {
+    fn halves(&mut self) -> [*mut u16; 2] {
         let at = self.origin / 2;
-        self.sums[row].each_mut().map(|half| half[at..].as_mut_ptr())
+        self.sums.each_mut().map(|half| half[at..].as_mut_ptr())
     }
 }
 
@@ -138,8 +116,7 @@ impl<'a> ColumnSums<'a> {
 struct Change<'a> {
     entering: &'a [u8],
     leaving: &'a [u8],
-    sums: [*const u16; 2],
-    changed: [*mut u16; 2],
+    sums: [*mut u16; 2],
 }
 
 impl Change<'_> {
@@ -157,8 +134,8 @@ impl Change<'_> {
                 lanes.sub_words(lanes.shift_words_down(more, 8), lanes.shift_words_down(less, 8)),
             ];
             for odd in 0..2 {
-                let sums = lanes.load(self.sums[odd].add(x / 2));
-                lanes.store(self.changed[odd].add(x / 2), lanes.add_words(sums, changes[odd]));
+                let kept = self.sums[odd].add(x / 2);
+                lanes.store(kept, lanes.add_words(lanes.load(kept), changes[odd]));
             }
         }
     }
@@ -189,7 +166,7 @@ impl Work for Change<'_> {
 
 /// See [`ColumnSums::make`].
 struct Make<'a, const COLUMNS: usize, const CHANNELS: usize> {
-    sums: [*const u16; 2],
+    sums: [*mut u16; 2],
     scale: Scale,
     out: &'a mut [u8],
 }
@@ -208,7 +185,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
                 for k in 0..COLUMNS {
                     // The column's place from the step's first one: an even number, and 0 or 1.
                     let place = (odd + k * CHANNELS) as isize - (COLUMNS / 2 * CHANNELS) as isize;
-                    let half = self.sums[place.rem_euclid(2) as usize].add(x / 2);
+                    let half = self.sums[place.rem_euclid(2) as usize].cast_const().add(x / 2);
                     values[odd] = lanes.add_words(values[odd], lanes.load(half.offset(place.div_euclid(2))));
                 }
                 let product = lanes.multiply_round_words(values[odd], factor);

@@ -86,6 +86,9 @@ pub(super) trait Lanes: Copy {
     /// The products of words, divided by 2^15 and rounded, halves up.
     fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// The sums of pairs of bytes without sign, where `ones` has 1 in every byte.
+    fn add_pairs(self, bytes: Self::V, ones: Self::V) -> Self::V;
+
     /// The means of words without sign, halves up.
     fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
 

@@ -55,6 +55,8 @@ mod reals;
 mod row_pass;
 mod rows;
 mod simd;
+#[cfg(target_arch = "x86_64")]
+mod small_boxes;
 mod strip;
 #[cfg(target_arch = "x86_64")]
 mod sums;

@@ -15,8 +15,14 @@ impl<'a> Picture<'a> {
     /// Row `y` of plane `index`, without its padding.
     #[inline]
     pub(super) fn row(&self, index: usize, y: usize) -> &'a [u8] {
-        let start = self.layout.planes()[index].offset + y * self.layout.planes()[index].stride;
-        &self.bytes[start..start + self.layout.row_bytes(index)]
+        let (bytes, start) = self.place(index, y);
+        &bytes[start..start + self.layout.row_bytes(index)]
+    }
+
+    /// The picture's bytes, and where row `y` of plane `index` begins in them.
+    pub(super) fn place(&self, index: usize, y: usize) -> (&'a [u8], usize) {
+        let plane = &self.layout.planes()[index];
+        (self.bytes, plane.offset + y * plane.stride)
     }
 
     /// As many as are there of `count` rows of plane `index` from row `y` on, with the padding between them.

@@ -13,7 +13,8 @@ use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::reading::{self, Reading};
 use super::simd::{Vectors, with_lanes};
-use super::strip::Strip;
+use super::small_boxes::{self, SmallBoxes};
+use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale, UNEVEN};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
@@ -79,6 +80,7 @@ pub(super) struct Scratch {
     places: edges::Places,
     /// What boxes of bytes are made with.
     columns: column_sums::Scratch,
+    small: small_boxes::Scratch,
     /// The rows of the result that windows which are not yet full would make.
     spare: Vec<u8>,
 }
@@ -277,15 +279,8 @@ impl Window {
         with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
     }
 
-    /// True for small boxes of bytes that are read as they lie.
-    fn is_of_bytes(&self, source: Source<'_>) -> bool {
-        let fits = column_sums::COLUMNS.contains(&self.mask.columns)
-            && self.edges.channels() <= column_sums::MOST_CHANNELS;
-        fits && self.format.bytes_per_sample() == 1 && source.alpha.is_none()
-    }
-
     /// The strip by way of the sums of its columns.
-    fn convolve_bytes<L: Lanes>(
+    fn convolve_by_columns<L: Lanes>(
         &self,
         lanes: L,
         scale: Scale,
@@ -305,20 +300,12 @@ impl Window {
             Some(y) => source.picture.row(strip.plane, y),
             None => &scratch.outside,
         };
-        let full = rows - 1;
-        let lag = sums.lag();
-        for k in 0..full + strip.rows + lag {
-            if k < full + strip.rows {
-                sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
-                if k >= full {
-                    sums.extend(&scratch.places, rows);
-                }
-            } else {
-                sums.turn();
-            }
-            let Some(row) = k.checked_sub(full + lag) else {
+        for k in 0..rows - 1 + strip.rows {
+            sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
+            let Some(row) = k.checked_sub(rows - 1) else {
                 continue;
             };
+            sums.extend(&scratch.places, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
             sums.make(lanes, (self.mask.columns, plane.channels), scale, out);
             if partial {
@@ -333,6 +320,54 @@ impl Window {
         }
     }
 
+    /// The strip by way of rows that stay in registers.
+    fn convolve_small<L: Lanes>(
+        &self,
+        lanes: L,
+        scale: Scale,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
+        self.edges.find(plane.width, &mut scratch.places);
+        self.edges.store_outside(plane.width, &mut scratch.outside);
+        let mut boxes = SmallBoxes::new(
+            &mut scratch.small,
+            &self.edges,
+            &scratch.places,
+            (rows, scale),
+            plane.width,
+        );
+        let partial = is_partial(&self.channels, source);
+        let first = strip.first_row as i64 - rows as i64 / 2;
+        let spare = room(&mut scratch.spare, small_boxes::AT_ONCE * samples);
+        for row in (0..strip.rows).step_by(small_boxes::AT_ONCE) {
+            let from = std::array::from_fn(|k| {
+                let y = self.edges.row_index(first + (row + k) as i64, plane.height);
+                y.map_or((&scratch.outside[..], 0), |y| {
+                    source.picture.place(strip.plane, y)
+                })
+            });
+            let out = OutputRows {
+                bytes: &mut strip.bytes[row * plane.stride..],
+                stride: plane.stride,
+                row_bytes: samples,
+                spare,
+            };
+            boxes.make(lanes, from, out.split());
+            if partial {
+                for row in (row..strip.rows).take(small_boxes::AT_ONCE) {
+                    let out = &mut strip.bytes[row * plane.stride..][..samples];
+                    let y = strip.first_row + row;
+                    complete(&self.channels, self.format, source, (strip.plane, y), out);
+                }
+            }
+        }
+    }
+
     fn convolve_with<L: Lanes>(
         &self,
         lanes: L,
@@ -341,9 +376,19 @@ impl Window {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        if let (Ending::Scaled(scale), true) = (&self.ending, self.is_of_bytes(source)) {
-            self.convolve_bytes(lanes, *scale, source, layout, strip, scratch);
-            return;
+        if let Ending::Scaled(scale) = self.ending
+            && self.format.bytes_per_sample() == 1
+            && source.alpha.is_none()
+        {
+            let (size, channels) = ((self.mask.columns, self.mask.rows), self.edges.channels());
+            if small_boxes::suit(lanes, size, channels, scale) {
+                self.convolve_small(lanes, scale, source, layout, strip, scratch);
+                return;
+            }
+            if column_sums::suit(size.0, channels) {
+                self.convolve_by_columns(lanes, scale, source, layout, strip, scratch);
+                return;
+            }
         }
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;

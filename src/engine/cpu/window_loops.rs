@@ -231,6 +231,14 @@ pub(super) struct Scale {
     pub(super) down: u32,
 }
 
+impl Scale {
+    /// What a sum becomes.
+    pub(super) fn of(self, sum: u16) -> u8 {
+        let scaled = (i32::from(sum + self.add) * i32::from(self.factor) + (1 << 14)) >> 15;
+        (scaled >> self.down) as u8
+    }
+}
+
 /// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next multiple of [`TILE`].
 pub(super) enum Making<'a> {
     /// The window's sums are scaled.
