@@ -30,20 +30,23 @@ const fn holds_four_rows<L: Lanes>() -> bool {
     has_more_registers::<L>() || !L::FUSES
 }
 
-/// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes.
+/// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes, of components that are taken apart if `is_planar`.
 pub(super) fn makes_four_rows<L: Lanes>(
     _: L,
     taps: usize,
     pieces: usize,
     (bytes, high_words): (usize, bool),
+    is_planar: bool,
 ) -> bool {
     // Of fewer taps four rows are not better where registers are few; in two pieces they need more, as their sums take all of these.
     let range = match (bytes, pieces) {
         (1, 1) if high_words && has_more_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
         (2, 1) => 4..=MOST,
+        // Large pictures of several components come no faster from memory.
+        (2, PIECES) if L::FUSES && is_planar && (5..=6).contains(&taps) => return false,
         // Of twice as many numbers fewer are left for weights.
-        (2, PIECES) if has_more_registers::<L>() => 7..=MOST,
+        (2, PIECES) if has_more_registers::<L>() => 3..=MOST,
         (2, PIECES) => 7..=13,
         _ => return false,
     };
@@ -136,7 +139,7 @@ impl Few<'_> {
         let taps = self.taps.len();
         // Constants asked for as such, lest loops be compiled that nothing enters.
         if self.lines.pieces > 1 && const { has_more_registers::<L>() } {
-            with_count!(taps, [7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
+            with_count!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
         } else if self.lines.pieces > 1 {
             with_count!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
         } else if BYTES == 1 && const { has_more_registers::<L>() } && taps < 4 {
@@ -342,7 +345,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let at = x + 2 * L::LANES * v;
             // SAFETY: the caller has bounded what is read.
             let results = unsafe {
-                if const { waits_for_products::<L>() && N <= 6 } {
+                if const { waits_for_products::<L>() && N <= 6 && P == 1 } {
                     self.results::<L, 2>(lanes, constants, [at, at + L::LANES])
                 } else {
                     let [first] = self.results::<L, 1>(lanes, constants, [at]);

@@ -353,8 +353,11 @@ impl Parts {
     fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
         let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
         let (taps, pieces) = (self.taps.len(), self.pieces());
-        let is_column = matches!(self.work, Work::Separable { .. }) && self.taps.are_lines();
-        is_column && with_lanes!(vectors, lanes => few_taps::makes_four_rows(lanes, taps, pieces, samples))
+        let Work::Separable { planar, .. } = self.work else {
+            return false;
+        };
+        self.taps.are_lines()
+            && with_lanes!(vectors, lanes => few_taps::makes_four_rows(lanes, taps, pieces, samples, planar))
     }
 }
 
