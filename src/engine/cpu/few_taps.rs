@@ -40,6 +40,8 @@ pub(super) fn makes_four_rows<L: Lanes>(
 ) -> bool {
     // Of fewer taps four rows are not better where registers are few; in two pieces they need more, as their sums take all of these.
     let range = match (bytes, pieces) {
+        // Where weights leave no registers, chains of products are no faster than the general loop's.
+        (1, 1) if high_words && has_more_registers::<L>() && L::FUSES => 2..=11,
         (1, 1) if high_words && has_more_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
         (2, 1) => 4..=MOST,
