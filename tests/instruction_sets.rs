@@ -264,7 +264,7 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
         ("rgb24", "g"),
         ("rgba", "a"),
     ] {
-        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257]) {
+        for width in (1..=70).chain([127, 128, 129, 191, 192, 193, 255, 256, 257, 1025, 1366, 4097]) {
             for (columns, rows) in [(3, 3), (5, 5), (7, 7), (3, 9), (7, 3)] {
                 let count = columns * rows;
                 // A large divisor takes a scale that shifts by more than eight bits.

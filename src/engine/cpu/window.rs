@@ -279,7 +279,7 @@ impl Window {
         with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
     }
 
-    /// The strip by way of the sums of its columns.
+    /// The strip by way of the sums of its columns, where it is known what lies outside.
     fn convolve_by_columns<L: Lanes>(
         &self,
         lanes: L,
@@ -291,8 +291,6 @@ impl Window {
     ) {
         let plane = layout.planes()[strip.plane];
         let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
-        self.edges.find(plane.width, &mut scratch.places);
-        self.edges.store_outside(plane.width, &mut scratch.outside);
         let mut sums = ColumnSums::new(&mut scratch.columns, &self.edges, samples);
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
@@ -320,7 +318,7 @@ impl Window {
         }
     }
 
-    /// The strip by way of rows that stay in registers.
+    /// The same by way of rows that stay in registers.
     fn convolve_small<L: Lanes>(
         &self,
         lanes: L,
@@ -332,8 +330,6 @@ impl Window {
     ) {
         let plane = layout.planes()[strip.plane];
         let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
-        self.edges.find(plane.width, &mut scratch.places);
-        self.edges.store_outside(plane.width, &mut scratch.outside);
         let mut boxes = SmallBoxes::new(
             &mut scratch.small,
             &self.edges,
@@ -376,6 +372,9 @@ impl Window {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
+        let plane = layout.planes()[strip.plane];
+        self.edges.find(plane.width, &mut scratch.places);
+        self.edges.store_outside(plane.width, &mut scratch.outside);
         if let Ending::Scaled(scale) = self.ending
             && self.format.bytes_per_sample() == 1
             && source.alpha.is_none()
@@ -390,7 +389,6 @@ impl Window {
                 return;
             }
         }
-        let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
         let (origin, lead) = (self.edges.origin(), self.edges.lead());
@@ -399,8 +397,6 @@ impl Window {
         let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
         let padded = spread(lead + horizontal.reach(made));
         let slot = spread(made);
-        self.edges.find(plane.width, &mut scratch.places);
-        self.edges.store_outside(plane.width, &mut scratch.outside);
         let words = aligned(&mut scratch.words, padded);
         let mut parts = scratch.parts.each_mut().map(|parts| aligned(parts, padded));
         // A window begins empty: nothing leaves it until it is full. After its rows there are two centres and a row of zeros.
