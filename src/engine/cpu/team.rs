@@ -1,8 +1,9 @@
 //! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
 
 use crate::engine::EngineError;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
@@ -17,11 +18,17 @@ pub(super) struct Scratch {
     pub(super) window: super::window::Scratch,
 }
 
-/// A fixed number of threads. Where it is more than one, frames are handed to them, and a frame that would leave some of them idle is shared out by its rows.
+/// What is done with one frame.
+type Work = Box<dyn FnOnce(&Team) + Send>;
+
+/// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame that would leave some of them idle is shared out by its rows.
 pub(super) struct Team {
-    /// `None` where the caller is all there is.
+    /// All but the caller; `None` where the caller is all there is.
     threads: Option<rayon::ThreadPool>,
+    /// One a thread, the caller's last.
     scratch: Vec<Mutex<Scratch>>,
+    /// Frames that nobody has begun, oldest first.
+    waiting: Mutex<VecDeque<Work>>,
     /// Frames that were handed over and are not done.
     frames: AtomicUsize,
 }
@@ -35,7 +42,7 @@ impl Team {
         };
         let start = || {
             rayon::ThreadPoolBuilder::new()
-                .num_threads(size)
+                .num_threads(size - 1)
                 .thread_name(|i| format!("convolve-{i}"))
                 .build()
                 .map_err(|e| EngineError::Unavailable(format!("cannot start the engine's threads: {e}")))
@@ -44,6 +51,7 @@ impl Team {
         Ok(Team {
             threads,
             scratch: (0..size).map(|_| Mutex::default()).collect(),
+            waiting: Mutex::default(),
             frames: AtomicUsize::new(0),
         })
     }
@@ -54,17 +62,36 @@ impl Team {
     }
 
     /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a thread is free, in the order of the calls.
+    /// One of the frames that are not done is always left to the caller ([`Team::take_one`]): nobody is woken for it.
     pub(super) fn hand_over(self: &Arc<Team>, frame: impl FnOnce(&Team) + Send + 'static) {
         let Some(threads) = &self.threads else {
             frame(self);
             return;
         };
-        self.frames.fetch_add(1, Ordering::Relaxed);
-        let team = Arc::clone(self);
-        threads.spawn_fifo(move || {
-            let _done = Done(&team.frames);
-            frame(&team);
-        });
+        let others = self.frames.fetch_add(1, Ordering::Relaxed);
+        self.waiting().push_back(Box::new(frame));
+        if others > 0 {
+            let team = Arc::clone(self);
+            threads.spawn_fifo(move || {
+                team.take_one();
+            });
+        }
+    }
+
+    /// Does the oldest frame that nobody has begun; false if there is none. Whoever waits for a frame takes others meanwhile, so that there are as many threads as cores
+    /// and none has to make way for one that only hands frames around.
+    pub(super) fn take_one(&self) -> bool {
+        let Some(frame) = self.waiting().pop_front() else {
+            return false;
+        };
+        let _done = Done(&self.frames);
+        frame(self);
+        true
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Work>> {
+        // It is whole whenever a thread may have panicked.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many threads a frame has to itself: all, if no other is waiting.
@@ -79,7 +106,8 @@ impl Team {
         // A panic in another frame left nothing behind that this one reads.
         let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
         let run = || {
-            let own = rayon::current_thread_index().unwrap_or(0) % self.size();
+            let index = self.threads.as_ref().and_then(rayon::ThreadPool::current_thread_index);
+            let own = index.unwrap_or(self.size() - 1);
             let mut scratch = self.scratch[own].lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(item) = next() {
                 work(&mut scratch, item);
