@@ -1,4 +1,4 @@
-//! All cores: a frame for each thread, or the rows of a frame shared out over threads where fewer frames than threads are waiting.
+//! All cores: a frame for each thread, the caller's among them, or the rows of a frame shared out over threads where fewer frames than threads are waiting.
 //!
 //! `rows` holds the portable inner loops; `reading`, `planar_rows`, `row_pass`, `grouped_terms`, `loops`, `mirrored_loops` and `window_loops` hold those over vectors, which `pairs`, `mirrored` and `window`
 //! feed and which `avx2` and `avx512` make instructions of; all are free of threads. Small boxes of bytes have loops of their own (`small_boxes`, `column_sums`). Large direct masks are convolved by way of Fourier transforms (`overlap_save`, `tiles`, `fourier`). Colour under alpha is weighted when a row is read and made straight when it is
@@ -150,11 +150,11 @@ impl Engine for Cpu {
         }
     }
 
-    /// With several threads one frame more than are worked on, so that no thread waits for its next.
+    /// With several threads those that are worked on, and a next one for each thread but the caller's, which hands out none while it works on its own.
     fn depth(&self) -> usize {
         match self.team.size() {
             1 => 1,
-            n => n.min(MOST_AT_ONCE) + 1,
+            n => 2 * n.min(MOST_AT_ONCE) - 1,
         }
     }
 

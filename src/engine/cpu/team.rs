@@ -106,7 +106,10 @@ impl Team {
         // A panic in another frame left nothing behind that this one reads.
         let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
         let run = || {
-            let index = self.threads.as_ref().and_then(rayon::ThreadPool::current_thread_index);
+            let index = self
+                .threads
+                .as_ref()
+                .and_then(rayon::ThreadPool::current_thread_index);
             let own = index.unwrap_or(self.size() - 1);
             let mut scratch = self.scratch[own].lock().unwrap_or_else(PoisonError::into_inner);
             while let Some(item) = next() {
@@ -146,5 +149,59 @@ struct Done<'a>(&'a AtomicUsize);
 impl Drop for Done<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crossbeam_channel::unbounded;
+    use std::thread::{ThreadId, current};
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn the_caller_is_one_of_the_threads() {
+        let team = Arc::new(Team::new(2).unwrap());
+        let (began, begins) = unbounded::<ThreadId>();
+        let (done, all) = unbounded();
+        // Each frame waits for the other one, so that two threads are needed.
+        let together = Arc::new(std::sync::Barrier::new(2));
+        for _ in 0..2 {
+            let (began, done, together) = (began.clone(), done.clone(), Arc::clone(&together));
+            team.hand_over(move |_| {
+                began.send(current().id()).unwrap();
+                together.wait();
+                done.send(()).unwrap();
+            });
+        }
+        // The frame that no other thread was told of, or the other one.
+        assert!(team.take_one());
+        let mut by: Vec<ThreadId> = (0..2).map(|_| begins.recv_timeout(LONG).unwrap()).collect();
+        by.retain(|&id| id != current().id());
+        assert_eq!(by.len(), 1);
+        (0..2).for_each(|_| all.recv_timeout(LONG).unwrap());
+        assert!(!team.take_one());
+    }
+
+    #[test]
+    fn one_frame_alone_waits_for_the_caller_and_has_all_threads() {
+        let team = Arc::new(Team::new(3).unwrap());
+        let (began, begins) = unbounded();
+        let (told, tells) = unbounded();
+        team.hand_over(move |team| {
+            told.send(current().id()).unwrap();
+            let together = std::sync::Barrier::new(3);
+            team.each(vec![(); 3], |_, ()| {
+                began.send(current().id()).unwrap();
+                together.wait();
+            });
+        });
+        assert!(tells.recv_timeout(Duration::from_millis(20)).is_err());
+        assert!(team.take_one());
+        assert_eq!(tells.recv_timeout(LONG).unwrap(), current().id());
+        let by: std::collections::HashSet<ThreadId> = begins.try_iter().collect();
+        assert_eq!(by.len(), 3);
     }
 }
