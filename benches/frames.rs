@@ -18,10 +18,13 @@ use framepipe::frame::{Frame, FramePool, Layout, PixelFormat};
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufRead, IsTerminal, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Frames of one time where the engine is kept full, as a multiple of those in flight.
 const STRETCH: usize = 4;
+
+/// How long frames are filtered at least before any is counted.
+const WARM_UP: Duration = Duration::from_millis(3);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -134,9 +137,12 @@ impl Job {
             in_flight -= 1;
             Ok(engine.collect()?.ok_or("the engine gave nothing back")?)
         };
-        // More frames than are counted, so that memory is there and warm.
-        for _ in 0..=pictures {
+        // More frames than are counted, so that memory is there and warm, and that cores which slept run at their clock.
+        let begin = Instant::now();
+        let mut rounds = 0;
+        while rounds <= pictures || begin.elapsed() < WARM_UP {
             next(&mut engine)?;
+            rounds += 1;
         }
         let stretch = if depth == 1 { 1 } else { STRETCH * depth };
         let mut times = Vec::new();
