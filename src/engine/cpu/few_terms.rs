@@ -6,7 +6,7 @@
 
 use super::count::with_count;
 use super::lanes::{Lanes, Work};
-use super::loops::{TILE, has_more_registers, waits_for_products};
+use super::loops::{TILE, ask, has_more_registers, waits_for_products};
 use super::reader::Reader;
 use super::row_pass::{Pairing, RowPass, Zips};
 
@@ -89,12 +89,18 @@ impl FewTerms {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs.
-    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32]) {
+    /// True if [`FewTerms::make`] asks for what is `ahead`.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self.terms, Terms::InPlace { .. })
+    }
+
+    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::asks), two bytes with each pair.
+    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32], ahead: &[u8]) {
         let work = Few {
             rows,
             pass: self,
             out,
+            ahead,
         };
         match &self.terms {
             // What products are added to at once is worth more than a product less.
@@ -149,11 +155,12 @@ fn shape(zips: &Zips) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
-/// Two rows of words, and where their intermediates go.
+/// Two rows of words, where their intermediates go, and what is asked for meanwhile.
 struct Few<'a> {
     rows: [&'a [u16]; 2],
     pass: &'a FewTerms,
     out: &'a mut [u32],
+    ahead: &'a [u8],
 }
 
 impl Few<'_> {
@@ -282,7 +289,12 @@ struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
 impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Few { rows, pass, out } = self.few;
+        let Few {
+            rows,
+            pass,
+            out,
+            ahead,
+        } = self.few;
         let ending = Ending::new(lanes, pass);
         let mut weights = [[ending.zero; 2]; N];
         for t in 0..N {
@@ -292,6 +304,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
         if const { waits_for_products::<L>() } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
+                ask(lanes, [ahead], 2 * x, 8 * L::LANES);
                 // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the length.
                 unsafe {
                     let next = 2 * L::LANES;
@@ -314,6 +327,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
+            ask(lanes, [ahead], 2 * x, 4 * L::LANES);
             // SAFETY: `in_place` has bounded what is read; x + 2 LANES is at most the length.
             unsafe {
                 let [upper] =
@@ -349,7 +363,7 @@ struct Zipped<'a, const K: usize, const C: usize> {
 impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Few { rows, pass, out } = self.few;
+        let Few { rows, pass, out, .. } = self.few;
         let ending = Ending::new(lanes, pass);
         let mut weights = [ending.zero; K];
         for k in 0..K / 4 + 1 {

@@ -38,6 +38,13 @@ enum Work {
     },
 }
 
+impl Work {
+    /// True if a row pass asks for what is to be in a cache later.
+    fn asks(&self) -> bool {
+        matches!(self, Work::Separable { row: Row::Few(few), .. } if few.asks())
+    }
+}
+
 /// The loop that makes intermediates of rows.
 enum Row {
     Any(RowPass),
@@ -63,6 +70,17 @@ pub(super) struct Pairs {
     finish: Finish,
     /// True if results are rounded high words of sums.
     high_words: bool,
+    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for those of the result alone.
+    asks_in_rows: bool,
+}
+
+/// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
+const fn short_column<L: Lanes>(_: L) -> usize {
+    match (loops::has_more_registers::<L>(), L::FUSES) {
+        (true, true) => 4,
+        (true, false) => 3,
+        (false, _) => 0,
+    }
 }
 
 /// The loops that make rows.
@@ -78,6 +96,11 @@ impl Making {
     /// True if four rows are made at a time.
     fn makes_four(&self) -> bool {
         matches!(self, Making::Any(Some(_)) | Making::Few { four: true, .. })
+    }
+
+    /// Rows that are made at a time.
+    fn at_once(&self) -> i64 {
+        if self.makes_four() { 4 } else { 2 }
     }
 }
 
@@ -378,6 +401,8 @@ impl Pairs {
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
         let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
+        let is_short = taps <= with_lanes!(vectors, lanes => short_column(lanes));
+        let asks_in_rows = is_short && format.bytes_per_sample() == 1 && parts.work.asks();
         let Parts {
             reader,
             work,
@@ -399,6 +424,7 @@ impl Pairs {
             making,
             high_words: finish.rounds_high_words(),
             finish,
+            asks_in_rows,
         })
     }
 
@@ -498,7 +524,10 @@ impl Pairs {
                     &[],
                 ),
             };
-            let next = loops::worth_asking(source, strip.plane, first + 2 * next as i64, at_once);
+            let next = match self.asks_in_rows {
+                true => &[],
+                false => loops::worth_asking(source, strip.plane, first + 2 * next as i64, at_once),
+            };
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
                 pieces: line.pieces,
@@ -677,9 +706,14 @@ impl Pairs {
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
+        // Those that take this line's place among the next rows to be made.
+        let ahead = match self.asks_in_rows {
+            true => loops::worth_asking(source, plane, y + self.making.at_once(), 2),
+            false => &[],
+        };
         match row {
             Row::Any(pass) => row_pass::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
-            Row::Few(few) => few.make(lanes, rows, out),
+            Row::Few(few) => few.make(lanes, rows, out, ahead),
             Row::Grouped(grouped) => grouped.make(lanes, rows, out, form.pieces),
         }
     }
