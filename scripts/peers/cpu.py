@@ -7,7 +7,8 @@ Before a peer is timed its result is compared with framepipe's, away from the ed
 ('!' from two levels on: a peer that computes something else, or less exactly). Times are milliseconds a frame, medians over the rounds; a
 ratio is the median over the rounds of peer / framepipe, so more than 1 means that framepipe is faster. Peers that are not there are left out.
 
-Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and the better of both for OpenCV.
+Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and the better of both for OpenCV;
+where frames are worked on two at once, all three go round the same number of pictures, so that nobody's lie in a nearer cache.
 It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install numpy opencv-python-headless
 vapoursynth pyvips pyvips-binary` (Python 3.12 or later for VapourSynth).
 """
@@ -28,6 +29,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1920, 1080
+# That go round where two frames are worked on at once: as many as framepipe holds in flight then.
+PICTURES = 3
 
 
 def optional(name):
@@ -106,14 +109,14 @@ class OpenCV:
     name = "opencv"
 
     def __init__(self, picture):
-        self.picture = picture
+        self.pictures = {channels: [pixels.copy() for _ in range(PICTURES)] for channels, pixels in picture.items()}
         self.two = ThreadPoolExecutor(2)
 
     def supports(self, _task):
         return cv2 is not None
 
-    def one(self, task):
-        pixels, size = self.picture[task.channels], (task.size, task.size)
+    def one(self, task, turn=0):
+        pixels, size = self.pictures[task.channels][turn % PICTURES], (task.size, task.size)
         if task.kind == "direct":
             kernel = (task.weights / task.weights.sum()).astype(np.float32)
             return cv2.filter2D(pixels, -1, kernel)
@@ -138,7 +141,7 @@ class OpenCV:
             times = []
             for _ in range(3):
                 start = time.perf_counter()
-                list(self.two.map(lambda _: self.one(task), range(12)))
+                list(self.two.map(lambda turn: self.one(task, turn), range(12)))
                 times.append((time.perf_counter() - start) / 12)
             best = min(best, statistics.median(times))
         return best * 1e3
@@ -155,12 +158,13 @@ class VapourSynth:
         return vs is not None and task.size <= (5 if task.kind == "direct" else 25)
 
     def source(self, task, is_real):
-        """The picture; or, for timing, a blank one that the core hands out again and again at no cost (its loops do not depend on pixels)."""
-        key = task.channels, is_real
+        """The picture; or, for timing, blank ones that the core hands out again and again at no cost (its loops do not depend on pixels)."""
+        pictures = 1 if is_real or task.threads == 1 else PICTURES
+        key = task.channels, is_real, pictures
         if key not in self.sources:
             form = vs.GRAY8 if task.channels == 1 else vs.RGB24
-            length = 1 if is_real else 100000
-            clip = vs.core.std.BlankClip(format=form, width=WIDTH, height=HEIGHT, length=length, keep=True)
+            blank = [vs.core.std.BlankClip(format=form, width=WIDTH, height=HEIGHT, length=1, keep=True) for _ in range(pictures)]
+            clip = vs.core.std.Splice(blank)
 
             def fill(n, f):
                 frame = f.copy()
@@ -168,7 +172,7 @@ class VapourSynth:
                     np.asarray(frame[plane])[:] = self.picture[task.channels][..., plane]
                 return frame
 
-            self.sources[key] = vs.core.std.ModifyFrame(clip, clip, fill) if is_real else clip
+            self.sources[key] = vs.core.std.ModifyFrame(clip, clip, fill) if is_real else clip.std.Loop(100000)
         return self.sources[key]
 
     def clip(self, task, is_real):
