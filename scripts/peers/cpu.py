@@ -163,8 +163,9 @@ class VapourSynth:
         key = task.channels, is_real, pictures
         if key not in self.sources:
             form = vs.GRAY8 if task.channels == 1 else vs.RGB24
-            blank = [vs.core.std.BlankClip(format=form, width=WIDTH, height=HEIGHT, length=1, keep=True) for _ in range(pictures)]
-            clip = vs.core.std.Splice(blank)
+            length = 1 if is_real else 100000
+            blank = [vs.core.std.BlankClip(format=form, width=WIDTH, height=HEIGHT, length=length, keep=True) for _ in range(pictures)]
+            clip = vs.core.std.Interleave(blank) if pictures > 1 else blank[0]
 
             def fill(n, f):
                 frame = f.copy()
@@ -172,7 +173,7 @@ class VapourSynth:
                     np.asarray(frame[plane])[:] = self.picture[task.channels][..., plane]
                 return frame
 
-            self.sources[key] = vs.core.std.ModifyFrame(clip, clip, fill) if is_real else clip.std.Loop(100000)
+            self.sources[key] = vs.core.std.ModifyFrame(clip, clip, fill) if is_real else clip
         return self.sources[key]
 
     def clip(self, task, is_real):
