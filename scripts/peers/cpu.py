@@ -31,6 +31,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1920, 1080
 # That go round where two frames are worked on at once: as many as framepipe holds in flight then.
 PICTURES = 3
+# That are timed then.
+FRAMES = 36
 
 
 def optional(name):
@@ -102,7 +104,7 @@ class Framepipe:
         return np.frombuffer(output.read_bytes(), np.uint8).reshape(HEIGHT, WIDTH, task.channels)
 
     def time(self, task):
-        return self.ask(task, 5 if task.threads == 1 else 36)
+        return self.ask(task, 5 if task.threads == 1 else FRAMES)
 
 
 class OpenCV:
@@ -141,8 +143,8 @@ class OpenCV:
             times = []
             for _ in range(3):
                 start = time.perf_counter()
-                list(self.two.map(lambda turn: self.one(task, turn), range(12)))
-                times.append((time.perf_counter() - start) / 12)
+                list(self.two.map(lambda turn: self.one(task, turn), range(FRAMES // 3)))
+                times.append((time.perf_counter() - start) / (FRAMES // 3))
             best = min(best, statistics.median(times))
         return best * 1e3
 
@@ -192,7 +194,7 @@ class VapourSynth:
 
     def time(self, task):
         vs.core.num_threads = task.threads
-        frames, clip = 10 if task.threads == 1 else 36, self.clip(task, False)
+        frames, clip = 10 if task.threads == 1 else FRAMES, self.clip(task, False)
         clip.get_frame(99999)
         start = time.perf_counter()
         for _ in clip[1 : 1 + frames].frames(prefetch=task.threads):

@@ -75,7 +75,7 @@ pub use simd::{InstructionSet, UnknownInstructionSet};
 use super::{Engine, EngineError};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
-use crossbeam_channel::{Receiver, TryRecvError, bounded};
+use crossbeam_channel::{Receiver, bounded};
 use job::{Between, Job, Prepared};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -189,20 +189,14 @@ impl Engine for Cpu {
         let Some(result) = self.in_flight.pop_front() else {
             return Ok(None);
         };
-        let result = loop {
-            match result.try_recv() {
-                Err(TryRecvError::Empty) if self.team.take_one() => {}
-                Err(TryRecvError::Empty) => break result.recv().ok(),
-                result => break result.ok(),
-            }
-        };
-        match result {
-            Some(Ok((frame, between))) => {
+        while result.is_empty() && self.team.take_one() {}
+        match result.recv() {
+            Ok(Ok((frame, between))) => {
                 self.spare.push(between);
                 Ok(Some(frame))
             }
-            Some(Err(panic)) => resume_unwind(panic),
-            None => Err(EngineError::Device {
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => Err(EngineError::Device {
                 doing: "convolving a frame".to_owned(),
                 reason: "its thread ended without a result".to_owned(),
             }),
