@@ -6,7 +6,7 @@
 use super::count::with_count;
 use super::groups::{Carrying, ends, groups};
 use super::lanes::{Lanes, Work};
-use super::loops::{TILE, has_more_registers};
+use super::loops::{TILE, ask, has_more_registers};
 use super::row_pass::{IntermediatePieces, Pairing};
 
 /// A row pass in groups of terms.
@@ -98,8 +98,15 @@ impl GroupedTerms {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](super::row_pass::row_pass) does.
-    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32], out_pieces: usize) {
+    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](super::row_pass::row_pass) does, and asks for `ahead` meanwhile, four bytes with
+    /// each pair.
+    pub(super) fn make<L: Lanes>(
+        &self,
+        lanes: L,
+        rows: [&[u16]; 2],
+        (out, out_pieces): (&mut [u32], usize),
+        ahead: &[u8],
+    ) {
         let samples = out.len() / out_pieces;
         let furthest = match &self.terms {
             Terms::InPlace(groups) => groups.iter().flatten().map(|t| t.at[0]).max(),
@@ -114,6 +121,7 @@ impl GroupedTerms {
             pass: self,
             out: out.as_mut_ptr(),
             samples,
+            ahead,
         };
         match (&self.terms, out_pieces) {
             (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(lanes, groups),
@@ -133,6 +141,7 @@ struct GroupedWork<'a> {
     pass: &'a GroupedTerms,
     out: *mut u32,
     samples: usize,
+    ahead: &'a [u8],
 }
 
 impl GroupedWork<'_> {
@@ -187,6 +196,7 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
             weights[t] = terms[t].splat(lanes);
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
+            ask(lanes, [work.ahead], 4 * x, 8 * L::LANES);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results = [[begin; 2]; 2];
             for row in 0..2 {
@@ -233,6 +243,7 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
         let carrying = Carrying::new(lanes, pass.shift);
         let pieces = IntermediatePieces::new(lanes, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
+            ask(lanes, [work.ahead], 4 * x, 8 * L::LANES * V);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
             let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];

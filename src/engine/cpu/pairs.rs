@@ -39,9 +39,20 @@ enum Work {
 }
 
 impl Work {
-    /// True if a row pass asks for what is to be in a cache later.
-    fn asks(&self) -> bool {
-        matches!(self, Work::Separable { row: Row::Few(few), .. } if few.asks())
+    /// True if a row pass before a column of so many taps asks for the next rows of the picture.
+    fn asks<L: Lanes>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
+        let Work::Separable { row, .. } = self else {
+            return false;
+        };
+        match row {
+            Row::Any(_) => false,
+            Row::Few(few) => {
+                format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.asks()
+            }
+            Row::Grouped(_) => {
+                loops::has_more_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
+            }
+        }
     }
 }
 
@@ -75,7 +86,7 @@ pub(super) struct Pairs {
 }
 
 /// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
-const fn short_column<L: Lanes>(_: L) -> usize {
+const fn short_column<L: Lanes>() -> usize {
     match (loops::has_more_registers::<L>(), L::FUSES) {
         (true, true) => 4,
         (true, false) => 3,
@@ -401,8 +412,7 @@ impl Pairs {
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
         let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
-        let is_short = taps <= with_lanes!(vectors, lanes => short_column(lanes));
-        let asks_in_rows = is_short && format.bytes_per_sample() == 1 && parts.work.asks();
+        let asks_in_rows = with_lanes!(vectors, lanes => parts.work.asks(lanes, taps, format));
         let Parts {
             reader,
             work,
@@ -714,7 +724,7 @@ impl Pairs {
         match row {
             Row::Any(pass) => row_pass::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
             Row::Few(few) => few.make(lanes, rows, out, ahead),
-            Row::Grouped(grouped) => grouped.make(lanes, rows, out, form.pieces),
+            Row::Grouped(grouped) => grouped.make(lanes, rows, (out, form.pieces), ahead),
         }
     }
 }
