@@ -16,8 +16,9 @@ const LEAST_WEIGHTS: usize = 81;
 /// Points a side that tiles may have.
 const SIDES: [usize; 3] = [64, 128, 256];
 
-/// Results of white noise that may be doubted for transforms of 32 bits to be worth while, as a share of all.
-const MOST_DOUBTED: f64 = 0.03;
+/// Vectors of a pair of tiles of white noise with a doubted result, as a share of all, up to which transforms of 32 bits are worth while: well below what
+/// is transformed once more in 64 bits.
+const MOST_VECTORS_DOUBTED: f64 = 0.35;
 
 /// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
 /// `pairs` does them (measured, docs/performance.md): in 32 bits, and in 64.
@@ -50,15 +51,22 @@ const TERMS_AVX512_VNNI: Terms = Terms {
 /// How much more the same takes where samples of a component do not lie side by side.
 const INTERLEAVED: f64 = 1.35;
 
-/// Makes spectra over tiles of so many points a side, in 32 bits, too, if that is asked for.
-type Maker = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
+/// What makes spectra over tiles of so many points a side, in 32 bits, too, if that is asked for.
+type MakeSpectra = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
+
+/// What makes spectra of numbers of some kind.
+struct Maker {
+    make: MakeSpectra,
+    /// Numbers of 32 bits that a vector holds.
+    lanes: usize,
+}
 
 /// The transforms of a direct mask.
 pub(super) struct Transforms {
     kernel: DirectKernel,
     format: PixelFormat,
     set: InstructionSet,
-    make: Maker,
+    make: MakeSpectra,
     /// Over tiles of each of [`SIDES`].
     sides: [Side; 3],
 }
@@ -73,11 +81,12 @@ struct Side {
     made: OnceLock<OverlapSave>,
 }
 
-/// The share of results that are doubted in white noise of samples up to `largest`, in tiles of `side` points: those within the error on both sides of the border
-/// between two levels.
-fn doubted(kernel: &DirectKernel, largest: f64, side: usize) -> f64 {
+/// The share of vectors that are doubted in white noise of samples up to `largest`, in pairs of tiles of `side` points: those with a result within the error on both
+/// sides of the border between two levels, of `lanes` in each tile.
+fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
-    2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2())
+    let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2());
+    1.0 - (1.0 - results.min(1.0)).powi(2 * lanes as i32)
 }
 
 /// A mask's spectra over tiles of `N` points a side.
@@ -96,11 +105,14 @@ fn tiles<S: Reals, D: Reals, const N: usize>(
 
 /// What makes spectra of these numbers.
 fn maker<S: Reals + 'static, D: Reals + 'static>(singles: S, doubles: D) -> Maker {
-    Box::new(move |kernel, side, is_fast| match side {
-        64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
-        128 => tiles::<S, D, 128>(kernel, (singles, doubles), is_fast),
-        _ => tiles::<S, D, 256>(kernel, (singles, doubles), is_fast),
-    })
+    Maker {
+        make: Box::new(move |kernel, side, is_fast| match side {
+            64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
+            128 => tiles::<S, D, 128>(kernel, (singles, doubles), is_fast),
+            _ => tiles::<S, D, 256>(kernel, (singles, doubles), is_fast),
+        }),
+        lanes: S::LANES,
+    }
 }
 
 impl Transforms {
@@ -114,7 +126,7 @@ impl Transforms {
         }
         let plain = || (maker(Singles4, Doubles2), &TERMS_PLAIN);
         #[cfg(target_arch = "x86_64")]
-        let (make, terms) = match set {
+        let (Maker { make, lanes }, terms) = match set {
             InstructionSet::Portable => None,
             InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Singles8::detect()
                 .zip(Doubles4::detect())
@@ -130,12 +142,12 @@ impl Transforms {
         }
         .unwrap_or_else(plain);
         #[cfg(not(target_arch = "x86_64"))]
-        let (make, terms) = plain();
+        let (Maker { make, lanes }, terms) = plain();
         let side = |k: usize| {
             let points = SIDES[k];
             // Sums that results are mended by have 32 bits up to 12-bit pixels.
             let is_fast = format.depth() <= 12
-                && doubted(kernel, f64::from(format.max_value()), points) <= MOST_DOUBTED;
+                && doubted(kernel, f64::from(format.max_value()), points, lanes) <= MOST_VECTORS_DOUBTED;
             let terms = if is_fast { terms.singles } else { terms.doubles };
             Side {
                 points,
