@@ -16,7 +16,7 @@ use super::simd::{Vectors, with_lanes};
 use super::small_boxes::{self, SmallBoxes};
 use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
-use super::window_loops::{self, DIFFERENCES, Horizontal, Making, Scale, UNEVEN};
+use super::window_loops::{self, DIFFERENCES, FewRows, Horizontal, Making, Scale, UNEVEN};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -35,10 +35,15 @@ pub(super) struct Window {
 enum Ending {
     /// The window's sum is all that counts.
     Scaled(Scale),
-    /// The window's sum and that of a few of its rows count, both within 16 bits.
+    /// The window's sum and that of a few of its rows count.
     Uneven {
         weights: [i32; 2],
-        rows: Vec<usize>,
+        /// True if the newest row is one of the few.
+        newest: bool,
+        /// The others of them.
+        others: Vec<usize>,
+        /// True if the window's sum needs more than 16 bits.
+        is_wide: bool,
         finish: Finish,
     },
     /// Weighted sums of 32 bits.
@@ -128,7 +133,7 @@ impl Flat {
         self.weights[self.weights.len() / 2] - self.weights[0]
     }
 
-    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are, of which there are few.
+    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are.
     fn uneven(&self) -> Option<(i64, i64, Vec<usize>)> {
         let q = &self.weights;
         let others_than = |base: i64| (0..q.len()).filter(move |&j| q[j] != base).collect::<Vec<_>>();
@@ -137,7 +142,7 @@ impl Flat {
             .map(|&base| (base, others_than(base)))
             .min_by_key(|(_, rows)| rows.len())?;
         let excess = rows.first().map_or(0, |&j| q[j] - base);
-        let fits = self.is_column && rows.len() <= UNEVEN && rows.iter().all(|&j| q[j] - base == excess);
+        let fits = self.is_column && rows.iter().all(|&j| q[j] - base == excess);
         fits.then_some((base, excess, rows))
     }
 
@@ -193,10 +198,16 @@ impl Flat {
     fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
         let of_window = (self.columns * self.rows) as i64 * i64::from(format.max_value());
         let largest = self.values() as i64 * i64::from(format.max_value());
-        let fits = |rows: &[usize]| rows.len() as i64 * largest <= i64::from(i16::MAX);
-        let uneven = self
-            .uneven()
-            .filter(|(_, _, rows)| of_window <= i64::from(u16::MAX) && fits(rows));
+        let is_wide = of_window > i64::from(u16::MAX);
+        let newest = self.rows - 1;
+        let uneven = self.uneven().filter(|(_, _, few)| {
+            let has_newest = few.contains(&newest);
+            let others = few.len() - usize::from(has_newest);
+            let fits = few.len() as i64 * largest <= i64::from(i16::MAX);
+            // Of wide sums those that weigh differently are best told by where weights change, unless that takes more lines: two for each change.
+            let is_better = !is_wide || (others <= 2 && others < 2 * self.steps().count());
+            fits && is_better && FewRows::suit(has_newest, others)
+        });
         let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
         let sums = Sums {
             pieces: 1,
@@ -205,7 +216,10 @@ impl Flat {
             range: (-weight * largest, weight * largest),
             largest,
             weight,
-            correction: uneven.as_ref().map_or(0, |(base, ..)| base << 15),
+            correction: match &uneven {
+                Some((base, ..)) if !is_wide => base << 15,
+                _ => 0,
+            },
             raise: 0,
         };
         let mut weights = [0; 1 + DIFFERENCES];
@@ -218,14 +232,17 @@ impl Flat {
             weights[1] = i16::try_from(self.excess()).ok()?.into();
         }
         let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
-        if let Some((base, excess, rows)) = uneven {
+        if let Some((base, excess, mut others)) = uneven {
             let weights = [
                 i16::try_from(base).ok()?.into(),
                 i16::try_from(excess).ok()?.into(),
             ];
+            let newest = others.pop_if(|last| *last == newest).is_some();
             return Some(Ending::Uneven {
                 weights,
-                rows,
+                newest,
+                others,
+                is_wide,
                 finish,
             });
         }
@@ -406,8 +423,10 @@ impl Window {
         let weighted = aligned(&mut scratch.weighted, made);
         match &self.ending {
             Ending::Scaled(scale) => sums.fill(scale.add),
-            Ending::Uneven { .. } => sums.fill(0),
-            Ending::Weighted { finish, .. } => weighted.fill(finish.start[0][0]),
+            Ending::Uneven { is_wide: false, .. } => sums.fill(0),
+            Ending::Uneven { finish, .. } | Ending::Weighted { finish, .. } => {
+                weighted.fill(finish.start[0][0]);
+            }
         }
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
@@ -427,19 +446,26 @@ impl Window {
                 },
                 Ending::Uneven {
                     weights,
-                    rows: uneven,
+                    newest,
+                    others,
+                    is_wide,
                     finish,
                 } => {
                     let mut lines = [rows + 2; UNEVEN];
-                    for (line, j) in lines.iter_mut().zip(uneven) {
+                    for (line, j) in lines.iter_mut().zip(others) {
                         *line = (k + 1 + j) % rows;
                     }
-                    Making::Uneven {
-                        sums,
+                    let few = FewRows {
                         weights: *weights,
-                        count: uneven.len(),
+                        newest: *newest,
+                        count: others.len(),
                         lines: lines.map(|line| line * slot),
-                        finish,
+                    };
+                    if *is_wide {
+                        let sums = &mut *weighted;
+                        Making::UnevenWide { sums, few, finish }
+                    } else {
+                        Making::Uneven { sums, few, finish }
                     }
                 }
                 Ending::Weighted { weights, finish } => {
@@ -519,7 +545,8 @@ mod tests {
         let window = Window::new(vectors, &plan.steps[0], 0, format);
         Some(match window.map(|window| window.ending) {
             Some(Ending::Scaled(_)) => "scaled",
-            Some(Ending::Uneven { .. }) => "uneven",
+            Some(Ending::Uneven { is_wide: false, .. }) => "uneven",
+            Some(Ending::Uneven { .. }) => "uneven, wide",
             Some(Ending::Weighted { .. }) => "weighted",
             None => "none",
         })
@@ -544,11 +571,13 @@ mod tests {
         // The middle row's excess shows.
         is("uneven", 15, None, false, 255);
         // Sums that leave 16 bits.
-        is("weighted", 17, None, false, 255);
+        is("uneven, wide", 17, None, false, 255);
         // Three rows weigh more, and five.
         is("uneven", 9, None, false, 255);
         is("uneven", 11, None, false, 255);
-        is("weighted", 25, None, false, 255);
+        // Three rows weigh less, thirteen, and twelve.
+        is("uneven, wide", 25, None, false, 255);
+        is("weighted", 31, None, false, 255);
         is("weighted", 63, None, false, 255);
         // Quantisation mends the corners, where the window's edge is.
         is("none", 3, None, true, 4095);

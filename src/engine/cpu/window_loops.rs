@@ -13,10 +13,10 @@ const LEAST_FOURS: usize = 9;
 const LEAST_EIGHTS: usize = 17;
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
-pub(super) const DIFFERENCES: usize = 3;
+pub(super) const DIFFERENCES: usize = 2;
 
-/// Rows of a window that may weigh more or less than the others.
-pub(super) const UNEVEN: usize = 5;
+/// Rows of a window, beside the newest one, that may weigh more or less than the others.
+pub(super) const UNEVEN: usize = 4;
 
 /// How the samples of a row are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,13 +250,17 @@ pub(super) enum Making<'a> {
     },
     /// The windows' sums and those of a few of their rows are weighted.
     Uneven {
+        /// The windows' sums as they are.
         sums: &'a mut [u16],
-        /// What the window weighs, and how much more the few rows.
-        weights: [i32; 2],
-        /// How many rows those are, and where in the memory of the ring they lie; the others lie where there are zeros.
-        count: usize,
-        lines: [usize; UNEVEN],
+        few: FewRows,
         /// Made for sums that are 32768 less, which makes words with a sign of them.
+        finish: &'a Finish,
+    },
+    /// The same where the windows' sums need more than 16 bits.
+    UnevenWide {
+        /// The windows' sums, weighted.
+        sums: &'a mut [i32],
+        few: FewRows,
         finish: &'a Finish,
     },
     /// Weighted sums change by what the window's sums and the steps between weights change by.
@@ -268,6 +272,35 @@ pub(super) enum Making<'a> {
         differences: [[usize; 2]; DIFFERENCES],
         finish: &'a Finish,
     },
+}
+
+/// The few rows of a window that weigh more or less than the others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FewRows {
+    /// What the window weighs, and how much more the few rows.
+    pub(super) weights: [i32; 2],
+    /// True if the row that enters is one of them.
+    pub(super) newest: bool,
+    /// How many others there are, and where in the memory of the ring they lie; what is left lies where there are zeros.
+    pub(super) count: usize,
+    pub(super) lines: [usize; UNEVEN],
+}
+
+impl FewRows {
+    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it.
+    pub(super) fn suit(newest: bool, others: usize) -> bool {
+        (newest && (1..=UNEVEN).contains(&others)) || others == 1
+    }
+
+    /// The lines of those that loops are compiled for.
+    fn first<const LINES: usize>(&self) -> [usize; LINES] {
+        std::array::from_fn(|i| self.lines[i])
+    }
+
+    /// The factors of the window's sum and of theirs, as pairs of words.
+    fn pair(&self) -> i32 {
+        self.weights[0] & 0xFFFF | self.weights[1] << 16
+    }
 }
 
 /// Makes a row of the result, of samples of `BYTES` bytes; what is read `next` is asked for meanwhile. At `at` in `ring` there are the sums of the row that leaves the windows, which give way
@@ -298,25 +331,25 @@ pub(super) fn make<L: Lanes, const BYTES: usize>(
             let ending = Scaled { sums, scale, left };
             enter::<L, BYTES, _>(lanes, row, terms, ending, out);
         }
-        Making::Uneven {
-            sums,
-            weights,
-            count,
-            lines,
-            finish,
-        } => {
-            assert!(sums.len() >= made && count <= UNEVEN && lines.iter().all(|at| at + made <= ring.len()));
-            let ending = Uneven::<UNEVEN> {
-                sums: sums.as_mut_ptr(),
-                weights,
-                lines,
-                finish,
-            };
-            match count {
-                ..=1 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<1>(), out),
-                2 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<2>(), out),
-                3 => enter::<L, BYTES, _>(lanes, row, terms, ending.first::<3>(), out),
-                _ => enter::<L, BYTES, _>(lanes, row, terms, ending, out),
+        Making::Uneven { sums, few, finish } => {
+            assert!(sums.len() >= made && few.lines.iter().all(|at| at + made <= ring.len()));
+            let sums = sums.as_mut_ptr();
+            let ending = Uneven { sums, few, finish };
+            match (few.newest, few.count) {
+                (false, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, false>(), out),
+                (true, 1) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, true>(), out),
+                (true, 2) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<2, true>(), out),
+                (true, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<UNEVEN, true>(), out),
+            }
+        }
+        Making::UnevenWide { sums, few, finish } => {
+            assert!(sums.len() >= made && few.lines.iter().all(|at| at + made <= ring.len()));
+            let sums = sums.as_mut_ptr();
+            let ending = Uneven { sums, few, finish };
+            match (few.newest, few.count) {
+                (false, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, false>(), out),
+                (true, 1) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, true>(), out),
+                (true, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<2, true>(), out),
             }
         }
         Making::Weighted {
@@ -379,10 +412,23 @@ struct Row<'a> {
     next: &'a [u8],
 }
 
+/// A vector of what a row that enters the windows brings.
+#[derive(Clone, Copy)]
+struct Entering<V> {
+    /// The row's sums.
+    sums: V,
+    /// These less those of the row that leaves.
+    change: V,
+}
+
 impl Row<'_> {
-    /// The sums of the row that enters from sample `x` on, less those of the one that leaves, whose place they take.
+    /// The sums of the row that enters from sample `x` on, which take the place of those of the one that leaves.
     #[inline(always)]
-    unsafe fn change<L: Lanes, const COUNT: usize, const SIGN: i8>(self, lanes: L, x: usize) -> L::V {
+    unsafe fn enter<L: Lanes, const COUNT: usize, const SIGN: i8>(
+        self,
+        lanes: L,
+        x: usize,
+    ) -> Entering<L::V> {
         // SAFETY: `make` has bounded all of them.
         unsafe {
             let mut sum = add_steps::<L, COUNT>(lanes, self.words.add(x), self.step);
@@ -394,7 +440,7 @@ impl Row<'_> {
             let line = self.ring.add(self.at + x);
             let change = lanes.sub_words(sum, lanes.load(line));
             lanes.store(line, sum);
-            change
+            Entering { sums: sum, change }
         }
     }
 }
@@ -416,7 +462,7 @@ trait Ending {
         constants: Self::Constants<L::V>,
         row: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     );
 }
@@ -447,11 +493,11 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
                 ask(lanes, [row.next], x * BYTES, step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
                 unsafe {
-                    let changes = [
-                        row.change::<L, COUNT, SIGN>(lanes, x),
-                        row.change::<L, COUNT, SIGN>(lanes, x + words),
+                    let entering = [
+                        row.enter::<L, COUNT, SIGN>(lanes, x),
+                        row.enter::<L, COUNT, SIGN>(lanes, x + words),
                     ];
-                    ending.put::<L, BYTES>(lanes, constants, row, x, changes, to.wrapping_add(x * BYTES));
+                    ending.put::<L, BYTES>(lanes, constants, row, x, entering, to.wrapping_add(x * BYTES));
                 }
             }
         }
@@ -483,15 +529,15 @@ impl Ending for Scaled {
         factor: L::V,
         _: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        let mut values = changes;
+        let mut values = [factor; 2];
         // SAFETY: see the trait.
         unsafe {
             for v in 0..2 {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
-                let sum = lanes.add_words(lanes.load(kept), changes[v]);
+                let sum = lanes.add_words(lanes.load(kept), entering[v].change);
                 lanes.store(kept, sum);
                 let product = lanes.multiply_round_words(sum, factor);
                 values[v] = lanes.shift_words_down(product, self.scale.down);
@@ -510,42 +556,58 @@ impl Ending for Scaled {
     }
 }
 
-/// See [`Making::Uneven`].
-struct Uneven<'a, const LINES: usize> {
-    sums: *mut u16,
-    weights: [i32; 2],
-    lines: [usize; LINES],
+/// See [`Making::Uneven`] and [`Making::UnevenWide`]; sums are of `T`.
+struct Uneven<'a, T> {
+    sums: *mut T,
+    few: FewRows,
     finish: &'a Finish,
 }
 
-impl<'a, const LINES: usize> Uneven<'a, LINES> {
-    /// With the first lines alone.
-    fn first<const COUNT: usize>(self) -> Uneven<'a, COUNT> {
-        let Uneven {
-            sums,
-            weights,
-            lines,
-            finish,
-        } = self;
-        Uneven {
-            sums,
-            weights,
-            lines: std::array::from_fn(|i| lines[i]),
-            finish,
+/// The same with `LINES` few rows beside the newest one, if that is one (`NEWEST`).
+struct UnevenOf<'a, T, const LINES: usize, const NEWEST: bool> {
+    all: Uneven<'a, T>,
+    lines: [usize; LINES],
+}
+
+impl<'a, T> Uneven<'a, T> {
+    fn of<const LINES: usize, const NEWEST: bool>(self) -> UnevenOf<'a, T, LINES, NEWEST> {
+        UnevenOf {
+            lines: self.few.first(),
+            all: self,
         }
     }
 }
 
-impl<const LINES: usize> Ending for Uneven<'_, LINES> {
+impl<T, const LINES: usize, const NEWEST: bool> UnevenOf<'_, T, LINES, NEWEST> {
+    /// The sums of the few rows from sample `x` on.
+    #[inline(always)]
+    unsafe fn few<L: Lanes>(&self, lanes: L, row: Row<'_>, entering: Entering<L::V>, x: usize) -> L::V {
+        let line = |line: usize| row.ring.cast_const().wrapping_add(self.lines[line] + x);
+        // SAFETY: `make` has bounded all of them.
+        unsafe {
+            let mut few = lanes.load(line(0));
+            if NEWEST {
+                few = lanes.add_words(few, entering.sums);
+            }
+            for k in 1..LINES {
+                few = lanes.add_words(few, lanes.load(line(k)));
+            }
+            few
+        }
+    }
+}
+
+impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, LINES, NEWEST> {
     /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
     type Constants<V: Copy> = [V; 4];
 
     #[inline(always)]
     fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 4] {
+        let Uneven { few, finish, .. } = &self.all;
         [
-            lanes.splat(self.weights[0] & 0xFFFF | self.weights[1] << 16),
-            lanes.splat(self.finish.start[0][0]),
-            lanes.splat(self.finish.shift as i32),
+            lanes.splat(few.pair()),
+            lanes.splat(finish.start[0][0]),
+            lanes.splat(finish.shift as i32),
             lanes.splat(0x8000_8000_u32 as i32),
         ]
     }
@@ -557,7 +619,7 @@ impl<const LINES: usize> Ending for Uneven<'_, LINES> {
         [weights, start, shift, sign]: [L::V; 4],
         row: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
         let mut values = [start; 4];
@@ -565,20 +627,62 @@ impl<const LINES: usize> Ending for Uneven<'_, LINES> {
         unsafe {
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
-                let sum = lanes.add_words(lanes.load(self.sums.add(at)), changes[v]);
-                lanes.store(self.sums.add(at), sum);
-                let mut few = lanes.load(row.ring.cast_const().add(self.lines[0] + at));
-                for line in 1..LINES {
-                    few = lanes.add_words(few, lanes.load(row.ring.cast_const().add(self.lines[line] + at)));
-                }
+                let kept = self.all.sums.add(at);
+                let sum = lanes.add_words(lanes.load(kept), entering[v].change);
+                lanes.store(kept, sum);
+                let few = self.few(lanes, row, entering[v], at);
                 let pairs = lanes.zip(lanes.xor(sum, sign), few);
                 for half in 0..2 {
                     let sum = lanes.multiply_add(start, pairs[half], weights);
                     values[2 * v + half] = lanes.shift_down(sum, shift);
                 }
             }
-            put_numbers::<L, BYTES>(lanes, values, self.finish, to);
+            put_numbers::<L, BYTES>(lanes, values, self.all.finish, to);
         }
+    }
+}
+
+impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES, NEWEST> {
+    /// The weights, that of the window alone, and the shift.
+    type Constants<V: Copy> = [V; 3];
+
+    #[inline(always)]
+    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 3] {
+        let Uneven { few, finish, .. } = &self.all;
+        [
+            lanes.splat(few.pair()),
+            lanes.splat(few.weights[0] & 0xFFFF),
+            lanes.splat(finish.shift as i32),
+        ]
+    }
+
+    #[inline(always)]
+    unsafe fn put<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        [weights, of_window, shift]: [L::V; 3],
+        row: Row<'_>,
+        x: usize,
+        entering: [Entering<L::V>; 2],
+        to: *mut u8,
+    ) {
+        let mut values = [shift; 4];
+        for v in 0..2 {
+            let at = x + v * 2 * L::LANES;
+            // SAFETY: see the trait.
+            unsafe {
+                let pairs = lanes.zip(entering[v].change, self.few(lanes, row, entering[v], at));
+                for half in 0..2 {
+                    let kept = self.all.sums.add(at + half * L::LANES);
+                    let sum = lanes.load(kept);
+                    lanes.store(kept, lanes.multiply_add(sum, pairs[half], of_window));
+                    let sum = lanes.multiply_add(sum, pairs[half], weights);
+                    values[2 * v + half] = lanes.shift_down(sum, shift);
+                }
+            }
+        }
+        // SAFETY: the caller has the room.
+        unsafe { put_numbers::<L, BYTES>(lanes, values, self.all.finish, to) };
     }
 }
 
@@ -593,14 +697,17 @@ struct Weighted<'a> {
 /// The same where the first difference is the only one.
 struct OneDifference<'a>(Weighted<'a>);
 
-/// The weights two by two, and the shift.
+/// The weights of the window and of the first difference, that of the second one, and the shift.
 type Factors<V> = ([V; 2], V);
 
 impl Weighted<'_> {
     #[inline(always)]
     fn factors<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
-        let pair = |k: usize| self.weights[k] & 0xFFFF | self.weights[k + 1] << 16;
-        let weights = [lanes.splat(pair(0)), lanes.splat(pair(2))];
+        let [window, first, second] = self.weights;
+        let weights = [
+            lanes.splat(window & 0xFFFF | first << 16),
+            lanes.splat(second & 0xFFFF),
+        ];
         (weights, lanes.splat(self.finish.shift as i32))
     }
 
@@ -621,7 +728,7 @@ impl Weighted<'_> {
         (weights, shift): Factors<L::V>,
         row: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
         let mut values = [lanes.splat(0); 4];
@@ -631,13 +738,13 @@ impl Weighted<'_> {
             unsafe {
                 let kept = self.sums.add(at);
                 let mut sums = [lanes.load(kept), lanes.load(kept.add(L::LANES))];
-                let pairs = lanes.zip(changes[v], self.difference(lanes, row, 0, at));
+                let pairs = lanes.zip(entering[v].change, self.difference(lanes, row, 0, at));
                 for half in 0..2 {
                     sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[0]);
                 }
                 if ALL {
                     let second = self.difference(lanes, row, 1, at);
-                    let pairs = lanes.zip(second, self.difference(lanes, row, 2, at));
+                    let pairs = lanes.zip(second, second);
                     for half in 0..2 {
                         sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[1]);
                     }
@@ -686,11 +793,11 @@ impl Ending for Weighted<'_> {
         factors: Factors<L::V>,
         row: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
         // SAFETY: see the trait.
-        unsafe { self.put::<L, BYTES, true>(lanes, factors, row, x, changes, to) };
+        unsafe { self.put::<L, BYTES, true>(lanes, factors, row, x, entering, to) };
     }
 }
 
@@ -709,10 +816,13 @@ impl Ending for OneDifference<'_> {
         factors: Factors<L::V>,
         row: Row<'_>,
         x: usize,
-        changes: [L::V; 2],
+        entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
         // SAFETY: see the trait.
-        unsafe { self.0.put::<L, BYTES, false>(lanes, factors, row, x, changes, to) };
+        unsafe {
+            self.0
+                .put::<L, BYTES, false>(lanes, factors, row, x, entering, to)
+        };
     }
 }
