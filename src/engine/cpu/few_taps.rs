@@ -17,10 +17,20 @@ const SUMS: u8 = 0;
 const HIGH_WORDS: u8 = 1;
 const GROUPS: u8 = 2;
 
+/// Taps of whole masks in groups (see `groups`), at most.
+pub(super) const MOST_GROUPED: usize = 15;
+
+/// True if so many taps in so many groups are better than in two pieces.
+pub(super) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
+    // A product that is added for nothing saves less than what a group hands on costs.
+    let most = if L::FUSES { taps / 2 } else { taps };
+    taps <= MOST_GROUPED && groups <= most
+}
+
 /// Taps whose weights registers can hold, at most.
 const MOST: usize = 8;
 
-/// How many taps such loops take where vectors hold so many numbers; none where registers hold the sums of four rows, which are better.
+/// How many taps such loops take of two rows in one sum where vectors hold so many numbers; none where registers hold the sums of four rows, which are better.
 pub(super) const fn most(lanes: usize) -> usize {
     if lanes == 8 { MOST } else { 0 }
 }
@@ -116,16 +126,19 @@ impl Alike {
 impl Few<'_> {
     /// Makes two rows, of samples of `BYTES` bytes.
     pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
-        // A constant asked for as such, lest loops be compiled that nothing enters.
-        if const { most(L::LANES) == 0 } {
+        if self.alike.ends != 0 {
+            // Bytes have no groups.
+            with_count!(
+                self.taps.len(),
+                [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+                N => self.enter::<L, 2, 1, N, GROUPS, 2>(lanes, out)
+            );
+        } else if const { most(L::LANES) == 0 } {
+            // A constant asked for as such, lest loops be compiled that nothing enters.
             unreachable!("no loop is compiled for few taps with such vectors");
-        }
-        if self.lines.pieces > 1 {
-            // Bytes have one.
+        } else if self.lines.pieces > 1 {
+            // Nor have they more than one piece.
             self.of_few::<L, 2, PIECES, SUMS>(lanes, out);
-        } else if self.alike.ends != 0 {
-            // Nor have they groups.
-            self.of_few::<L, 2, 1, GROUPS>(lanes, out);
         } else if BYTES == 1 && self.high_words {
             self.of_few::<L, 1, 1, HIGH_WORDS>(lanes, out);
         } else {

@@ -335,12 +335,17 @@ fn in_groups(
     format: PixelFormat,
     channels: &[ChannelStep],
 ) -> Option<Parts> {
-    // The only loops that know groups are those of few taps.
-    if pieces.reader != Reader::Halves || pieces.taps.len() > few_taps::most(vectors.lanes()) {
+    if pieces.reader != Reader::Halves {
         return None;
     }
     let (reader, values) = Reader::whole_words(format);
-    let (taps, ends) = pieces.taps.grouped(values, kernel.shift)?;
+    // The only loops that know groups are those of few taps.
+    let (taps, _) = tap_places::direct(kernel, channels.len(), reader, few_taps::MOST_GROUPED)?;
+    let (taps, ends) = taps.grouped(values, kernel.shift)?;
+    let groups = ends.count_ones() as usize;
+    if !with_lanes!(vectors, lanes => few_taps::suit_groups(lanes, taps.len(), groups)) {
+        return None;
+    }
     let correction = reader.correction(total(&kernel.weights));
     let columns = kernel.width;
     let parts = Parts {
@@ -373,7 +378,12 @@ impl Parts {
     fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
         let (lanes, pieces, folded) = (vectors.lanes(), self.pieces(), self.taps.folded());
         if let Some(alike) = self.alike(vectors, format) {
-            let two = folded == 0 && (2..=few_taps::most(lanes)).contains(&self.taps.len());
+            let most = if self.ends != 0 {
+                few_taps::MOST_GROUPED
+            } else {
+                few_taps::most(lanes)
+            };
+            let two = folded == 0 && (2..=most).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);
             if two || four {
                 return Making::Few { alike, two, four };
