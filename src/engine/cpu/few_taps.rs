@@ -23,8 +23,7 @@ pub(super) const MOST_GROUPED: usize = 15;
 /// True if so many taps in so many groups are better than in two pieces.
 pub(super) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
     // A product that is added for nothing saves less than what a group hands on costs.
-    let most = if L::FUSES { taps / 2 } else { taps };
-    taps <= MOST_GROUPED && groups <= most
+    !L::FUSES || groups <= taps / 2
 }
 
 /// Taps whose weights registers can hold, at most.

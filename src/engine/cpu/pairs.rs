@@ -341,6 +341,9 @@ fn in_groups(
     let (reader, values) = Reader::whole_words(format);
     // The only loops that know groups are those of few taps.
     let (taps, _) = tap_places::direct(kernel, channels.len(), reader, few_taps::MOST_GROUPED)?;
+    if taps.len() > few_taps::MOST_GROUPED {
+        return None;
+    }
     let (taps, ends) = taps.grouped(values, kernel.shift)?;
     let groups = ends.count_ones() as usize;
     if !with_lanes!(vectors, lanes => few_taps::suit_groups(lanes, taps.len(), groups)) {
