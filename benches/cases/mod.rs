@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 23] = {
+pub(crate) const CASES: [Case; 24] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -42,6 +42,8 @@ pub(crate) const CASES: [Case; 23] = {
         case("direct-15x15", Full(15), "gray", Direct),
         case("direct-7x7-rgb24", Full(7), "rgb24", Direct),
         case("direct-7x7-10-bit", Full(7), "gray10le", Direct),
+        // In groups.
+        case("direct-5x5-16-bit", Full(5), "gray16le", Direct),
         case("direct-7x7-16-bit", Full(7), "gray16le", Direct),
         // By Fourier transforms, in 32 bits and in 64.
         case("direct-25x25", Full(25), "gray", Direct),
