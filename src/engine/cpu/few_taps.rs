@@ -26,13 +26,8 @@ pub(super) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
     !L::FUSES || groups <= taps / 2
 }
 
-/// Taps whose weights registers can hold, at most.
-const MOST: usize = 8;
-
-/// How many taps such loops take of two rows in one sum where vectors hold so many numbers; none where registers hold the sums of four rows, which are better.
-pub(super) const fn most(lanes: usize) -> usize {
-    if lanes == 8 { MOST } else { 0 }
-}
+/// Taps in one sum for each piece whose weights registers can hold, at most.
+pub(super) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
 const fn holds_four_rows<L: Lanes>() -> bool {
@@ -132,9 +127,6 @@ impl Few<'_> {
                 [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
                 N => self.enter::<L, 2, 1, N, GROUPS, 2>(lanes, out)
             );
-        } else if const { most(L::LANES) == 0 } {
-            // A constant asked for as such, lest loops be compiled that nothing enters.
-            unreachable!("no loop is compiled for few taps with such vectors");
         } else if self.lines.pieces > 1 {
             // Nor have they more than one piece.
             self.of_few::<L, 2, PIECES, SUMS>(lanes, out);
@@ -160,8 +152,10 @@ impl Few<'_> {
             with_count!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
         } else if BYTES == 2 {
             with_count!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(lanes, out));
+        } else if const { L::FUSES } || taps < 12 {
+            with_count!(taps, [4, 5, 6, 7, 8, 9, 10, 11], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
         } else {
-            with_count!(taps, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
+            with_count!(taps, [12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
         }
     }
 

@@ -314,8 +314,7 @@ fn direct(
         raise: missing.unwrap_or(0),
     };
     let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-    let (taps, changes) =
-        tap_places::direct(kernel, channels.len(), reader, few_taps::most(vectors.lanes()))?;
+    let (taps, changes) = tap_places::direct(kernel, channels.len(), reader, few_taps::MOST)?;
     let columns = kernel.width;
     Some(Parts {
         reader,
@@ -384,7 +383,7 @@ impl Parts {
             let most = if self.ends != 0 {
                 few_taps::MOST_GROUPED
             } else {
-                few_taps::most(lanes)
+                few_taps::MOST
             };
             let two = folded == 0 && (2..=most).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);

@@ -822,7 +822,7 @@ impl Ending for OneDifference<'_> {
         // SAFETY: see the trait.
         unsafe {
             self.0
-                .put::<L, BYTES, false>(lanes, factors, row, x, entering, to)
+                .put::<L, BYTES, false>(lanes, factors, row, x, entering, to);
         };
     }
 }
