@@ -120,6 +120,61 @@ const fn turned<const C: usize, const BYTES: usize>() -> [Places; C] {
     turned
 }
 
+/// Words with those `by` places before them added, within each half of a vector; `by` is as far as channels' neighbours are, or twice or four times as far.
+#[inline(always)]
+unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
+    // SAFETY: the caller has the proof of AVX2.
+    unsafe {
+        let moved = match by {
+            1 => _mm256_bslli_epi128::<2>(words),
+            2 => _mm256_bslli_epi128::<4>(words),
+            3 => _mm256_bslli_epi128::<6>(words),
+            4 => _mm256_bslli_epi128::<8>(words),
+            6 => _mm256_bslli_epi128::<12>(words),
+            _ => return words,
+        };
+        _mm256_add_epi16(words, moved)
+    }
+}
+
+/// Where the last words of each of `C` channels come from in eight words, as those of the words that follow.
+const fn last_of_eight<const C: usize>() -> [u8; 32] {
+    let mut places = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        let word = 8 - C + at / 2 % 8 % C;
+        places[at] = (2 * word + at % 2) as u8;
+        at += 1;
+    }
+    places
+}
+
+/// Where the last words of each of `C` channels come from in the last eight bytes of 16 words, as those of the words that follow.
+const fn last_words<const C: usize>() -> [u8; 32] {
+    let mut places = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        let word = 4 - C + at / 2 % C;
+        places[at] = (2 * word + at % 2) as u8;
+        at += 1;
+    }
+    places
+}
+
+/// Where words of a channel come from, in either half of a vector that has the same in all places of a channel, as those of 16 words further on.
+const fn words_further<const C: usize>() -> [u8; 32] {
+    let mut places = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        // The phase moves on by as much as 16 is more than a multiple of the channels: one place of three, none of one, two or four.
+        let (word, by) = (at / 2 % 8, 16 % C);
+        let from = if word + by < 8 { word + by } else { word + by - C };
+        places[at] = (2 * from + at % 2) as u8;
+        at += 1;
+    }
+    places
+}
+
 /// `_mm256_dpwssd_avx_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications and additions, twice as many
 /// instructions.
 #[inline]
@@ -217,6 +272,27 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     fn average_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_avg_epu16(a, b) }
+    }
+
+    #[inline(always)]
+    fn running_sums<const C: usize>(self, words: __m256i, before: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2; places are 32 bytes.
+        unsafe {
+            let places = |places: &[u8; 32]| _mm256_loadu_si256(places.as_ptr().cast());
+            let halves = add_before(add_before(add_before(words, C), 2 * C), 4 * C);
+            // The lower half where the upper one is, and nothing below it.
+            let below = _mm256_permute2x128_si256::<0x08>(halves, halves);
+            let below = _mm256_shuffle_epi8(below, places(const { &last_of_eight::<C>() }));
+            let sums = _mm256_add_epi16(halves, below);
+            let end = _mm256_permute4x64_epi64::<0xFF>(sums);
+            let end = _mm256_shuffle_epi8(end, places(const { &last_words::<C>() }));
+            let further = if 16 % C == 0 {
+                before
+            } else {
+                _mm256_shuffle_epi8(before, places(const { &words_further::<C>() }))
+            };
+            [_mm256_add_epi16(sums, before), _mm256_add_epi16(further, end)]
+        }
     }
 
     #[inline(always)]

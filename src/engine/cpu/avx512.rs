@@ -68,6 +68,53 @@ const fn places_together<const C: usize>() -> [[u16; 32]; C] {
     places
 }
 
+/// Where 32 words come from that are `by` places further on; the first ones come from nowhere.
+const fn words_before(by: usize) -> [u16; 32] {
+    let mut places = [0; 32];
+    let mut at = by;
+    while at < 32 {
+        places[at] = (at - by) as u16;
+        at += 1;
+    }
+    places
+}
+
+/// The same for `C`, twice, four, eight and 16 times as many places.
+const fn all_words_before<const C: usize>() -> [[u16; 32]; 5] {
+    [
+        words_before(C),
+        words_before(2 * C),
+        words_before(4 * C),
+        words_before(8 * C),
+        words_before(16 * C),
+    ]
+}
+
+/// Where the last words of each of `C` channels come from in 32 words, as those of the words that follow.
+const fn last_words<const C: usize>() -> [u16; 32] {
+    let mut places = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        places[at] = (32 - C + at % C) as u16;
+        at += 1;
+    }
+    places
+}
+
+/// Where words of a channel come from, in a vector that has the same in all places of a channel, as those of 32 words further on: from the same eight.
+const fn words_further<const C: usize>() -> [u8; 64] {
+    let mut places = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        // The phase moves on by as much as 32 is more than a multiple of the channels: two places of three, none of one, two or four.
+        let (word, by) = (at / 2 % 8, 32 % C);
+        let from = if word + by < 8 { word + by } else { word + by - C };
+        places[at] = (2 * from + at % 2) as u8;
+        at += 1;
+    }
+    places
+}
+
 /// Where the bytes of each component of 32 pixels come from as words, in the 64 bytes that the pixels begin with and the 64 that they end with.
 const fn byte_places_apart<const C: usize>() -> [[u8; 64]; C] {
     let mut places = [[0; 64]; C];
@@ -229,6 +276,30 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     fn average_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_avg_epu16(a, b) }
+    }
+
+    #[inline(always)]
+    fn running_sums<const C: usize>(self, words: __m512i, before: __m512i) -> [__m512i; 2] {
+        // SAFETY: `self` proves AVX-512F and BW; places are 64 bytes.
+        unsafe {
+            let places = |places: &[u16; 32]| _mm512_loadu_si512(places.as_ptr().cast());
+            let mut sums = words;
+            for (k, from) in const { &all_words_before::<C>() }.iter().enumerate() {
+                if C << k < 32 {
+                    let there = u32::MAX << (C << k);
+                    let moved = _mm512_maskz_permutexvar_epi16(there, places(from), sums);
+                    sums = _mm512_add_epi16(sums, moved);
+                }
+            }
+            let end = _mm512_permutexvar_epi16(places(const { &last_words::<C>() }), sums);
+            let further = if 32 % C == 0 {
+                before
+            } else {
+                let from = _mm512_loadu_si512(const { &words_further::<C>() }.as_ptr().cast());
+                _mm512_shuffle_epi8(before, from)
+            };
+            [_mm512_add_epi16(sums, before), _mm512_add_epi16(further, end)]
+        }
     }
 
     #[inline(always)]

@@ -92,6 +92,10 @@ pub(super) trait Lanes: Copy {
     /// The means of words without sign, halves up.
     fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// Words added up from the first one on, each with those that are a multiple of `C` (1 to 4) places before it and with what `before` has in its place; and
+    /// what a vector that follows has before it.
+    fn running_sums<const C: usize>(self, words: Self::V, before: Self::V) -> [Self::V; 2];
+
     /// Words without sign, shifted down.
     fn shift_words_down(self, a: Self::V, by: u32) -> Self::V;
 

@@ -70,8 +70,8 @@ struct Flat {
 pub(super) struct Scratch {
     /// A row with what lies beyond its ends.
     words: Vec<u16>,
-    /// Sums of four, of eight and of as many samples of it as the mask has columns.
-    parts: [Vec<u16>; 3],
+    /// Sums of four samples of it or of all up to each, and sums of eight.
+    parts: [Vec<u16>; 2],
     /// The rows' sums, row y in place of row y - rows; after them the last two rows that were in the middle, without their ends.
     ring: Vec<u16>,
     /// The windows' sums.
@@ -492,12 +492,7 @@ impl Window {
                 Some(row) => &mut strip.bytes[row * plane.stride..][..samples * bytes],
                 None => room(&mut scratch.spare, samples * bytes),
             };
-            let sums = horizontal.add_up(
-                lanes,
-                &words[lead..],
-                parts.each_mut().map(|row| &mut **row),
-                made,
-            );
+            let sums = horizontal.add_up(lanes, words, lead, parts.each_mut().map(|row| &mut **row), made);
             let line = (&mut *ring, k % rows * slot, made);
             let next = worth_asking(source, strip.plane, y + 1, 1);
             if bytes == 1 {

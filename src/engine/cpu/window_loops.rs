@@ -8,9 +8,10 @@
 use super::lanes::{Lanes, Order, Work};
 use super::loops::{Finish, TILE, ask, put};
 
-/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_EIGHTS`] on by eight.
+/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_RUNNING`] on all along the row. Where neighbours
+/// lie side by side, so that hardly any two loads are of different cache lines, they are added up by eight first where few of these make a sum.
 const LEAST_FOURS: usize = 9;
-const LEAST_EIGHTS: usize = 17;
+const LEAST_RUNNING: usize = 17;
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
 pub(super) const DIFFERENCES: usize = 2;
@@ -23,16 +24,23 @@ pub(super) const UNEVEN: usize = 4;
 pub(super) struct Horizontal {
     /// How many there are, an odd number up to 63.
     count: usize,
-    /// From a sample to the next one of its channel.
+    /// From a sample to the next one of its channel, 1 to 4.
     step: usize,
-    /// Samples of a partial sum, 1, 4 or 8, and how many of those come nearest.
-    part: usize,
-    parts: usize,
+    way: Way,
 }
 
-/// Numbers of partial sums, and the sign of the sample that they lack or have too many, which are added up where they are used: those of fours, and some of
-/// eights.
-const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Where they are used.
+    Alone,
+    /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many (-1).
+    Parts { part: usize, parts: usize, sign: i8 },
+    /// By the sum of all samples up to the last one, less that of those before the first one.
+    Running,
+}
+
+/// Words of a cache line, of which running sums have one before those of the row's begin.
+const LINE: usize = 32;
 
 /// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more` that is added, or taken away where `sign` is
 /// negative; none if it is 0.
@@ -45,166 +53,175 @@ pub(super) struct Rest<'a> {
     sign: i8,
 }
 
+/// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled for (see [`enter`]).
+const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
+
+impl Way {
+    /// By sums of `part` samples, if few of them and one sample make `count`.
+    fn by(part: usize, count: usize) -> Option<Way> {
+        let parts = (count + part / 2) / part;
+        let sign = match (parts * part) as i64 - count as i64 {
+            -1 => 1,
+            1 => -1,
+            _ => return None,
+        };
+        WITH_ONE_MORE
+            .contains(&(parts, sign))
+            .then_some(Way::Parts { part, parts, sign })
+    }
+}
+
 impl Horizontal {
     /// Sums of `count` samples, `step` apart.
     pub(super) fn new(count: usize, step: usize) -> Horizontal {
-        let part = match count {
-            ..LEAST_FOURS => 1,
-            LEAST_FOURS..LEAST_EIGHTS => 4,
-            _ => 8,
+        let way = match count {
+            ..LEAST_FOURS => Some(Way::Alone),
+            ..LEAST_RUNNING => Way::by(4, count),
+            _ if step == 1 => Way::by(8, count),
+            _ => None,
         };
-        Horizontal {
-            count,
-            step,
-            part,
-            parts: (count + part / 2) / part,
-        }
+        let way = way.unwrap_or(Way::Running);
+        Horizontal { count, step, way }
     }
 
-    /// As far as sums of four and of eight samples are needed for `made` sums: to the end of a step.
-    fn reach_of_parts(&self, made: usize) -> [usize; 2] {
-        let last = (made + (self.parts - 1) * self.part * self.step).next_multiple_of(TILE);
-        match self.part {
-            1 => [0, 0],
+    /// From the first sample of a sum to the last one.
+    fn across(&self) -> usize {
+        (self.count - 1) * self.step
+    }
+
+    /// Sums of four samples and of eight that are needed for `made` sums by so many parts: to the end of a step.
+    fn fours_and_eights(&self, part: usize, parts: usize, made: usize) -> [usize; 2] {
+        let last = (made + (parts - 1) * part * self.step).next_multiple_of(TILE);
+        match part {
             4 => [last, 0],
             _ => [(last + 4 * self.step).next_multiple_of(TILE), last],
         }
     }
 
-    /// How many samples are read for `made` sums, a multiple of [`TILE`].
+    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the way, at most.
     pub(super) fn reach(&self, made: usize) -> usize {
-        let alone = made + self.count.max(self.parts * self.part) * self.step;
-        alone.max(self.reach_of_parts(made)[0] + 3 * self.step)
+        let alone = made + self.across() + self.step;
+        match self.way {
+            Way::Alone => alone,
+            Way::Parts { part, parts, .. } => {
+                let [fours, _] = self.fours_and_eights(part, parts, made);
+                // A sample too many is read, too.
+                fours.max(alone + self.step) + 3 * self.step
+            }
+            Way::Running => LINE + alone + TILE,
+        }
     }
 
-    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), by way of sums of four and of eight.
+    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first one's samples begin at `lead`. There have to be
+    /// [so many](Horizontal::reach) words from there on, and room for as many and those before them.
     pub(super) fn add_up<'a, L: Lanes>(
         &self,
         lanes: L,
         words: &'a [u16],
-        [fours, eights, all]: [&'a mut [u16]; 3],
+        lead: usize,
+        [fours_or_all, sums_of_eight]: [&'a mut [u16]; 2],
         made: usize,
     ) -> Rest<'a> {
-        let step = self.step;
-        if self.part == 1 {
-            return Rest {
-                words,
+        let (step, first) = (self.step, &words[lead..]);
+        match self.way {
+            Way::Alone => Rest {
+                words: first,
                 count: self.count,
                 step,
-                more: words,
+                more: first,
                 sign: 0,
-            };
-        }
-        let [fours_made, eights_made] = self.reach_of_parts(made);
-        let (fours, eights, all) = (
-            &mut fours[..fours_made],
-            &mut eights[..eights_made],
-            &mut all[..made],
-        );
-        lanes.enter(Adding::<4, 0>::new((words, step), (words, 0), fours));
-        let parts = if self.part == 4 {
-            &*fours
-        } else {
-            lanes.enter(Adding::<2, 0>::new((fours, 4 * step), (words, 0), eights));
-            &*eights
-        };
-        let apart = (parts, self.part * step);
-        let whole = self.parts * self.part;
-        let rest = |at: usize| &words[at * step..];
-        let (sign, more) = match self.count as i64 - whole as i64 {
-            -1 => (-1, rest(self.count)),
-            1 => (1, rest(whole)),
-            _ => (0, words),
-        };
-        if WITH_ONE_MORE.contains(&(self.parts, sign)) {
-            return Rest {
-                words: parts,
-                count: self.parts,
-                step: apart.1,
-                more,
-                sign,
-            };
-        }
-        match self.count as i64 - whole as i64 {
-            -3 => add_parts::<L, -3>(lanes, apart, self.parts, (rest(self.count), step), all),
-            -1 => add_parts::<L, -1>(lanes, apart, self.parts, (rest(self.count), step), all),
-            1 => add_parts::<L, 1>(lanes, apart, self.parts, (rest(whole), step), all),
-            _ => add_parts::<L, 3>(lanes, apart, self.parts, (rest(whole), step), all),
-        }
-        Rest {
-            words: all,
-            count: 1,
-            step,
-            more: all,
-            sign: 0,
+            },
+            Way::Parts { part, parts, sign } => {
+                let [fours, eights] = self.fours_and_eights(part, parts, made);
+                let sums_of_four = &mut fours_or_all[..fours];
+                lanes.enter(AddParts::<4>::new(first, step, sums_of_four));
+                let sums = if part == 4 {
+                    &*sums_of_four
+                } else {
+                    let sums_of_eight = &mut sums_of_eight[..eights];
+                    lanes.enter(AddParts::<2>::new(sums_of_four, 4 * step, sums_of_eight));
+                    &*sums_of_eight
+                };
+                Rest {
+                    words: sums,
+                    count: parts,
+                    step: part * step,
+                    more: &first[self.count.min(parts * part) * step..],
+                    sign,
+                }
+            }
+            Way::Running => {
+                let all = (lead + made + self.across()).next_multiple_of(TILE);
+                let (none, running) = fours_or_all[..LINE + all].split_at_mut(LINE);
+                none.fill(0);
+                let words = &words[..all];
+                match step {
+                    1 => lanes.enter(AddAlong::<1>(words, running)),
+                    2 => lanes.enter(AddAlong::<2>(words, running)),
+                    3 => lanes.enter(AddAlong::<3>(words, running)),
+                    _ => lanes.enter(AddAlong::<4>(words, running)),
+                }
+                Rest {
+                    words: &fours_or_all[LINE + lead + self.across()..],
+                    count: 1,
+                    step,
+                    more: &fours_or_all[LINE + lead - step..],
+                    sign: -1,
+                }
+            }
         }
     }
 }
 
-/// [`Adding`] of `parts` parts, 2 to 8.
-fn add_parts<L: Lanes, const REST: i8>(
-    lanes: L,
-    apart: (&[u16], usize),
-    parts: usize,
-    rest: (&[u16], usize),
-    out: &mut [u16],
-) {
-    match parts {
-        2 => lanes.enter(Adding::<2, REST>::new(apart, rest, out)),
-        3 => lanes.enter(Adding::<3, REST>::new(apart, rest, out)),
-        4 => lanes.enter(Adding::<4, REST>::new(apart, rest, out)),
-        5 => lanes.enter(Adding::<5, REST>::new(apart, rest, out)),
-        6 => lanes.enter(Adding::<6, REST>::new(apart, rest, out)),
-        7 => lanes.enter(Adding::<7, REST>::new(apart, rest, out)),
-        _ => lanes.enter(Adding::<8, REST>::new(apart, rest, out)),
-    }
-}
-
-/// Adds up `PARTS` words each, and adds `REST` more ones or takes as many away if that is negative.
-struct Adding<'a, const PARTS: usize, const REST: i8> {
+/// Adds up `PARTS` words each.
+struct AddParts<'a, const PARTS: usize> {
     words: *const u16,
     step: usize,
-    rest: *const u16,
-    rest_step: usize,
     out: &'a mut [u16],
 }
 
-impl<'a, const PARTS: usize, const REST: i8> Adding<'a, PARTS, REST> {
-    fn new(
-        (words, step): (&[u16], usize),
-        (rest, rest_step): (&[u16], usize),
-        out: &'a mut [u16],
-    ) -> Adding<'a, PARTS, REST> {
-        let more = usize::from(REST.unsigned_abs());
+impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
+    fn new(words: &[u16], step: usize, out: &'a mut [u16]) -> AddParts<'a, PARTS> {
         // Every read and every write is bounded by this.
         assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * step);
-        assert!(more == 0 || rest.len() >= out.len() + (more - 1) * rest_step);
-        Adding {
+        AddParts {
             words: words.as_ptr(),
             step,
-            rest: rest.as_ptr(),
-            rest_step,
             out,
         }
     }
 }
 
-impl<const PARTS: usize, const REST: i8> Work for Adding<'_, PARTS, REST> {
+impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         for x in (0..self.out.len()).step_by(2 * L::LANES) {
             // SAFETY: `new` has bounded all of them.
             unsafe {
-                let mut sum = add_steps::<L, PARTS>(lanes, self.words.add(x), self.step);
-                for k in 0..usize::from(REST.unsigned_abs()) {
-                    let more = lanes.load(self.rest.add(x + k * self.rest_step));
-                    sum = if REST > 0 {
-                        lanes.add_words(sum, more)
-                    } else {
-                        lanes.sub_words(sum, more)
-                    };
-                }
+                let sum = add_steps::<L, PARTS>(lanes, self.words.add(x), self.step);
                 lanes.store(self.out.as_mut_ptr().add(x), sum);
+            }
+        }
+    }
+}
+
+/// Adds each word up with all before it that are a multiple of `C` places away; both rows are a multiple of [`TILE`] long, and as long.
+struct AddAlong<'a, const C: usize>(&'a [u16], &'a mut [u16]);
+
+impl<const C: usize> Work for AddAlong<'_, C> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let AddAlong(words, out) = self;
+        let mut before = lanes.splat(0);
+        for (words, out) in words
+            .chunks_exact(2 * L::LANES)
+            .zip(out.chunks_exact_mut(2 * L::LANES))
+        {
+            // SAFETY: each is a vector.
+            unsafe {
+                let [sums, next] = lanes.running_sums::<C>(lanes.load(words.as_ptr()), before);
+                lanes.store(out.as_mut_ptr(), sums);
+                before = next;
             }
         }
     }
@@ -389,7 +406,7 @@ fn enter<L: Lanes, const BYTES: usize, E: Ending>(
     out: &mut [u8],
 ) {
     match terms {
-        (1, _) => lanes.enter(Rows::<BYTES, 1, 0, E> { row, ending, out }),
+        (1, -1) => lanes.enter(Rows::<BYTES, 1, -1, E> { row, ending, out }),
         (2, _) => lanes.enter(Rows::<BYTES, 2, 1, E> { row, ending, out }),
         (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, E> { row, ending, out }),
         (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, E> { row, ending, out }),
