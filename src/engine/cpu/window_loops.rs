@@ -406,7 +406,8 @@ fn enter<L: Lanes, const BYTES: usize, E: Ending>(
     out: &mut [u8],
 ) {
     match terms {
-        (1, -1) => lanes.enter(Rows::<BYTES, 1, -1, E> { row, ending, out }),
+        (1, 0) => lanes.enter(Rows::<BYTES, 1, 0, E> { row, ending, out }),
+        (1, _) => lanes.enter(Rows::<BYTES, 1, -1, E> { row, ending, out }),
         (2, _) => lanes.enter(Rows::<BYTES, 2, 1, E> { row, ending, out }),
         (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, E> { row, ending, out }),
         (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, E> { row, ending, out }),
