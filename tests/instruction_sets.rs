@@ -253,6 +253,43 @@ fn boxes_of_every_size_give_the_references_bits() {
     assert!(compared > 250, "{compared}");
 }
 
+/// Boxes of many columns on rows so long that two of them are made at once, and masks that are boxes but for their centre, likewise.
+#[test]
+fn large_boxes_on_long_rows_give_the_references_bits() {
+    let mut random = Random::new(32);
+    for (name, width) in [
+        ("gray", 4161),
+        ("nv12", 4130),
+        ("rgb24", 1367),
+        ("rgba", 1029),
+        ("gray10le", 4097),
+    ] {
+        for (columns, rows) in [(17, 17), (21, 21), (31, 31), (41, 19), (63, 3), (17, 3)] {
+            let is_whole = rows == 3;
+            let mut weights = vec![1; columns * rows];
+            if is_whole {
+                weights[columns * rows / 2] = 5;
+            }
+            let total = weights.iter().sum();
+            let mask = Mask::from_integers(columns, rows, weights, total).unwrap();
+            let algorithm = if is_whole {
+                Algorithm::Direct
+            } else {
+                Algorithm::Separable
+            };
+            let mut chain = chain(mask, BORDERS[random.below(6) as usize], algorithm);
+            chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
+            for height in [1, 2, 9, 44] {
+                let frame = noise(format(name), width, height, &mut random);
+                assert!(
+                    agrees(&chain, &frame, 1 + random.below(2) as usize),
+                    "{name} {columns}x{rows}"
+                );
+            }
+        }
+    }
+}
+
 /// Small boxes of bytes, at every width around those of vectors, with all numbers of components.
 #[test]
 fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {

@@ -16,7 +16,7 @@ use super::simd::{Vectors, with_lanes};
 use super::small_boxes::{self, SmallBoxes};
 use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
-use super::window_loops::{self, DIFFERENCES, FewRows, Horizontal, Making, Scale, UNEVEN};
+use super::window_loops::{self, DIFFERENCES, FewRows, Horizontal, LINES, Making, NewRow, Scale};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -65,14 +65,17 @@ struct Flat {
     shift: u32,
 }
 
+/// Middle rows that are kept where the centre weighs more: two new ones, and the one before them.
+const CENTRES: usize = 3;
+
 /// The memory that a thread works in.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// A row with what lies beyond its ends.
+    /// Rows with what lies beyond their ends, as many as are made at once.
     words: Vec<u16>,
-    /// Sums of four samples of it or of all up to each, and sums of eight.
+    /// Of each sums of four samples of it or of all up to each, and sums of eight.
     parts: [Vec<u16>; 2],
-    /// The rows' sums, row y in place of row y - rows; after them the last two rows that were in the middle, without their ends.
+    /// The rows' sums, row y in place of row y - rows; after them the last three rows that were in the middle, without their ends, and a row of zeros.
     ring: Vec<u16>,
     /// The windows' sums.
     sums: Vec<u16>,
@@ -406,18 +409,37 @@ impl Window {
                 return;
             }
         }
+        let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
+        if horizontal.suits_two_rows(layout.planes()[strip.plane].width * self.edges.channels()) {
+            self.convolve_rows::<L, 2>(lanes, horizontal, source, layout, strip, scratch);
+        } else {
+            self.convolve_rows::<L, 1>(lanes, horizontal, source, layout, strip, scratch);
+        }
+    }
+
+    /// The strip by way of windows' sums, `R` rows at a time, where it is known what lies outside.
+    fn convolve_rows<L: Lanes, const R: usize>(
+        &self,
+        lanes: L,
+        horizontal: Horizontal,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
         let (origin, lead) = (self.edges.origin(), self.edges.lead());
         let made = samples.next_multiple_of(TILE);
         let rows = self.mask.rows;
-        let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
         let padded = spread(lead + horizontal.reach(made));
         let slot = spread(made);
-        let words = aligned(&mut scratch.words, padded);
-        let mut parts = scratch.parts.each_mut().map(|parts| aligned(parts, padded));
-        // A window begins empty: nothing leaves it until it is full. After its rows there are two centres and a row of zeros.
-        let ring = aligned(&mut scratch.ring, (rows + 3) * slot);
+        let words = aligned(&mut scratch.words, R * padded);
+        let mut parts = scratch.parts.each_mut().map(|parts| aligned(parts, R * padded));
+        // A window begins empty: nothing leaves it until it is full.
+        let zeros = rows + CENTRES;
+        let ring = aligned(&mut scratch.ring, (zeros + 1) * slot);
         ring.fill(0);
         let sums = aligned(&mut scratch.sums, made);
         let weighted = aligned(&mut scratch.weighted, made);
@@ -428,16 +450,49 @@ impl Window {
                 weighted.fill(finish.start[0][0]);
             }
         }
+        let row_bytes = samples * bytes;
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
-        for k in 0..rows - 1 + strip.rows {
-            let y = first + k as i64;
-            let entering = self
-                .edges
-                .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-            reading::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
-            Edges::fill(&scratch.places, words, |sample| sample);
-            let row = k.checked_sub(rows - 1);
+        for k in (0..rows - 1 + strip.rows).step_by(R) {
+            // The rows of the strip that the entering ones complete, if they do.
+            let completed: [_; R] = std::array::from_fn(|r| {
+                let row = (k + r).checked_sub(rows - 1);
+                row.filter(|&row| row < strip.rows)
+            });
+            let mut lines = [[zeros; LINES]; R];
+            for ((r, lines), words) in lines.iter_mut().enumerate().zip(words.chunks_mut(padded)) {
+                let k = k + r;
+                let y = first + k as i64;
+                let entering =
+                    self.edges
+                        .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
+                reading::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
+                Edges::fill(&scratch.places, words, |sample| sample);
+                match &self.ending {
+                    Ending::Scaled(_) => {}
+                    Ending::Uneven { others, .. } => {
+                        for (line, j) in lines.iter_mut().zip(others) {
+                            *line = (k + 1 + j) % rows;
+                        }
+                    }
+                    Ending::Weighted { .. } if self.mask.is_column => {
+                        for (two, (j, _)) in lines.as_chunks_mut().0.iter_mut().zip(self.mask.steps()) {
+                            *two = [(k + 1 + j) % rows, (k + rows - 1 - j) % rows];
+                        }
+                    }
+                    Ending::Weighted { .. } => {
+                        let Some(row) = completed[r] else {
+                            continue;
+                        };
+                        let centre = |row: usize| rows + row % CENTRES;
+                        let to = &mut ring[centre(row) * slot..][..made];
+                        let middle = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
+                        reading::load_row(lanes, self.reading, middle, to, made);
+                        lines[0] = centre(row);
+                        lines[1] = row.checked_sub(1).map_or(zeros, centre);
+                    }
+                }
+            }
             let making = match &self.ending {
                 Ending::Scaled(scale) => Making::Scaled {
                     sums,
@@ -451,15 +506,10 @@ impl Window {
                     is_wide,
                     finish,
                 } => {
-                    let mut lines = [rows + 2; UNEVEN];
-                    for (line, j) in lines.iter_mut().zip(others) {
-                        *line = (k + 1 + j) % rows;
-                    }
                     let few = FewRows {
                         weights: *weights,
                         newest: *newest,
-                        count: others.len(),
-                        lines: lines.map(|line| line * slot),
+                        others: others.len(),
                     };
                     if *is_wide {
                         let sums = &mut *weighted;
@@ -468,40 +518,39 @@ impl Window {
                         Making::Uneven { sums, few, finish }
                     }
                 }
-                Ending::Weighted { weights, finish } => {
-                    let mut differences = [[rows + 2; 2]; DIFFERENCES];
-                    if self.mask.is_column {
-                        for (lines, (j, _)) in differences.iter_mut().zip(self.mask.steps()) {
-                            *lines = [(k + 1 + j) % rows, (k + rows - 1 - j) % rows];
-                        }
-                    } else if let Some(row) = row {
-                        let now = rows + row % 2;
-                        let centre = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
-                        reading::load_row(lanes, self.reading, centre, &mut ring[now * slot..][..made], made);
-                        differences[0] = [now, if row > 0 { rows + (row - 1) % 2 } else { rows + 2 }];
-                    }
-                    Making::Weighted {
-                        sums: weighted,
-                        weights: *weights,
-                        differences: differences.map(|lines| lines.map(|line| line * slot)),
-                        finish,
-                    }
+                Ending::Weighted { weights, finish } => Making::Weighted {
+                    sums: weighted,
+                    weights: *weights,
+                    finish,
+                },
+            };
+            let [mut fours_or_all, mut eights] = parts.each_mut().map(|parts| parts.chunks_mut(padded));
+            let mut each = words.chunks(padded);
+            let new: [_; R] = std::array::from_fn(|r| {
+                let words = each.next().unwrap_or_default();
+                let parts = [&mut fours_or_all, &mut eights].map(|parts| parts.next().unwrap_or_default());
+                NewRow {
+                    sums: horizontal.add_up(lanes, words, lead, parts, made),
+                    at: (k + r) % rows * slot,
+                    lines: lines[r].map(|line| line * slot),
                 }
-            };
-            let out = match row {
-                Some(row) => &mut strip.bytes[row * plane.stride..][..samples * bytes],
-                None => room(&mut scratch.spare, samples * bytes),
-            };
-            let sums = horizontal.add_up(lanes, words, lead, parts.each_mut().map(|row| &mut **row), made);
-            let line = (&mut *ring, k % rows * slot, made);
-            let next = worth_asking(source, strip.plane, y + 1, 1);
+            });
+            let from = |row: usize| row * plane.stride;
+            let begin = completed.iter().flatten().next().map_or(0, |&row| from(row));
+            let mut there = strip.bytes[begin..].chunks_mut(plane.stride);
+            let mut spare = room(&mut scratch.spare, R * row_bytes).chunks_mut(row_bytes);
+            let out = completed.map(|row| {
+                let out = if row.is_some() { there.next() } else { spare.next() };
+                &mut out.unwrap_or_default()[..row_bytes]
+            });
+            let next = worth_asking(source, strip.plane, first + (k + R) as i64, R);
             if bytes == 1 {
-                window_loops::make::<L, 1>(lanes, (sums, next), line, making, out);
+                window_loops::make::<L, 1, R>(lanes, (new, next), (ring, made), making, out);
             } else {
-                window_loops::make::<L, 2>(lanes, (sums, next), line, making, out);
+                window_loops::make::<L, 2, R>(lanes, (new, next), (ring, made), making, out);
             }
-            if let Some(row) = row.filter(|_| partial) {
-                let out = &mut strip.bytes[row * plane.stride..][..samples * bytes];
+            for row in completed.into_iter().flatten().filter(|_| partial) {
+                let out = &mut strip.bytes[from(row)..][..row_bytes];
                 let y = strip.first_row + row;
                 complete(&self.channels, self.format, source, (strip.plane, y), out);
             }

@@ -13,6 +13,9 @@ use super::loops::{Finish, TILE, ask, put};
 const LEAST_FOURS: usize = 9;
 const LEAST_RUNNING: usize = 17;
 
+/// Samples of a row, at most, for rows to be made one by one.
+const LONGEST_ALONE: usize = 4096;
+
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
 pub(super) const DIFFERENCES: usize = 2;
 
@@ -56,6 +59,9 @@ pub(super) struct Rest<'a> {
 /// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled for (see [`enter`]).
 const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
 
+/// Running sums as such parts: one of them, less one.
+const RUNNING: (usize, i8) = (1, -1);
+
 impl Way {
     /// By sums of `part` samples, if few of them and one sample make `count`.
     fn by(part: usize, count: usize) -> Option<Way> {
@@ -76,12 +82,17 @@ impl Horizontal {
     pub(super) fn new(count: usize, step: usize) -> Horizontal {
         let way = match count {
             ..LEAST_FOURS => Some(Way::Alone),
-            ..LEAST_RUNNING => Way::by(4, count),
+            LEAST_FOURS..LEAST_RUNNING => Way::by(4, count),
             _ if step == 1 => Way::by(8, count),
             _ => None,
         };
         let way = way.unwrap_or(Way::Running);
         Horizontal { count, step, way }
+    }
+
+    /// True if two rows of so many samples are better than one: where the nearest cache does not hold the windows' sums until the next row.
+    pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
+        self.way == Way::Running && samples > LONGEST_ALONE
     }
 
     /// From the first sample of a sum to the last one.
@@ -163,10 +174,10 @@ impl Horizontal {
                 }
                 Rest {
                     words: &fours_or_all[LINE + lead + self.across()..],
-                    count: 1,
+                    count: RUNNING.0,
                     step,
                     more: &fours_or_all[LINE + lead - step..],
-                    sign: -1,
+                    sign: RUNNING.1,
                 }
             }
         }
@@ -256,6 +267,24 @@ impl Scale {
     }
 }
 
+/// Lines of the ring that count beside those of the rows that enter and leave.
+pub(super) const LINES: usize = if UNEVEN > 2 * DIFFERENCES {
+    UNEVEN
+} else {
+    2 * DIFFERENCES
+};
+
+/// A row that enters the windows.
+pub(super) struct NewRow<'a> {
+    /// Its sums.
+    pub(super) sums: Rest<'a>,
+    /// Where in the memory of the ring they go, and where those of the row that leaves are.
+    pub(super) at: usize,
+    /// Where in that memory the other lines lie that count for the windows that it completes: the few rows, or of each difference the line that is added and
+    /// the one that is taken away. What is left lies where there are zeros.
+    pub(super) lines: [usize; LINES],
+}
+
 /// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next multiple of [`TILE`].
 pub(super) enum Making<'a> {
     /// The window's sums are scaled.
@@ -285,8 +314,6 @@ pub(super) enum Making<'a> {
         sums: &'a mut [i32],
         /// What weighs the row that enters less the one that leaves, and after it each difference.
         weights: [i32; 1 + DIFFERENCES],
-        /// Where in the memory of the ring the lines lie whose differences count, too.
-        differences: [[usize; 2]; DIFFERENCES],
         finish: &'a Finish,
     },
 }
@@ -298,9 +325,8 @@ pub(super) struct FewRows {
     pub(super) weights: [i32; 2],
     /// True if the row that enters is one of them.
     pub(super) newest: bool,
-    /// How many others there are, and where in the memory of the ring they lie; what is left lies where there are zeros.
-    pub(super) count: usize,
-    pub(super) lines: [usize; UNEVEN],
+    /// How many others there are.
+    pub(super) others: usize,
 }
 
 impl FewRows {
@@ -309,125 +335,144 @@ impl FewRows {
         (newest && (1..=UNEVEN).contains(&others)) || others == 1
     }
 
-    /// The lines of those that loops are compiled for.
-    fn first<const LINES: usize>(&self) -> [usize; LINES] {
-        std::array::from_fn(|i| self.lines[i])
-    }
-
     /// The factors of the window's sum and of theirs, as pairs of words.
     fn pair(&self) -> i32 {
         self.weights[0] & 0xFFFF | self.weights[1] << 16
     }
 }
 
-/// Makes a row of the result, of samples of `BYTES` bytes; what is read `next` is asked for meanwhile. At `at` in `ring` there are the sums of the row that leaves the windows, which give way
-/// to those of the one that enters, `made` (a multiple of [`TILE`]) of them.
-pub(super) fn make<L: Lanes, const BYTES: usize>(
+/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or two where [`Horizontal::suits_two_rows`], step by step along both, so that the windows' sums are in the nearest
+/// cache for the second one. What is
+/// read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a multiple of
+/// [`TILE`]) of them.
+pub(super) fn make<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
-    (rest, next): (Rest<'_>, &[u8]),
-    (ring, at, made): (&mut [u16], usize, usize),
+    (rows, next): ([NewRow<'_>; R], &[u8]),
+    (ring, made): (&mut [u16], usize),
     making: Making<'_>,
-    out: &mut [u8],
+    out: [&mut [u8]; R],
 ) {
-    assert!(made.is_multiple_of(TILE) && at + made <= ring.len() && out.len() <= made * BYTES);
-    assert!(rest.words.len() >= made + (rest.count - 1) * rest.step && rest.more.len() >= made);
-    let row = Row {
-        words: rest.words.as_ptr(),
-        step: rest.step,
-        more: rest.more.as_ptr(),
-        ring: ring.as_mut_ptr(),
-        at,
-        next,
-    };
-    let terms = (rest.count, rest.sign);
+    assert!(
+        made.is_multiple_of(TILE)
+            && out
+                .iter()
+                .all(|row| row.len() == out[0].len() && row.len() <= made * BYTES)
+    );
+    for row in &rows {
+        let lines = row.lines.iter().chain([&row.at]);
+        assert!(lines.max().is_some_and(|last| last + made <= ring.len()));
+        let Rest {
+            words,
+            count,
+            step,
+            more,
+            ..
+        } = row.sums;
+        assert!(words.len() >= made + (count - 1) * step && more.len() >= made);
+    }
+    let terms = (rows[0].sums.count, rows[0].sums.sign);
+    assert!(rows.iter().all(|row| terms == (row.sums.count, row.sums.sign)));
+    let ring = ring.as_mut_ptr();
+    let rows = rows.map(|row| Row {
+        words: row.sums.words.as_ptr(),
+        step: row.sums.step,
+        more: row.sums.more.as_ptr(),
+        ring,
+        at: row.at,
+        lines: row.lines,
+    });
+    let work = RowsOf { rows, next, out };
     // The assertions bound every read and every write: x goes up to `made` in steps that divide TILE.
     match making {
         Making::Scaled { sums, scale, left } => {
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
-            enter::<L, BYTES, _>(lanes, row, terms, ending, out);
+            enter::<L, BYTES, R, _>(lanes, work, terms, ending);
         }
         Making::Uneven { sums, few, finish } => {
-            assert!(sums.len() >= made && few.lines.iter().all(|at| at + made <= ring.len()));
+            assert!(sums.len() >= made);
             let sums = sums.as_mut_ptr();
             let ending = Uneven { sums, few, finish };
-            match (few.newest, few.count) {
-                (false, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, false>(), out),
-                (true, 1) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, true>(), out),
-                (true, 2) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<2, true>(), out),
-                (true, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<UNEVEN, true>(), out),
+            match (few.newest, few.others) {
+                (false, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, false>(ending)),
+                (true, 1) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, true>(ending)),
+                (true, 2) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 2, true>(ending)),
+                (true, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, UNEVEN, true>(ending)),
             }
         }
         Making::UnevenWide { sums, few, finish } => {
-            assert!(sums.len() >= made && few.lines.iter().all(|at| at + made <= ring.len()));
+            assert!(sums.len() >= made);
             let sums = sums.as_mut_ptr();
             let ending = Uneven { sums, few, finish };
-            match (few.newest, few.count) {
-                (false, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, false>(), out),
-                (true, 1) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<1, true>(), out),
-                (true, _) => enter::<L, BYTES, _>(lanes, row, terms, ending.of::<2, true>(), out),
+            match (few.newest, few.others) {
+                (false, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, false>(ending)),
+                (true, 1) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, true>(ending)),
+                (true, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 2, true>(ending)),
             }
         }
         Making::Weighted {
             sums,
             weights,
-            differences,
             finish,
         } => {
-            assert!(
-                sums.len() >= made
-                    && differences
-                        .as_flattened()
-                        .iter()
-                        .all(|at| at + made <= ring.len())
-            );
+            assert!(sums.len() >= made);
             let ending = Weighted {
                 sums: sums.as_mut_ptr(),
                 weights,
-                differences,
                 finish,
             };
             if weights[2..] == [0; DIFFERENCES - 1] {
-                enter::<L, BYTES, _>(lanes, row, terms, OneDifference(ending), out);
+                enter::<L, BYTES, R, _>(lanes, work, terms, OneDifference(ending));
             } else {
-                enter::<L, BYTES, _>(lanes, row, terms, ending, out);
+                enter::<L, BYTES, R, _>(lanes, work, terms, ending);
             }
         }
     }
 }
 
+/// What [`make`] has checked.
+struct RowsOf<'a, const R: usize> {
+    rows: [Row; R],
+    /// What is read next.
+    next: &'a [u8],
+    out: [&'a mut [u8]; R],
+}
+
 /// Runs the loop for sums of so many words, and one more of that sign.
-fn enter<L: Lanes, const BYTES: usize, E: Ending>(
+fn enter<L: Lanes, const BYTES: usize, const R: usize, E: Ending>(
     lanes: L,
-    row: Row<'_>,
+    work: RowsOf<'_, R>,
     terms: (usize, i8),
     ending: E,
-    out: &mut [u8],
 ) {
+    // A constant asked for as such, lest loops be compiled that nothing enters.
+    if const { R == 2 } {
+        assert!(terms == RUNNING);
+        return lanes.enter(Rows::<BYTES, 1, -1, R, E> { work, ending });
+    }
     match terms {
-        (1, 0) => lanes.enter(Rows::<BYTES, 1, 0, E> { row, ending, out }),
-        (1, _) => lanes.enter(Rows::<BYTES, 1, -1, E> { row, ending, out }),
-        (2, _) => lanes.enter(Rows::<BYTES, 2, 1, E> { row, ending, out }),
-        (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, E> { row, ending, out }),
-        (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, E> { row, ending, out }),
-        (3, _) => lanes.enter(Rows::<BYTES, 3, -1, E> { row, ending, out }),
-        (4, _) => lanes.enter(Rows::<BYTES, 4, -1, E> { row, ending, out }),
-        (5, _) => lanes.enter(Rows::<BYTES, 5, 0, E> { row, ending, out }),
-        _ => lanes.enter(Rows::<BYTES, 7, 0, E> { row, ending, out }),
+        (1, 0) => lanes.enter(Rows::<BYTES, 1, 0, R, E> { work, ending }),
+        (1, _) => lanes.enter(Rows::<BYTES, 1, -1, R, E> { work, ending }),
+        (2, _) => lanes.enter(Rows::<BYTES, 2, 1, R, E> { work, ending }),
+        (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, R, E> { work, ending }),
+        (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, R, E> { work, ending }),
+        (3, _) => lanes.enter(Rows::<BYTES, 3, -1, R, E> { work, ending }),
+        (4, _) => lanes.enter(Rows::<BYTES, 4, -1, R, E> { work, ending }),
+        (5, _) => lanes.enter(Rows::<BYTES, 5, 0, R, E> { work, ending }),
+        _ => lanes.enter(Rows::<BYTES, 7, 0, R, E> { work, ending }),
     }
 }
 
-/// A row to add up, and the line of the row that leaves.
+/// A row to add up, as a [`NewRow`].
 #[derive(Clone, Copy)]
-struct Row<'a> {
+struct Row {
     words: *const u16,
     step: usize,
     more: *const u16,
     ring: *mut u16,
     at: usize,
-    /// What is read next.
-    next: &'a [u8],
+    lines: [usize; LINES],
 }
 
 /// A vector of what a row that enters the windows brings.
@@ -439,7 +484,17 @@ struct Entering<V> {
     change: V,
 }
 
-impl Row<'_> {
+impl Row {
+    /// A vector of one of its lines, from sample `x` on.
+    ///
+    /// # Safety
+    /// [`make`] has bounded it.
+    #[inline(always)]
+    unsafe fn line<L: Lanes>(self, lanes: L, line: usize, x: usize) -> L::V {
+        // SAFETY: the caller's.
+        unsafe { lanes.load(self.ring.cast_const().add(self.lines[line] + x)) }
+    }
+
     /// The sums of the row that enters from sample `x` on, which take the place of those of the one that leaves.
     #[inline(always)]
     unsafe fn enter<L: Lanes, const COUNT: usize, const SIGN: i8>(
@@ -478,7 +533,7 @@ trait Ending {
         &self,
         lanes: L,
         constants: Self::Constants<L::V>,
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -486,41 +541,74 @@ trait Ending {
 }
 
 /// Rows of samples of `BYTES` bytes, with sums of `COUNT` words and one more of the sign `SIGN`.
-struct Rows<'a, const BYTES: usize, const COUNT: usize, const SIGN: i8, E> {
-    row: Row<'a>,
+struct Rows<'a, const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E> {
+    work: RowsOf<'a, R>,
     ending: E,
-    out: &'a mut [u8],
 }
 
-impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, E: Ending> Work
-    for Rows<'_, BYTES, COUNT, SIGN, E>
+impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: Ending>
+    Rows<'_, BYTES, COUNT, SIGN, R, E>
+{
+    /// A step of a row from sample `x` on; `to` is where its first sample would be.
+    ///
+    /// # Safety
+    /// [`make`] has bounded what lies at `x`; a step's samples are writable there.
+    #[inline(always)]
+    unsafe fn step<L: Lanes>(
+        lanes: L,
+        ending: &E,
+        constants: E::Constants<L::V>,
+        row: Row,
+        x: usize,
+        to: *mut u8,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let entering = [
+                row.enter::<L, COUNT, SIGN>(lanes, x),
+                row.enter::<L, COUNT, SIGN>(lanes, x + 2 * L::LANES),
+            ];
+            ending.put::<L, BYTES>(lanes, constants, row, x, entering, to.wrapping_add(x * BYTES));
+        }
+    }
+}
+
+impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: Ending> Work
+    for Rows<'_, BYTES, COUNT, SIGN, R, E>
 {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Rows { row, ending, out } = self;
+        let Rows { work, ending } = self;
+        let RowsOf { rows, next, mut out } = work;
         let constants = ending.constants(lanes);
-        let (words, step) = (2 * L::LANES, 4 * L::LANES);
-        let samples = out.len() / BYTES;
+        // Each by itself, since the compiler keeps an array of them in memory.
+        let (first, second) = (rows[0], rows[R - 1]);
+        let step = 4 * L::LANES;
+        let samples = out[0].len() / BYTES;
         let whole = samples / step * step;
-        let mut last = [0; 2 * TILE];
+        let mut last = [[0; 2 * TILE]; R];
         // One loop for whole steps and for the rest, for which there is no room, so that it is compiled once.
-        let parts = [(0..whole, out.as_mut_ptr()), (whole..samples, last.as_mut_ptr())];
+        let parts = [
+            (0..whole, out.each_mut().map(|row| row.as_mut_ptr())),
+            (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),
+        ];
         for (part, to) in parts {
-            let to = to.wrapping_sub(part.start * BYTES);
+            let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
-                ask(lanes, [row.next], x * BYTES, step * BYTES);
+                ask(lanes, [next], R * x * BYTES, R * step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
                 unsafe {
-                    let entering = [
-                        row.enter::<L, COUNT, SIGN>(lanes, x),
-                        row.enter::<L, COUNT, SIGN>(lanes, x + words),
-                    ];
-                    ending.put::<L, BYTES>(lanes, constants, row, x, entering, to.wrapping_add(x * BYTES));
+                    Self::step(lanes, &ending, constants, first, x, to[0]);
+                    if R == 2 {
+                        Self::step(lanes, &ending, constants, second, x, to[R - 1]);
+                    }
                 }
             }
         }
-        let rest = &mut out[whole * BYTES..];
-        rest.copy_from_slice(&last[..rest.len()]);
+        for (out, last) in out.iter_mut().zip(&last) {
+            let rest = &mut out[whole * BYTES..];
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
     }
 }
 
@@ -545,7 +633,7 @@ impl Ending for Scaled {
         &self,
         lanes: L,
         factor: L::V,
-        _: Row<'_>,
+        _: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -581,47 +669,34 @@ struct Uneven<'a, T> {
     finish: &'a Finish,
 }
 
-/// The same with `LINES` few rows beside the newest one, if that is one (`NEWEST`).
-struct UnevenOf<'a, T, const LINES: usize, const NEWEST: bool> {
-    all: Uneven<'a, T>,
-    lines: [usize; LINES],
-}
+/// The same with `OTHERS` few rows beside the newest one, if that is one (`NEWEST`).
+struct UnevenOf<'a, T, const OTHERS: usize, const NEWEST: bool>(Uneven<'a, T>);
 
-impl<'a, T> Uneven<'a, T> {
-    fn of<const LINES: usize, const NEWEST: bool>(self) -> UnevenOf<'a, T, LINES, NEWEST> {
-        UnevenOf {
-            lines: self.few.first(),
-            all: self,
-        }
-    }
-}
-
-impl<T, const LINES: usize, const NEWEST: bool> UnevenOf<'_, T, LINES, NEWEST> {
+impl<T, const OTHERS: usize, const NEWEST: bool> UnevenOf<'_, T, OTHERS, NEWEST> {
     /// The sums of the few rows from sample `x` on.
     #[inline(always)]
-    unsafe fn few<L: Lanes>(&self, lanes: L, row: Row<'_>, entering: Entering<L::V>, x: usize) -> L::V {
-        let line = |line: usize| row.ring.cast_const().wrapping_add(self.lines[line] + x);
+    unsafe fn few<L: Lanes>(&self, lanes: L, row: Row, entering: Entering<L::V>, x: usize) -> L::V {
         // SAFETY: `make` has bounded all of them.
         unsafe {
-            let mut few = lanes.load(line(0));
+            let mut few = row.line(lanes, 0, x);
             if NEWEST {
                 few = lanes.add_words(few, entering.sums);
             }
-            for k in 1..LINES {
-                few = lanes.add_words(few, lanes.load(line(k)));
+            for line in 1..OTHERS {
+                few = lanes.add_words(few, row.line(lanes, line, x));
             }
             few
         }
     }
 }
 
-impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, LINES, NEWEST> {
+impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, OTHERS, NEWEST> {
     /// The weights, what sums begin with, the shift, and the bit that gives words a sign.
     type Constants<V: Copy> = [V; 4];
 
     #[inline(always)]
     fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 4] {
-        let Uneven { few, finish, .. } = &self.all;
+        let Uneven { few, finish, .. } = &self.0;
         [
             lanes.splat(few.pair()),
             lanes.splat(finish.start[0][0]),
@@ -635,7 +710,7 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, LINES,
         &self,
         lanes: L,
         [weights, start, shift, sign]: [L::V; 4],
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -645,7 +720,7 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, LINES,
         unsafe {
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
-                let kept = self.all.sums.add(at);
+                let kept = self.0.sums.add(at);
                 let sum = lanes.add_words(lanes.load(kept), entering[v].change);
                 lanes.store(kept, sum);
                 let few = self.few(lanes, row, entering[v], at);
@@ -655,18 +730,18 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, LINES,
                     values[2 * v + half] = lanes.shift_down(sum, shift);
                 }
             }
-            put_numbers::<L, BYTES>(lanes, values, self.all.finish, to);
+            put_numbers::<L, BYTES>(lanes, values, self.0.finish, to);
         }
     }
 }
 
-impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES, NEWEST> {
+impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHERS, NEWEST> {
     /// The weights, that of the window alone, and the shift.
     type Constants<V: Copy> = [V; 3];
 
     #[inline(always)]
     fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 3] {
-        let Uneven { few, finish, .. } = &self.all;
+        let Uneven { few, finish, .. } = &self.0;
         [
             lanes.splat(few.pair()),
             lanes.splat(few.weights[0] & 0xFFFF),
@@ -679,7 +754,7 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES,
         &self,
         lanes: L,
         [weights, of_window, shift]: [L::V; 3],
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -691,7 +766,7 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES,
             unsafe {
                 let pairs = lanes.zip(entering[v].change, self.few(lanes, row, entering[v], at));
                 for half in 0..2 {
-                    let kept = self.all.sums.add(at + half * L::LANES);
+                    let kept = self.0.sums.add(at + half * L::LANES);
                     let sum = lanes.load(kept);
                     lanes.store(kept, lanes.multiply_add(sum, pairs[half], of_window));
                     let sum = lanes.multiply_add(sum, pairs[half], weights);
@@ -700,7 +775,7 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES,
             }
         }
         // SAFETY: the caller has the room.
-        unsafe { put_numbers::<L, BYTES>(lanes, values, self.all.finish, to) };
+        unsafe { put_numbers::<L, BYTES>(lanes, values, self.0.finish, to) };
     }
 }
 
@@ -708,7 +783,6 @@ impl<const LINES: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, LINES,
 struct Weighted<'a> {
     sums: *mut i32,
     weights: [i32; 1 + DIFFERENCES],
-    differences: [[usize; 2]; DIFFERENCES],
     finish: &'a Finish,
 }
 
@@ -729,13 +803,11 @@ impl Weighted<'_> {
         (weights, lanes.splat(self.finish.shift as i32))
     }
 
-    /// A vector of one line less one of another.
+    /// A vector of a difference: of one line less one of another.
     #[inline(always)]
-    unsafe fn difference<L: Lanes>(&self, lanes: L, row: Row<'_>, index: usize, x: usize) -> L::V {
-        let [more, less] = self.differences[index];
-        let line = |at: usize| row.ring.cast_const().wrapping_add(at + x);
+    unsafe fn difference<L: Lanes>(lanes: L, row: Row, index: usize, x: usize) -> L::V {
         // SAFETY: `make` has bounded both.
-        unsafe { lanes.sub_words(lanes.load(line(more)), lanes.load(line(less))) }
+        unsafe { lanes.sub_words(row.line(lanes, 2 * index, x), row.line(lanes, 2 * index + 1, x)) }
     }
 
     /// [`Ending::put`] with all differences or the first one.
@@ -744,7 +816,7 @@ impl Weighted<'_> {
         &self,
         lanes: L,
         (weights, shift): Factors<L::V>,
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -756,12 +828,12 @@ impl Weighted<'_> {
             unsafe {
                 let kept = self.sums.add(at);
                 let mut sums = [lanes.load(kept), lanes.load(kept.add(L::LANES))];
-                let pairs = lanes.zip(entering[v].change, self.difference(lanes, row, 0, at));
+                let pairs = lanes.zip(entering[v].change, Self::difference(lanes, row, 0, at));
                 for half in 0..2 {
                     sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[0]);
                 }
                 if ALL {
-                    let second = self.difference(lanes, row, 1, at);
+                    let second = Self::difference(lanes, row, 1, at);
                     let pairs = lanes.zip(second, second);
                     for half in 0..2 {
                         sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[1]);
@@ -809,7 +881,7 @@ impl Ending for Weighted<'_> {
         &self,
         lanes: L,
         factors: Factors<L::V>,
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
@@ -832,7 +904,7 @@ impl Ending for OneDifference<'_> {
         &self,
         lanes: L,
         factors: Factors<L::V>,
-        row: Row<'_>,
+        row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
