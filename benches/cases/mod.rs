@@ -33,7 +33,7 @@ const fn case(name: &'static str, weights: Weights, format: &'static str, algori
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 24] = {
+pub(crate) const CASES: [Case; 25] = {
     use Algorithm::{Direct, Separable};
     use Weights::{Full, Named};
     [
@@ -65,6 +65,7 @@ pub(crate) const CASES: [Case; 24] = {
         case("box-7", Named("box:size=7"), "gray", Separable),
         case("box-9-rgb24", Named("box:size=9"), "rgb24", Separable),
         case("box-25", Named("box:size=25"), "gray", Separable),
+        case("box-41-rgb24", Named("box:size=41"), "rgb24", Separable),
         case("under-alpha-3-rgba", Named("gaussian:size=3"), "rgba", Direct),
         case("under-alpha-3-gbrap", Named("gaussian:size=3"), "gbrap", Direct),
         case(
