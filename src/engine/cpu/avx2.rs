@@ -137,24 +137,12 @@ unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
     }
 }
 
-/// Where the last words of each of `C` channels come from in eight words, as those of the words that follow.
-const fn last_of_eight<const C: usize>() -> [u8; 32] {
+/// Where the last words of each of `C` channels come from in `of` words, as those of the words that follow: of all 16, or of the upper eight alone.
+const fn last_words<const C: usize>(of: usize, follow: usize) -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
     while at < 32 {
-        let word = 8 - C + at / 2 % 8 % C;
-        places[at] = (2 * word + at % 2) as u8;
-        at += 1;
-    }
-    places
-}
-
-/// Where the last words of each of `C` channels come from in the last eight bytes of 16 words, as those of the words that follow.
-const fn last_words<const C: usize>() -> [u8; 32] {
-    let mut places = [0; 32];
-    let mut at = 0;
-    while at < 32 {
-        let word = 4 - C + at / 2 % C;
+        let word = of - C + at / 2 % follow % C;
         places[at] = (2 * word + at % 2) as u8;
         at += 1;
     }
@@ -282,10 +270,10 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
             let halves = add_before(add_before(add_before(words, C), 2 * C), 4 * C);
             // The lower half where the upper one is, and nothing below it.
             let below = _mm256_permute2x128_si256::<0x08>(halves, halves);
-            let below = _mm256_shuffle_epi8(below, places(const { &last_of_eight::<C>() }));
+            let below = _mm256_shuffle_epi8(below, places(const { &last_words::<C>(8, 8) }));
             let sums = _mm256_add_epi16(halves, below);
             let end = _mm256_permute4x64_epi64::<0xFF>(sums);
-            let end = _mm256_shuffle_epi8(end, places(const { &last_words::<C>() }));
+            let end = _mm256_shuffle_epi8(end, places(const { &last_words::<C>(4, 16) }));
             let further = if 16 % C == 0 {
                 before
             } else {

@@ -1,6 +1,6 @@
 //! All cores: a frame for each thread, the caller's among them, or the rows of a frame shared out over threads where fewer frames than threads are waiting.
 //!
-//! `rows` holds the portable inner loops; `reading`, `planar_rows`, `row_pass`, `grouped_terms`, `loops`, `mirrored_loops` and `window_loops` hold those over vectors, which `pairs`, `mirrored` and `window`
+//! `rows` holds the portable inner loops; `reading`, `planar_rows`, `row_pass`, `grouped_terms`, `loops`, `mirrored_loops`, `row_sums` and `window_loops` hold those over vectors, which `pairs`, `mirrored` and `window`
 //! feed and which `avx2` and `avx512` make instructions of; all are free of threads. Small boxes of bytes have loops of their own (`small_boxes`, `column_sums`). Large direct masks are convolved by way of Fourier transforms (`overlap_save`, `tiles`, `fourier`). Colour under alpha is weighted when a row is read and made straight when it is
 //! written (`alpha`, `alpha_loops`).
 // Where there are no vectors, what only they need is not used.
@@ -53,6 +53,8 @@ mod real_vectors;
 mod reals;
 #[cfg(target_arch = "x86_64")]
 mod row_pass;
+#[cfg(target_arch = "x86_64")]
+mod row_sums;
 mod rows;
 mod simd;
 #[cfg(target_arch = "x86_64")]

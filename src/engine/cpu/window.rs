@@ -12,11 +12,12 @@ use super::loops::{Finish, TILE, worth_asking};
 use super::memory::{aligned, room, spread};
 use super::reader::Reader;
 use super::reading::{self, Reading};
+use super::row_sums::Horizontal;
 use super::simd::{Vectors, with_lanes};
 use super::small_boxes::{self, SmallBoxes};
 use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
-use super::window_loops::{self, DIFFERENCES, FewRows, Horizontal, LINES, Making, NewRow, Scale};
+use super::window_loops::{self, DIFFERENCES, FewRows, LINES, Making, NewRow, Scale};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 

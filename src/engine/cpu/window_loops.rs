@@ -1,4 +1,4 @@
-//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row, and down the rows as rows come and go.
+//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row (see `row_sums`), and down the rows as rows come and go.
 //!
 //! Sums of words may wrap on the way, since a sum that ends within 16 bits ends right.
 #![allow(unsafe_code)]
@@ -7,249 +7,13 @@
 
 use super::lanes::{Lanes, Order, Work};
 use super::loops::{Finish, TILE, ask, put};
-
-/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_RUNNING`] on all along the row. Where neighbours
-/// lie side by side, so that hardly any two loads are of different cache lines, they are added up by eight first where few of these make a sum.
-const LEAST_FOURS: usize = 9;
-const LEAST_RUNNING: usize = 17;
-
-/// Samples of a row, at most, for rows to be made one by one.
-const LONGEST_ALONE: usize = 4096;
+use super::row_sums::{RUNNING, Rest, add_steps};
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
 pub(super) const DIFFERENCES: usize = 2;
 
 /// Rows of a window, beside the newest one, that may weigh more or less than the others.
 pub(super) const UNEVEN: usize = 4;
-
-/// How the samples of a row are added up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Horizontal {
-    /// How many there are, an odd number up to 63.
-    count: usize,
-    /// From a sample to the next one of its channel, 1 to 4.
-    step: usize,
-    way: Way,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Where they are used.
-    Alone,
-    /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many (-1).
-    Parts { part: usize, parts: usize, sign: i8 },
-    /// By the sum of all samples up to the last one, less that of those before the first one.
-    Running,
-}
-
-/// Words of a cache line, of which running sums have one before those of the row's begin.
-const LINE: usize = 32;
-
-/// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more` that is added, or taken away where `sign` is
-/// negative; none if it is 0.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rest<'a> {
-    words: &'a [u16],
-    count: usize,
-    step: usize,
-    more: &'a [u16],
-    sign: i8,
-}
-
-/// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled for (see [`enter`]).
-const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
-
-/// Running sums as such parts: one of them, less one.
-const RUNNING: (usize, i8) = (1, -1);
-
-impl Way {
-    /// By sums of `part` samples, if few of them and one sample make `count`.
-    fn by(part: usize, count: usize) -> Option<Way> {
-        let parts = (count + part / 2) / part;
-        let sign = match (parts * part) as i64 - count as i64 {
-            -1 => 1,
-            1 => -1,
-            _ => return None,
-        };
-        WITH_ONE_MORE
-            .contains(&(parts, sign))
-            .then_some(Way::Parts { part, parts, sign })
-    }
-}
-
-impl Horizontal {
-    /// Sums of `count` samples, `step` apart.
-    pub(super) fn new(count: usize, step: usize) -> Horizontal {
-        let way = match count {
-            ..LEAST_FOURS => Some(Way::Alone),
-            LEAST_FOURS..LEAST_RUNNING => Way::by(4, count),
-            _ if step == 1 => Way::by(8, count),
-            _ => None,
-        };
-        let way = way.unwrap_or(Way::Running);
-        Horizontal { count, step, way }
-    }
-
-    /// True if two rows of so many samples are better than one: where the nearest cache does not hold the windows' sums until the next row.
-    pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
-        self.way == Way::Running && samples > LONGEST_ALONE
-    }
-
-    /// From the first sample of a sum to the last one.
-    fn across(&self) -> usize {
-        (self.count - 1) * self.step
-    }
-
-    /// Sums of four samples and of eight that are needed for `made` sums by so many parts: to the end of a step.
-    fn fours_and_eights(&self, part: usize, parts: usize, made: usize) -> [usize; 2] {
-        let last = (made + (parts - 1) * part * self.step).next_multiple_of(TILE);
-        match part {
-            4 => [last, 0],
-            _ => [(last + 4 * self.step).next_multiple_of(TILE), last],
-        }
-    }
-
-    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the way, at most.
-    pub(super) fn reach(&self, made: usize) -> usize {
-        let alone = made + self.across() + self.step;
-        match self.way {
-            Way::Alone => alone,
-            Way::Parts { part, parts, .. } => {
-                let [fours, _] = self.fours_and_eights(part, parts, made);
-                // A sample too many is read, too.
-                fours.max(alone + self.step) + 3 * self.step
-            }
-            Way::Running => LINE + alone + TILE,
-        }
-    }
-
-    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first one's samples begin at `lead`. There have to be
-    /// [so many](Horizontal::reach) words from there on, and room for as many and those before them.
-    pub(super) fn add_up<'a, L: Lanes>(
-        &self,
-        lanes: L,
-        words: &'a [u16],
-        lead: usize,
-        [fours_or_all, sums_of_eight]: [&'a mut [u16]; 2],
-        made: usize,
-    ) -> Rest<'a> {
-        let (step, first) = (self.step, &words[lead..]);
-        match self.way {
-            Way::Alone => Rest {
-                words: first,
-                count: self.count,
-                step,
-                more: first,
-                sign: 0,
-            },
-            Way::Parts { part, parts, sign } => {
-                let [fours, eights] = self.fours_and_eights(part, parts, made);
-                let sums_of_four = &mut fours_or_all[..fours];
-                lanes.enter(AddParts::<4>::new(first, step, sums_of_four));
-                let sums = if part == 4 {
-                    &*sums_of_four
-                } else {
-                    let sums_of_eight = &mut sums_of_eight[..eights];
-                    lanes.enter(AddParts::<2>::new(sums_of_four, 4 * step, sums_of_eight));
-                    &*sums_of_eight
-                };
-                Rest {
-                    words: sums,
-                    count: parts,
-                    step: part * step,
-                    more: &first[self.count.min(parts * part) * step..],
-                    sign,
-                }
-            }
-            Way::Running => {
-                let all = (lead + made + self.across()).next_multiple_of(TILE);
-                let (none, running) = fours_or_all[..LINE + all].split_at_mut(LINE);
-                none.fill(0);
-                let words = &words[..all];
-                match step {
-                    1 => lanes.enter(AddAlong::<1>(words, running)),
-                    2 => lanes.enter(AddAlong::<2>(words, running)),
-                    3 => lanes.enter(AddAlong::<3>(words, running)),
-                    _ => lanes.enter(AddAlong::<4>(words, running)),
-                }
-                Rest {
-                    words: &fours_or_all[LINE + lead + self.across()..],
-                    count: RUNNING.0,
-                    step,
-                    more: &fours_or_all[LINE + lead - step..],
-                    sign: RUNNING.1,
-                }
-            }
-        }
-    }
-}
-
-/// Adds up `PARTS` words each.
-struct AddParts<'a, const PARTS: usize> {
-    words: *const u16,
-    step: usize,
-    out: &'a mut [u16],
-}
-
-impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
-    fn new(words: &[u16], step: usize, out: &'a mut [u16]) -> AddParts<'a, PARTS> {
-        // Every read and every write is bounded by this.
-        assert!(out.len().is_multiple_of(TILE) && words.len() >= out.len() + (PARTS - 1) * step);
-        AddParts {
-            words: words.as_ptr(),
-            step,
-            out,
-        }
-    }
-}
-
-impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        for x in (0..self.out.len()).step_by(2 * L::LANES) {
-            // SAFETY: `new` has bounded all of them.
-            unsafe {
-                let sum = add_steps::<L, PARTS>(lanes, self.words.add(x), self.step);
-                lanes.store(self.out.as_mut_ptr().add(x), sum);
-            }
-        }
-    }
-}
-
-/// Adds each word up with all before it that are a multiple of `C` places away; both rows are a multiple of [`TILE`] long, and as long.
-struct AddAlong<'a, const C: usize>(&'a [u16], &'a mut [u16]);
-
-impl<const C: usize> Work for AddAlong<'_, C> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let AddAlong(words, out) = self;
-        let mut before = lanes.splat(0);
-        for (words, out) in words
-            .chunks_exact(2 * L::LANES)
-            .zip(out.chunks_exact_mut(2 * L::LANES))
-        {
-            // SAFETY: each is a vector.
-            unsafe {
-                let [sums, next] = lanes.running_sums::<C>(lanes.load(words.as_ptr()), before);
-                lanes.store(out.as_mut_ptr(), sums);
-                before = next;
-            }
-        }
-    }
-}
-
-/// The sum of `COUNT` vectors of words that are `step` words apart.
-#[inline(always)]
-unsafe fn add_steps<L: Lanes, const COUNT: usize>(lanes: L, from: *const u16, step: usize) -> L::V {
-    // SAFETY: the caller has bounded them.
-    unsafe {
-        let mut sum = lanes.load(from);
-        for k in 1..COUNT {
-            sum = lanes.add_words(sum, lanes.load(from.add(k * step)));
-        }
-        sum
-    }
-}
 
 /// `((sum + add) x factor + 2^14) >> (15 + down)`, where sums are kept with `add`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -341,10 +105,9 @@ impl FewRows {
     }
 }
 
-/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or two where [`Horizontal::suits_two_rows`], step by step along both, so that the windows' sums are in the nearest
-/// cache for the second one. What is
-/// read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a multiple of
-/// [`TILE`]) of them.
+/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along both, so that the windows' sums are in the nearest cache for the second one.
+/// What is read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a
+/// multiple of [`TILE`]) of them.
 pub(super) fn make<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
     (rows, next): ([NewRow<'_>; R], &[u8]),
