@@ -411,7 +411,7 @@ impl Window {
             }
         }
         let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
-        if horizontal.suits_two_rows(layout.planes()[strip.plane].width * self.edges.channels()) {
+        if horizontal.suits_two_rows(plane.width * plane.channels) {
             self.convolve_rows::<L, 2>(lanes, horizontal, source, layout, strip, scratch);
         } else {
             self.convolve_rows::<L, 1>(lanes, horizontal, source, layout, strip, scratch);

@@ -94,9 +94,9 @@ pub(super) struct FewRows {
 }
 
 impl FewRows {
-    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it.
+    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it; where there is none, zeros stand for it.
     pub(super) fn suit(newest: bool, others: usize) -> bool {
-        (newest && (1..=UNEVEN).contains(&others)) || others == 1
+        others <= if newest { UNEVEN } else { 1 }
     }
 
     /// The factors of the window's sum and of theirs, as pairs of words.
