@@ -4,7 +4,9 @@
 //! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`] beside; [`bench`] measures them.
 
 pub mod bench;
+pub mod convert;
 pub mod engine;
+mod ffmpeg;
 pub mod filter;
 pub mod frame;
 pub mod pipeline;

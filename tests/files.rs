@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use framepipe::frame::{
-    Buffer, Colour, FieldOrder, Frame, FramePool, Layout, Metadata, Pageable, PixelFormat, Range,
+    Buffer, Colour, FieldOrder, Frame, FramePool, Layout, Metadata, Pageable, PixelFormat, Range, Rational,
 };
 use framepipe::sink::images::{ImageKind, ImageOptions};
 use framepipe::sink::{Flow, SinkError};
-use framepipe::source::{AnySource, IndexedSource, Rational, Source, SourceError, StreamInfo, Supply};
+use framepipe::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use framepipe::{sink, source};
 use std::fs;
 use std::path::{Path, PathBuf};

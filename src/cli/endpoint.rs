@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::encoding::EncodingArguments;
-use framepipe::frame::PixelFormat;
+use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageKind, ImageOptions};
 use framepipe::sink::{self, AnySink};
@@ -10,7 +10,7 @@ use framepipe::source::pattern::Pattern;
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
-use framepipe::source::{self, AnySource, Rational, StreamInfo};
+use framepipe::source::{self, AnySource, StreamInfo};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -4,11 +4,13 @@ mod colour;
 mod layout;
 mod memory;
 mod pixel_format;
+mod rational;
 
 pub use colour::{Colour, Range};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
+pub use rational::{BadRate, Rational, parse_rate};
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,11 +5,11 @@
 use super::*;
 use crate::engine::{EngineError, Ranges};
 use crate::frame::{
-    AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat,
+    AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat, Rational,
 };
 use crate::report::Spans;
 use crate::sink::{Flow, IndexedSink, Sink, SinkError};
-use crate::source::{IndexedSource, Rational, Source, SourceError, StreamInfo};
+use crate::source::{IndexedSource, Source, SourceError, StreamInfo};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -3,9 +3,9 @@
 //! The conversion runs in the sink's own threads, and the sink's last word says what was converted.
 
 use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use crate::convert::{Converter, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::source::StreamInfo;
-use crate::source::convert::{Converter, colour_after};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 

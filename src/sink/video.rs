@@ -5,18 +5,18 @@
 
 mod beside;
 mod choice;
-mod raw;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, SideData};
-use crate::source::video::raw::{
-    AvError, AvFormat, Demuxer, Packet, Picture, Received, Scaler, ScalerEnd, rescale,
+use crate::convert;
+use crate::ffmpeg::{
+    AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
+    Received, Scaler, ScalerEnd, lend, rescale,
 };
-use crate::source::{Origin, Rational, StreamInfo, convert};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::source::{Origin, StreamInfo};
 use beside::Beside;
 use choice::{FormatChoice, Hdr, Wishes};
-use raw::{Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, PacketTiming, lend};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use super::outlet::Outlet;
 use super::{Flow, Sink, SinkError, Written};
-use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range};
+use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range, Rational};
+use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
-use crate::source::{Rational, StreamInfo};
 use std::fmt::Write as _;
 use std::path::Path;
 

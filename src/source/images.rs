@@ -1,8 +1,8 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
 use super::listing::{image_format, list};
-use super::{IndexedSource, Rational, SourceError, StreamInfo};
-use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range};
+use super::{IndexedSource, SourceError, StreamInfo};
+use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
 use image::codecs::tiff::TiffDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};

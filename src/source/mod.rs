@@ -1,39 +1,21 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
-pub mod convert;
 pub mod images;
 mod inlet;
 pub mod listing;
 pub mod pattern;
-pub mod rate;
 pub mod raw;
 pub mod synthetic;
 pub mod video;
 pub mod y4m;
 
 use crate::frame::{
-    AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, SideData,
-    Stopped,
+    AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
+    SideData, Stopped,
 };
 use crossbeam_channel::Receiver;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// A fraction, such as a frame rate or a time base. The denominator is positive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Rational {
-    /// Numerator.
-    pub num: i32,
-    /// Denominator.
-    pub den: i32,
-}
-
-impl Rational {
-    /// The fraction's value.
-    pub fn to_f64(self) -> f64 {
-        f64::from(self.num) / f64::from(self.den)
-    }
-}
 
 /// The file and stream that frames are decoded from, so that a sink can copy the streams beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]

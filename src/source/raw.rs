@@ -1,10 +1,10 @@
 //! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is told.
 
 use super::inlet::{Inlet, ends_in_mid_frame};
-use super::rate::{BadRate, parse_rate};
-use super::{AnySource, IndexedSource, Rational, Source, SourceError, StreamInfo, Supply};
+use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{
-    Buffer, Colour, FieldOrder, Frame, Layout, LayoutError, Metadata, PixelFormat, UnknownPixelFormat,
+    BadRate, Buffer, Colour, FieldOrder, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational,
+    UnknownPixelFormat, parse_rate,
 };
 use std::fmt;
 use std::fs::File;

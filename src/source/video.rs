@@ -4,20 +4,15 @@
 //! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
 //! off never passes for a whole one.
 
-mod decoder;
 mod extent;
-mod formats;
-mod picture_memory;
-pub(crate) mod raw;
 
-pub(crate) use formats::{divides, is_full_range_name, loss};
-
-use super::{Origin, Rational, Source, SourceError, StreamInfo, Supply, convert};
-use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range};
-use decoder::Decoder;
-use formats::nearest_native;
-use picture_memory::Decoded;
-use raw::{AvError, AvFormat, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler, ScalerEnd};
+use super::{Origin, Source, SourceError, StreamInfo, Supply};
+use crate::convert::{self, is_full_range_name, nearest_native};
+use crate::ffmpeg::{
+    AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
+    ScalerEnd, decoded,
+};
+use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range, Rational};
 use std::path::{Path, PathBuf};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
@@ -541,7 +536,7 @@ impl VideoSource {
             return None;
         }
         let picture = std::mem::replace(&mut self.picture, Picture::new().ok()?);
-        picture_memory::decoded(picture, self.info.format)
+        decoded(picture, self.info.format)
             .map_err(|picture| self.picture = picture)
             .ok()
     }

@@ -2,8 +2,8 @@
 //! frames' memory.
 
 use super::inlet::{Inlet, ends_in_mid_frame};
-use super::{Rational, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range};
+use super::{Source, SourceError, StreamInfo, Supply};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
 use std::path::Path;
 use std::time::Instant;
 

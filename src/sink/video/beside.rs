@@ -1,8 +1,8 @@
 //! The streams beside the filtered one: sound, subtitles, attachments, data, chapters and texts, copied without touching their packets.
 
-use super::raw::Muxer;
-use crate::source::video::raw::{AvError, Demuxer, Medium, Packet, rescale};
-use crate::source::{Origin, Rational};
+use crate::ffmpeg::{AvError, Demuxer, Medium, Muxer, Packet, rescale};
+use crate::frame::Rational;
+use crate::source::Origin;
 use std::collections::VecDeque;
 use std::ffi::CStr;
 

@@ -3,11 +3,9 @@
 //! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by libx265 at crf 20 for
 //! deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses.
 
-use super::raw::{Encoder, EncoderKind, Muxer};
-use crate::frame::{Colour, ColourModel, PixelFormat, Range, SideData};
-use crate::source::video::raw::{AvFormat, FormatFacts};
-use crate::source::video::{divides, is_full_range_name, loss};
-use crate::source::{Rational, convert};
+use crate::convert::{self, divides, is_full_range_name, loss};
+use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
+use crate::frame::{Colour, ColourModel, PixelFormat, Range, Rational, SideData};
 use ffmpeg_next::ffi;
 
 /// The most encoder names that an error lists.

@@ -1,6 +1,6 @@
 //! What is lost when pixels go from one format to another, and the format that loses least.
 
-use super::raw::{AvFormat, FormatFacts};
+use crate::ffmpeg::{AvFormat, FormatFacts};
 use crate::frame::PixelFormat;
 
 /// How bad a conversion is, worst kind of damage first; compare with `<`.

@@ -1,6 +1,10 @@
-//! Changes a frame's pixel format with swscale, for outputs that cannot hold the format that was filtered.
+//! Changes of pixel format: what each loses, and swscale to carry them out.
 
-use super::video::raw::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
+mod loss;
+
+pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
+
+use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::{
     AllocationError, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable, PixelFormat, Range,
 };

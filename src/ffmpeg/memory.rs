@@ -4,7 +4,7 @@
 //! a frame's until the frame is dropped, whichever is longer; both only read it once the picture is out.
 #![allow(unsafe_code)]
 
-use super::raw::{AvError, AvFormat, Picture};
+use super::{AvError, AvFormat, Picture};
 use crate::frame::{Buffer, Layout, Memory, PixelFormat, Reserve};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
@@ -151,7 +151,7 @@ unsafe extern "C" fn release(opaque: *mut c_void, _data: *mut u8) {
 }
 
 /// A decoded picture as a frame's memory.
-pub(super) struct Decoded {
+pub(crate) struct Decoded {
     /// Holds FFmpeg's reference.
     _picture: Picture,
     data: *const u8,
@@ -186,7 +186,7 @@ impl Memory for Decoded {
 }
 
 /// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a block of ours, or lie upside down.
-pub(super) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, Decoded), Picture> {
+pub(crate) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, Decoded), Picture> {
     // SAFETY: the picture's frame is valid. Where its first buffer is the one that is marked, it and its opaque box were made in `fill`.
     let found = unsafe {
         let raw = &*picture.as_ptr();

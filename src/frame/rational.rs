@@ -1,6 +1,20 @@
-//! Frame rates as people write them.
+//! Fractions: time bases, and frame rates as people write them.
 
-use super::Rational;
+/// A fraction, such as a frame rate or a time base. The denominator is positive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rational {
+    /// Numerator.
+    pub num: i32,
+    /// Denominator.
+    pub den: i32,
+}
+
+impl Rational {
+    /// The fraction's value.
+    pub fn to_f64(self) -> f64 {
+        f64::from(self.num) / f64::from(self.den)
+    }
+}
 
 /// Words that are no frame rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

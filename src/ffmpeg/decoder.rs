@@ -1,8 +1,9 @@
 //! A video decoder of FFmpeg's.
 #![allow(unsafe_code)]
 
-use super::picture_memory::PictureMemory;
-use super::raw::{AvError, AvFormat, Demuxer, Packet, Picture, Received, text};
+use super::memory::PictureMemory;
+use super::text::text;
+use super::{AvError, AvFormat, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
 use ffmpeg_next::ffi;
 use std::ffi::c_int;

@@ -1,0 +1,81 @@
+//! FFmpeg's raw interface: the only place that holds its pointers.
+//!
+//! Every type owns its FFmpeg object and frees it when dropped; nothing outside this module touches a pointer.
+//!
+//! ```text
+//!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer -> file
+//!                                  | memory: pictures decoded into the frames' own blocks
+//!                                            frames lent to the encoder without a copy: lend
+//! ```
+#![allow(unsafe_code)]
+
+mod decoder;
+mod demuxer;
+mod encoder;
+mod error;
+mod format;
+mod lend;
+mod memory;
+mod muxer;
+mod packet;
+mod picture;
+mod scaler;
+mod side_data;
+mod text;
+
+pub(crate) use decoder::Decoder;
+pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
+pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
+pub(crate) use error::AvError;
+pub(crate) use format::{AvFormat, FormatFacts};
+pub(crate) use lend::lend;
+pub(crate) use memory::{Decoded, decoded};
+pub(crate) use muxer::{Muxer, MuxerFailure};
+pub(crate) use packet::Packet;
+pub(crate) use picture::Picture;
+pub(crate) use scaler::{Scaler, ScalerEnd};
+pub(crate) use text::rescale;
+
+use ffmpeg_next::ffi;
+use std::ffi::c_int;
+use std::sync::Once;
+
+/// Keeps FFmpeg's own messages off the terminal (they lack context and cannot be counted) unless debugging was asked for.
+pub(crate) fn init() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let level = if tracing::enabled!(tracing::Level::DEBUG) {
+            ffi::AV_LOG_WARNING
+        } else {
+            ffi::AV_LOG_QUIET
+        };
+        // SAFETY: both calls only set process-wide state of FFmpeg and are made once.
+        unsafe {
+            ffi::av_log_set_level(level as c_int);
+            ffi::avformat_network_init();
+        }
+    });
+}
+
+/// What a codec had to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// The picture or packet is filled.
+    Item,
+    /// More input is needed.
+    Again,
+    /// Nothing more will come.
+    End,
+}
+
+impl Received {
+    /// Tells what a receive call's code means.
+    pub(crate) fn from_code(code: c_int) -> Result<Received, AvError> {
+        match AvError::check(code) {
+            Ok(_) => Ok(Received::Item),
+            Err(e) if e.is_again() => Ok(Received::Again),
+            Err(e) if e.is_eof() => Ok(Received::End),
+            Err(e) => Err(e),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Packets of compressed data.
+#![allow(unsafe_code)]
+
+use super::AvError;
+use super::text::timestamp;
+use ffmpeg_next::ffi;
+use std::ffi::c_int;
+
+/// A packet of compressed data.
+pub(crate) struct Packet {
+    packet: *mut ffi::AVPacket,
+}
+
+// SAFETY: a packet is plain memory and reference counts that are atomic.
+unsafe impl Send for Packet {}
+
+impl Packet {
+    /// An empty packet.
+    pub(crate) fn new() -> Result<Packet, AvError> {
+        // SAFETY: allocates; null is refused.
+        let packet = unsafe { ffi::av_packet_alloc() };
+        if packet.is_null() {
+            return Err(AvError::no_memory());
+        }
+        Ok(Packet { packet })
+    }
+
+    /// The raw packet, for encoder and muxer.
+    pub(crate) fn as_ptr(&self) -> *mut ffi::AVPacket {
+        self.packet
+    }
+
+    /// Gives up the data.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: the packet is valid.
+        unsafe { ffi::av_packet_unref(self.packet) };
+    }
+
+    fn raw(&self) -> &ffi::AVPacket {
+        // SAFETY: the packet is valid as long as `self` lives.
+        unsafe { &*self.packet }
+    }
+
+    /// Index of the packet's stream.
+    pub(crate) fn stream(&self) -> usize {
+        self.raw().stream_index.max(0) as usize
+    }
+
+    /// Presentation time in the stream's time base.
+    pub(crate) fn pts(&self) -> Option<i64> {
+        timestamp(self.raw().pts)
+    }
+
+    /// Decoding time in the stream's time base.
+    pub(crate) fn dts(&self) -> Option<i64> {
+        timestamp(self.raw().dts)
+    }
+
+    /// How long it lasts in the stream's time base, 0 if unknown.
+    pub(crate) fn duration(&self) -> i64 {
+        self.raw().duration
+    }
+
+    /// Sets how long it lasts, in its time base.
+    pub(crate) fn set_duration(&mut self, duration: i64) {
+        // SAFETY: the packet is valid and borrowed mutably.
+        unsafe { (*self.packet).duration = duration };
+    }
+
+    /// Bytes of data.
+    pub(crate) fn size(&self) -> usize {
+        self.raw().size.max(0) as usize
+    }
+
+    /// True if the demuxer knows that the data is damaged or cut.
+    pub(crate) fn is_corrupt(&self) -> bool {
+        self.raw().flags & ffi::AV_PKT_FLAG_CORRUPT as c_int != 0
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        // SAFETY: allocated by av_packet_alloc and freed once.
+        unsafe { ffi::av_packet_free(&mut self.packet) };
+    }
+}
