@@ -9,6 +9,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod clock;
 mod decoder;
 mod demuxer;
 mod encoder;
@@ -24,6 +25,9 @@ mod scaler;
 mod side_data;
 mod text;
 
+#[cfg(test)]
+pub(crate) use clock::Jump;
+pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
 pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};

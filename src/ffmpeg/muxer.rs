@@ -312,6 +312,20 @@ impl Muxer {
         }
     }
 
+    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may be equal.
+    pub(crate) fn needs_rising_times(&self, index: usize) -> bool {
+        let strict = self.format().flags & ffi::AVFMT_TS_NONSTRICT as c_int == 0;
+        // SAFETY: a stream and its parameters live as long as the context.
+        let medium = self
+            .stream_ptr(index)
+            .map(|s| unsafe { (*(*s).codecpar).codec_type });
+        strict
+            && !matches!(
+                medium,
+                Some(ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE | ffi::AVMediaType::AVMEDIA_TYPE_DATA)
+            )
+    }
+
     /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.
     pub(crate) fn write(&mut self, packet: &mut Packet, index: usize, base: Rational) -> Result<(), AvError> {
         let to = self.time_base(index);
