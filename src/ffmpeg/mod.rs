@@ -22,6 +22,7 @@ mod picture;
 mod scaler;
 mod side_data;
 mod text;
+mod version;
 
 pub(crate) use decoder::Decoder;
 pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
@@ -44,6 +45,7 @@ use std::sync::Once;
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        version::check();
         let level = if tracing::enabled!(tracing::Level::DEBUG) {
             ffi::AV_LOG_WARNING
         } else {
