@@ -4,7 +4,7 @@
 use super::clock::{Clock, Jumps, Times};
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{rational, rescale, text, timestamp};
-use super::{AvError, Packet, Picture, init};
+use super::{AvError, Packet, Picture, init, version};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
@@ -303,19 +303,13 @@ impl Demuxer {
         };
         let mut found = Vec::new();
         for &kind in STREAM_SIDE_DATA {
-            let mut size = 0;
-            // SAFETY: the block, where there is one, holds `size` bytes and lives as long as the stream.
-            let data = unsafe {
-                let data = ffi::av_stream_get_side_data(stream, kind, &mut size);
-                if data.is_null() {
-                    continue;
-                }
-                std::slice::from_raw_parts(data, size)
-            };
-            found.push(SideData {
-                kind: kind as u32,
-                data: data.into(),
-            });
+            // SAFETY: the stream lives as long as the context, and its blocks are copied at once.
+            if let Some(data) = unsafe { version::stream_side_data(stream, kind) } {
+                found.push(SideData {
+                    kind: kind as u32,
+                    data: data.into(),
+                });
+            }
         }
         found
     }

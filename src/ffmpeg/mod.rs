@@ -24,6 +24,7 @@ mod picture;
 mod scaler;
 mod side_data;
 mod text;
+mod version;
 
 #[cfg(test)]
 pub(crate) use clock::Jump;
@@ -49,6 +50,7 @@ use std::sync::Once;
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        version::check();
         log::capture();
         // SAFETY: only sets process-wide state of FFmpeg, once.
         unsafe { ffi::avformat_network_init() };

@@ -3,7 +3,7 @@
 
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{c_string, raw_rational, text};
-use super::{AvError, Demuxer, Encoder, EncoderKind, Packet, init};
+use super::{AvError, Demuxer, Encoder, EncoderKind, Packet, init, version};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, OsStr, c_int};
@@ -236,7 +236,7 @@ impl Muxer {
         let stream = self.stream_ptr(index).ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         // SAFETY: the new block has room for the bytes that are copied.
         unsafe {
-            let new = ffi::av_stream_new_side_data(stream, kind, block.data.len());
+            let new = version::new_stream_side_data(stream, kind, block.data.len());
             if new.is_null() {
                 return Err(AvError::no_memory());
             }
