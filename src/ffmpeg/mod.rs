@@ -16,6 +16,7 @@ mod error;
 mod format;
 mod lend;
 mod memory;
+mod memory_io;
 mod muxer;
 mod packet;
 mod picture;
