@@ -15,6 +15,7 @@ mod encoder;
 mod error;
 mod format;
 mod lend;
+pub(crate) mod log;
 mod memory;
 mod memory_io;
 mod muxer;
@@ -41,20 +42,13 @@ use ffmpeg_next::ffi;
 use std::ffi::c_int;
 use std::sync::Once;
 
-/// Keeps FFmpeg's own messages off the terminal (they lack context and cannot be counted) unless debugging was asked for.
+/// Prepares FFmpeg; called before its first use, and any number of times.
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let level = if tracing::enabled!(tracing::Level::DEBUG) {
-            ffi::AV_LOG_WARNING
-        } else {
-            ffi::AV_LOG_QUIET
-        };
-        // SAFETY: both calls only set process-wide state of FFmpeg and are made once.
-        unsafe {
-            ffi::av_log_set_level(level as c_int);
-            ffi::avformat_network_init();
-        }
+        log::capture();
+        // SAFETY: only sets process-wide state of FFmpeg, once.
+        unsafe { ffi::avformat_network_init() };
     });
 }
 

@@ -11,7 +11,7 @@ use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::convert;
 use crate::ffmpeg::{
     AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, ScalerEnd, lend, rescale,
+    Received, Scaler, ScalerEnd, lend, log, rescale,
 };
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
@@ -240,10 +240,15 @@ impl VideoSink {
                 })
             })?;
         }
+        log::forget();
         encoder.open().map_err(|e| {
-            self.unsupported(format!(
-                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}; try another encoder or fewer options",
+            let problem = format!(
+                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}",
                 choice.format.name()
+            );
+            self.unsupported(format!(
+                "{}; try another encoder or fewer options",
+                log::explained(&problem)
             ))
         })?;
         let mut side_data = self.info.side_data.clone();

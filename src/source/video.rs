@@ -10,7 +10,7 @@ use super::{Origin, Source, SourceError, StreamInfo, Supply};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
-    ScalerEnd, decoded,
+    ScalerEnd, decoded, log,
 };
 use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range, Rational};
 use std::path::{Path, PathBuf};
@@ -120,8 +120,13 @@ impl VideoSource {
         let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
         let facts = demuxer.stream(stream);
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
+        log::forget();
         let decoder = Decoder::open(&demuxer, stream, threads, options.strict)
-            .map_err(|e| invalid(format!("the {codec} decoder cannot be opened: {e}")))?
+            .map_err(|e| {
+                invalid(log::explained(&format!(
+                    "the {codec} decoder cannot be opened: {e}"
+                )))
+            })?
             .ok_or_else(|| {
                 invalid(format!(
                     "this FFmpeg has no decoder for {codec}, the codec of stream {stream}"
@@ -569,8 +574,8 @@ impl Source for VideoSource {
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
         if self.frames == 0 && self.info.brings_memory {
-            // The pictures that were decoded to open the input are copied; from here on they lie where the engine wants them.
-            self.decoder.decode_into(supply.pool.reserve(), self.native);
+            // The pictures that were decoded to open the input lie in ordinary memory.
+            self.decoder.decode_into(supply.pool.reserve());
         }
         if self.input == Input::Ended {
             return Ok(None);
