@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::clock::{Clock, Jumps, Times};
+use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
-use super::text::{rational, rescale, text, timestamp};
+use super::text::{c_string, rational, rescale, text, timestamp};
 use super::{AvError, Packet, Picture, init, version};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
@@ -113,6 +114,8 @@ pub(crate) enum OpenFailure {
 pub(crate) struct Demuxer {
     context: *mut ffi::AVFormatContext,
     clock: Clock,
+    /// The file, if it is in memory; dropped after the context is closed.
+    _memory: Option<MemoryFile>,
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -123,7 +126,32 @@ impl Demuxer {
     pub(crate) fn open(path: &Path) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
-        let mut context = ptr::null_mut();
+        Demuxer::begin(ptr::null_mut(), &name, None)
+    }
+
+    /// Opens a file that lies in memory; `name` helps to tell its format, as a file's name would.
+    pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
+        init();
+        let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
+        let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
+        // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
+        let context = unsafe {
+            let context = ffi::avformat_alloc_context();
+            if context.is_null() {
+                return Err(OpenFailure::Open(AvError::no_memory()));
+            }
+            (*context).pb = memory.as_ptr();
+            context
+        };
+        Demuxer::begin(context, &name, Some(memory))
+    }
+
+    /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.
+    fn begin(
+        mut context: *mut ffi::AVFormatContext,
+        name: &CStr,
+        memory: Option<MemoryFile>,
+    ) -> Result<Demuxer, OpenFailure> {
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
         let code = unsafe {
             ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
@@ -132,6 +160,7 @@ impl Demuxer {
         let mut demuxer = Demuxer {
             context,
             clock: Clock::new(false, None),
+            _memory: memory,
         };
         // SAFETY: the context is open.
         let code = unsafe { ffi::avformat_find_stream_info(demuxer.context, ptr::null_mut()) };

@@ -18,6 +18,7 @@ mod format;
 mod lend;
 pub(crate) mod log;
 mod memory;
+mod memory_io;
 mod muxer;
 mod packet;
 mod picture;
