@@ -253,6 +253,13 @@ impl Demuxer {
         })
     }
 
+    /// True if packets are found by an index only, which may lie behind them, and the input cannot go back.
+    pub(crate) fn needs_index(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        let io = unsafe { self.context().pb.as_ref() };
+        self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
+    }
+
     /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list leaves out;
     /// `None` for other containers, and for fragments, which are listed one by one.
     pub(crate) fn listed_packets(&self, index: usize) -> Option<u64> {

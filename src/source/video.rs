@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
 const MAX_READ_ERRORS: u32 = 10_000;
 
+/// Read errors in a row after which an index at the end of a pipe is the cause.
+const INDEX_BEHIND: u32 = 8;
+
 /// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
 const MAX_DECODER_THREADS: usize = 16;
 
@@ -377,6 +380,12 @@ impl VideoSource {
                 Err(e) => {
                     self.damaged(&format!("a packet cannot be read ({e})"))?;
                     self.damage.errors_in_a_row += 1;
+                    if self.damage.errors_in_a_row == INDEX_BEHIND && self.demuxer.needs_index() {
+                        return Err(self.invalid(
+                            "its index lies at its end, and what comes through a pipe cannot be read a second time; give the file itself, or make it with its index in front (ffmpeg -movflags +faststart)"
+                                .to_owned(),
+                        ));
+                    }
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
                         return self.send_end();
