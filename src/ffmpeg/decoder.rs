@@ -3,7 +3,7 @@
 
 use super::memory::PictureMemory;
 use super::text::text;
-use super::{AvError, AvFormat, Demuxer, Packet, Picture, Received};
+use super::{AvError, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
@@ -70,9 +70,9 @@ impl Decoder {
         text(unsafe { ffi::avcodec_get_name((*self.context).codec_id) })
     }
 
-    /// From now on pictures of `format` are decoded into memory of `reserve`, if the codec can do that.
-    pub(crate) fn decode_into(&self, reserve: Reserve, format: AvFormat) {
-        self.pictures.begin(reserve, format);
+    /// From now on pictures are decoded into memory of `reserve`, if the codec can do that.
+    pub(crate) fn decode_into(&self, reserve: Reserve) {
+        self.pictures.begin(reserve);
     }
 
     /// True if the codec can decode into memory that is not FFmpeg's.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::text::text;
-use crate::frame::Range;
+use crate::frame::{PixelFormat, Range};
 use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
 
@@ -88,6 +88,18 @@ impl AvFormat {
             .and_then(|raw| unsafe { ffi::av_pix_fmt_desc_get(raw).as_ref() })
             .filter(|d| d.flags & u64::from(ffi::AV_PIX_FMT_FLAG_RGB as u32) == 0)
             .map_or(0, |d| u32::from(d.log2_chroma_h))
+    }
+
+    /// True if frames have pictures of this format as they are: a native format, or FFmpeg's old name for one in
+    /// full range.
+    pub(crate) fn is_native(self) -> bool {
+        // SAFETY: names are static and zero-terminated; null for a number that is no format.
+        let name = self.to_raw().map(|raw| unsafe { ffi::av_get_pix_fmt_name(raw) });
+        let name = name.map_or_else(String::new, text);
+        match name.strip_prefix("yuvj") {
+            Some(rest) => PixelFormat::from_name(&format!("yuv{rest}")).is_some(),
+            None => PixelFormat::from_name(&name).is_some(),
+        }
     }
 
     /// FFmpeg's name, or the number if it has none.

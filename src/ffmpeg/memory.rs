@@ -1,11 +1,22 @@
-//! The memory that a decoder's pictures lie in: blocks of the engine's kind, such as page-locked ones, from which frames go on without a copy.
+//! The memory that a decoder's pictures lie in: blocks of the engine's kind, such as page-locked ones, from which
+//! frames go on without a copy.
 //!
-//! FFmpeg asks for each picture's memory by a callback. The block that it gets is FFmpeg's as long as it needs the picture as a reference, and
-//! a frame's until the frame is dropped, whichever is longer; both only read it once the picture is out.
+//! FFmpeg asks for each picture's memory by a callback. The block that it gets is FFmpeg's as long as it needs the
+//! picture as a reference, and a frame's until the frame is dropped, whichever is longer; both only read it once
+//! the picture is out.
+//!
+//! Two rules keep every decoder right:
+//!
+//! - The length of a row is a function of format and size alone, from the first picture to the last. Decoders read
+//!   their reference pictures with the row length of the picture that they are making, so a stream whose first
+//!   pictures lay in FFmpeg's memory and the later ones in ours would come out as rubbish. What changes once the
+//!   run has begun is only where the blocks come from.
+//! - Who gets our memory is decided by what the decoder says of itself (AV_CODEC_CAP_DR1) and by whether the pixel
+//!   format is one that frames have as it is. All else lies in FFmpeg's own memory, from the first picture on, too.
 #![allow(unsafe_code)]
 
 use super::{AvError, AvFormat, Picture};
-use crate::frame::{Buffer, Layout, Memory, PixelFormat, Reserve};
+use crate::frame::{Allocator, Buffer, Layout, Memory, Pageable, PixelFormat, Reserve};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -20,12 +31,17 @@ const SLACK: usize = 2 * ALIGNMENT;
 /// Where a decoder's pictures lie.
 #[derive(Default)]
 pub(super) struct PictureMemory {
-    place: OnceLock<(Reserve, AvFormat)>,
+    /// Where blocks come from once the run has begun; ordinary memory before.
+    reserve: OnceLock<Reserve>,
     served: bool,
 }
 
 /// A block in FFmpeg's hands.
-struct Block(#[allow(dead_code, reason = "held until FFmpeg's last reference goes")] Buffer);
+struct Block {
+    buffer: Buffer,
+    /// It comes from the run's reserve.
+    is_reserve: bool,
+}
 
 impl PictureMemory {
     /// Lets the context ask here for its pictures' memory. It may outlive no `PictureMemory` that serves it.
@@ -46,10 +62,23 @@ impl PictureMemory {
         self.served
     }
 
-    /// From now on pictures of `format` lie in blocks of `reserve`; before, and for other formats, in FFmpeg's own memory.
-    pub(super) fn begin(&self, reserve: Reserve, format: AvFormat) {
+    /// From now on pictures lie in blocks of `reserve`.
+    pub(super) fn begin(&self, reserve: Reserve) {
         // A second call changes nothing: a decoder serves one run.
-        let _ = self.place.set((reserve, format));
+        let _ = self.reserve.set(reserve);
+    }
+
+    /// A block of at least `len` bytes.
+    fn take(&self, len: usize) -> Result<Block, AvError> {
+        let reserve = self.reserve.get();
+        let buffer = match reserve {
+            Some(reserve) => reserve.take(len),
+            None => Pageable.allocate(len).map(Buffer::unpooled),
+        };
+        Ok(Block {
+            buffer: buffer.map_err(|_| AvError::no_memory())?,
+            is_reserve: reserve.is_some(),
+        })
     }
 }
 
@@ -62,12 +91,12 @@ unsafe extern "C" fn get_buffer(
     // SAFETY: FFmpeg passes a valid context, whose `opaque` is the `PictureMemory` that lives as long as it, and a frame whose format and size are set.
     unsafe {
         let memory = &*(*context).opaque.cast::<PictureMemory>();
-        match memory.place.get() {
-            Some((reserve, format)) if format.0 == (*frame).format => match fill(context, frame, reserve) {
-                Ok(()) => 0,
-                Err(error) => error.0,
-            },
-            _ => ffi::avcodec_default_get_buffer2(context, frame, flags),
+        if !AvFormat((*frame).format).is_native() {
+            return ffi::avcodec_default_get_buffer2(context, frame, flags);
+        }
+        match fill(context, frame, memory) {
+            Ok(()) => 0,
+            Err(error) => error.0,
         }
     }
 }
@@ -79,7 +108,7 @@ unsafe extern "C" fn get_buffer(
 unsafe fn fill(
     context: *mut ffi::AVCodecContext,
     frame: *mut ffi::AVFrame,
-    reserve: &Reserve,
+    memory: &PictureMemory,
 ) -> Result<(), AvError> {
     // SAFETY: by the caller's word; every pointer passed on is to a live variable, and the block is FFmpeg's from av_buffer_create on, which frees it by
     // `release` on every later path.
@@ -114,13 +143,11 @@ unsafe fn fill(
             size => (size + SLACK).next_multiple_of(ALIGNMENT),
         });
         let total: usize = rooms.iter().sum();
-        let mut buffer = reserve
-            .take(total + ALIGNMENT)
-            .map_err(|_| AvError::no_memory())?;
-        let bytes = buffer.bytes_mut();
+        let mut block = memory.take(total + ALIGNMENT)?;
+        let bytes = block.buffer.bytes_mut();
         let start = bytes.as_ptr().align_offset(ALIGNMENT);
         let data = bytes[start..].as_mut_ptr();
-        let block = Box::into_raw(Box::new(Block(buffer)));
+        let block = Box::into_raw(Box::new(block));
         let owned = ffi::av_buffer_create(data, total, Some(release), block.cast(), 0);
         if owned.is_null() {
             release(block.cast(), data);
@@ -185,7 +212,8 @@ impl Memory for Decoded {
     }
 }
 
-/// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a block of ours, or lie upside down.
+/// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a block of
+/// the run's reserve, or lie upside down.
 pub(crate) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, Decoded), Picture> {
     // SAFETY: the picture's frame is valid. Where its first buffer is the one that is marked, it and its opaque box were made in `fill`.
     let found = unsafe {
@@ -196,10 +224,11 @@ pub(crate) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, 
         marked.then(|| {
             let block = &*ffi::av_buffer_get_opaque(buffer).cast::<Block>();
             let (data, len) = ((*buffer).data.cast_const(), (*buffer).size);
-            (data, len, block.0.is_pinned(), raw.data, raw.linesize)
+            let known = block.is_reserve.then(|| block.buffer.is_pinned());
+            (data, len, known, raw.data, raw.linesize)
         })
     };
-    let Some((data, len, pinned, planes, strides)) = found else {
+    let Some((data, len, Some(pinned), planes, strides)) = found else {
         return Err(picture);
     };
     let mut places = Vec::with_capacity(format.planes().len());

@@ -9,13 +9,16 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod clock;
 mod decoder;
 mod demuxer;
 mod encoder;
 mod error;
 mod format;
 mod lend;
+pub(crate) mod log;
 mod memory;
+mod memory_io;
 mod muxer;
 mod packet;
 mod picture;
@@ -24,6 +27,9 @@ mod side_data;
 mod text;
 mod version;
 
+#[cfg(test)]
+pub(crate) use clock::Jump;
+pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
 pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
@@ -41,21 +47,14 @@ use ffmpeg_next::ffi;
 use std::ffi::c_int;
 use std::sync::Once;
 
-/// Keeps FFmpeg's own messages off the terminal (they lack context and cannot be counted) unless debugging was asked for.
+/// Prepares FFmpeg; called before its first use, and any number of times.
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         version::check();
-        let level = if tracing::enabled!(tracing::Level::DEBUG) {
-            ffi::AV_LOG_WARNING
-        } else {
-            ffi::AV_LOG_QUIET
-        };
-        // SAFETY: both calls only set process-wide state of FFmpeg and are made once.
-        unsafe {
-            ffi::av_log_set_level(level as c_int);
-            ffi::avformat_network_init();
-        }
+        log::capture();
+        // SAFETY: only sets process-wide state of FFmpeg, once.
+        unsafe { ffi::avformat_network_init() };
     });
 }
 

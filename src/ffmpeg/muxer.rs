@@ -1,6 +1,7 @@
 //! Output containers.
 #![allow(unsafe_code)]
 
+use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{c_string, raw_rational, text};
 use super::{AvError, Demuxer, Encoder, EncoderKind, Packet, init, version};
@@ -15,6 +16,8 @@ use std::ptr;
 pub(crate) struct Muxer {
     context: *mut ffi::AVFormatContext,
     begun: bool,
+    /// The file, if it is in memory.
+    memory: Option<MemoryFile>,
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -34,6 +37,34 @@ pub(crate) enum MuxerFailure {
 impl Muxer {
     /// A muxer that writes to the existing file `part`, chosen by `name` or else by the name of `target`.
     pub(crate) fn create(name: Option<&str>, target: &Path, part: &Path) -> Result<Muxer, MuxerFailure> {
+        let url = c_string(&[b"file:", part.as_os_str().as_bytes()].concat()).map_err(MuxerFailure::Open)?;
+        let muxer = Muxer::allocate(name, target, &url)?;
+        // SAFETY: the context is the muxer's own, which closes the file.
+        let code = unsafe {
+            ffi::avio_open(
+                &mut (*muxer.context).pb,
+                url.as_ptr(),
+                ffi::AVIO_FLAG_WRITE as c_int,
+            )
+        };
+        AvError::check(code).map_err(MuxerFailure::Open)?;
+        Ok(muxer)
+    }
+
+    /// A muxer that writes into memory, chosen as [`Muxer::create`] does.
+    pub(crate) fn in_memory(name: Option<&str>, target: &Path) -> Result<Muxer, MuxerFailure> {
+        let mut muxer = Muxer::allocate(name, target, c"memory:")?;
+        let memory = MemoryFile::new(Vec::new(), true).map_err(MuxerFailure::Open)?;
+        // SAFETY: the I/O context lives as long as the muxer, which does not close it.
+        unsafe {
+            (*muxer.context).pb = memory.as_ptr();
+            (*muxer.context).flags |= ffi::AVFMT_FLAG_CUSTOM_IO as c_int;
+        }
+        muxer.memory = Some(memory);
+        Ok(muxer)
+    }
+
+    fn allocate(name: Option<&str>, target: &Path, url: &CStr) -> Result<Muxer, MuxerFailure> {
         init();
         let name = name
             .map(|n| c_string(n.as_bytes()))
@@ -41,7 +72,6 @@ impl Muxer {
             .map_err(MuxerFailure::Open)?;
         let shown =
             c_string(target.file_name().unwrap_or(OsStr::new("")).as_bytes()).map_err(MuxerFailure::Open)?;
-        let url = c_string(&[b"file:", part.as_os_str().as_bytes()].concat()).map_err(MuxerFailure::Open)?;
         // SAFETY: all strings are zero-terminated; the muxer owns the context from its allocation on.
         unsafe {
             let format = ffi::av_guess_format(
@@ -67,15 +97,13 @@ impl Muxer {
                 url.as_ptr(),
             );
             AvError::check(code).map_err(MuxerFailure::Open)?;
-            let muxer = Muxer {
-                context,
-                begun: false,
-            };
             // FLAC in MP4 and the like: streams are copied wherever they can be.
             (*context).strict_std_compliance = ffi::FF_COMPLIANCE_EXPERIMENTAL as c_int;
-            let code = ffi::avio_open(&mut (*context).pb, url.as_ptr(), ffi::AVIO_FLAG_WRITE as c_int);
-            AvError::check(code).map_err(MuxerFailure::Open)?;
-            Ok(muxer)
+            Ok(Muxer {
+                context,
+                begun: false,
+                memory: None,
+            })
         }
     }
 
@@ -312,6 +340,20 @@ impl Muxer {
         }
     }
 
+    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may be equal.
+    pub(crate) fn needs_rising_times(&self, index: usize) -> bool {
+        let strict = self.format().flags & ffi::AVFMT_TS_NONSTRICT as c_int == 0;
+        // SAFETY: a stream and its parameters live as long as the context.
+        let medium = self
+            .stream_ptr(index)
+            .map(|s| unsafe { (*(*s).codecpar).codec_type });
+        strict
+            && !matches!(
+                medium,
+                Some(ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE | ffi::AVMediaType::AVMEDIA_TYPE_DATA)
+            )
+    }
+
     /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.
     pub(crate) fn write(&mut self, packet: &mut Packet, index: usize, base: Rational) -> Result<(), AvError> {
         let to = self.time_base(index);
@@ -327,18 +369,35 @@ impl Muxer {
 
     /// Writes what is still held back and the container's tail, closes the file, and tells its size.
     pub(crate) fn end(&mut self) -> Result<Option<u64>, AvError> {
-        // SAFETY: the head was written; the I/O context is closed once and nulled by FFmpeg.
+        // SAFETY: the head was written; the I/O context is flushed if it is in memory, else closed once and nulled by FFmpeg.
         unsafe {
             self.begun = false;
             let trailer = AvError::check(ffi::av_write_trailer(self.context));
             let io = (*self.context).pb;
             let earlier = if io.is_null() { 0 } else { (*io).error };
             let size = if io.is_null() { -1 } else { ffi::avio_size(io) };
-            let closed = AvError::check(ffi::avio_closep(&mut (*self.context).pb));
+            let closed = self.close();
             trailer?;
             AvError::check(earlier)?;
             closed?;
             Ok(u64::try_from(size).ok())
+        }
+    }
+
+    /// Completes a file in memory as [`Muxer::end`] does, and gives its bytes.
+    pub(crate) fn finish_in_memory(mut self) -> Result<Vec<u8>, AvError> {
+        self.end()?;
+        Ok(self.memory.as_mut().map_or_else(Vec::new, MemoryFile::take))
+    }
+
+    fn close(&mut self) -> Result<(), AvError> {
+        // SAFETY: a file in memory is flushed and freed by its owner; others are closed once and nulled by FFmpeg.
+        unsafe {
+            if let Some(memory) = &self.memory {
+                ffi::avio_flush(memory.as_ptr());
+                return Ok(());
+            }
+            AvError::check(ffi::avio_closep(&mut (*self.context).pb)).map(|_| ())
         }
     }
 
@@ -357,8 +416,80 @@ impl Drop for Muxer {
             if self.begun {
                 ffi::av_write_trailer(self.context);
             }
-            ffi::avio_closep(&mut (*self.context).pb);
+            // The error of a file that is given up tells nothing.
+            let _ = self.close();
             ffi::avformat_free_context(self.context);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ffmpeg::{AvFormat, EncoderSetup, Picture, Received};
+    use crate::frame::{Colour, FieldOrder};
+
+    /// Frames of a 16x16 video, by `encoder`, in memory.
+    fn written(name: &str, encoder: &str, frames: i64) -> Vec<u8> {
+        let base = Rational { num: 1, den: 25 };
+        let mut muxer = Muxer::in_memory(None, Path::new(name)).unwrap();
+        let format = AvFormat::from_name("yuv420p").unwrap();
+        let setup = EncoderSetup {
+            format,
+            width: 16,
+            height: 16,
+            time_base: base,
+            frame_rate: Some(Rational { num: 25, den: 1 }),
+            sample_aspect: (1, 1),
+            colour: Colour::default(),
+            field_order: FieldOrder::Progressive,
+            threads: 1,
+            global_header: muxer.wants_global_header(),
+        };
+        let mut encoder = Encoder::new(EncoderKind::find(encoder).unwrap(), &setup).unwrap();
+        encoder.open().unwrap();
+        let stream = muxer.add_encoded(&encoder, None).unwrap();
+        muxer.begin().unwrap();
+        let mut packet = Packet::new().unwrap();
+        for pts in 0..=frames {
+            let mut picture = Picture::allocate(format, 16, 16).unwrap();
+            picture.set_timing(pts, (1, 1));
+            encoder.send((pts < frames).then_some(&picture)).unwrap();
+            while encoder.receive(&mut packet).unwrap() == Received::Item {
+                packet.set_duration(1);
+                muxer.write(&mut packet, stream, base).unwrap();
+            }
+        }
+        muxer.finish_in_memory().unwrap()
+    }
+
+    #[test]
+    fn a_file_in_memory_is_what_a_file_on_disk_would_be() {
+        // MP4 goes back to write its index, Matroska to write the lengths.
+        for (name, format) in [("a.mp4", "mov,mp4"), ("a.mkv", "matroska"), ("a.avi", "avi")] {
+            let bytes = written(name, "mpeg4", 5);
+            let mut demuxer = Demuxer::from_bytes(bytes, name).unwrap();
+            assert!(
+                demuxer.format_name().starts_with(format),
+                "{name}: {}",
+                demuxer.format_name()
+            );
+            let facts = demuxer.stream(0).unwrap();
+            assert_eq!((facts.codec.as_str(), facts.width), ("mpeg4", 16), "{name}");
+            let mut packet = Packet::new().unwrap();
+            let mut frames = 0;
+            while demuxer.read(&mut packet).is_ok() {
+                frames += 1;
+            }
+            assert_eq!(frames, 5, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_media_file_are_refused() {
+        let failure = Demuxer::from_bytes(vec![0; 100], "a.mp4").err().unwrap();
+        assert!(matches!(failure, crate::ffmpeg::OpenFailure::Open(_)));
     }
 }

@@ -11,7 +11,7 @@ use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::convert;
 use crate::ffmpeg::{
     AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, ScalerEnd, lend, rescale,
+    Received, Scaler, ScalerEnd, lend, log, rescale,
 };
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
@@ -108,7 +108,9 @@ struct Running {
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
+    /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
+    moved_by: f64,
     settings: String,
     side_data: Vec<SideData>,
 }
@@ -240,10 +242,15 @@ impl VideoSink {
                 })
             })?;
         }
+        log::forget();
         encoder.open().map_err(|e| {
-            self.unsupported(format!(
-                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}; try another encoder or fewer options",
+            let problem = format!(
+                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}",
                 choice.format.name()
+            );
+            self.unsupported(format!(
+                "{}; try another encoder or fewer options",
+                log::explained(&problem)
             ))
         })?;
         let mut side_data = self.info.side_data.clone();
@@ -305,6 +312,7 @@ impl VideoSink {
             end: 0.0,
             frames: 0,
             moved: 0,
+            moved_by: 0.0,
             settings: told,
             side_data,
         }))
@@ -395,8 +403,9 @@ impl Running {
         if let Some(last) = self.last
             && pts <= last
         {
-            pts = last + 1;
             self.moved += 1;
+            self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
+            pts = last + 1;
         }
         self.last = Some(pts);
         self.frames += 1;
@@ -537,14 +546,19 @@ impl Sink for VideoSink {
         self.check_kept(&running);
         if running.moved > 0 {
             self.warnings.push(format!(
-                "{} frames were shown a little later, because {} cannot give two frames one time",
-                running.moved,
+                "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
+                match running.moved {
+                    1 => "1 frame".to_owned(),
+                    n => format!("{n} frames"),
+                },
+                running.moved_by,
                 self.output.muxer.name()
             ));
         }
         let mut copied = String::new();
         if let Some(beside) = &mut running.beside {
             self.warnings.append(&mut beside.warnings);
+            self.warnings.append(&mut beside.lost());
             copied = match beside.count() {
                 0 => String::new(),
                 1 => ", 1 stream copied".to_owned(),
