@@ -9,6 +9,7 @@
 //! | 6.0 | `AVFrame.pkt_duration` | `AVFrame.duration` |
 //! | 6.1 | `AVFrame.interlaced_frame`, `top_field_first` | bits of `AVFrame.flags` |
 //! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which parameters take along when they are copied |
+//! | 7.0 | `uint8_t *` of a write callback | `const uint8_t *` |
 //! | 7.1 | lists in `AVCodec`, such as `pix_fmts` | `avcodec_get_supported_config` |
 //!
 //! swscale's flags became an enumeration in 8; they are set by their names (see `scaler`), which all versions understand.
@@ -55,6 +56,13 @@ pub(super) fn check() {
         );
     }
 }
+
+/// What an I/O context's write callback is given.
+#[cfg(ffmpeg_7_0)]
+pub(super) type BytesToWrite = *const u8;
+/// What an I/O context's write callback is given.
+#[cfg(not(ffmpeg_7_0))]
+pub(super) type BytesToWrite = *mut u8;
 
 /// A stream's block of side data of one kind.
 ///
