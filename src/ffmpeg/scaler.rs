@@ -7,7 +7,7 @@ use ffmpeg_next::ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
-/// Exact rounding and full chroma. By their names, because FFmpeg 8 made an enumeration of the numbers' constants.
+/// Exact rounding and full chroma. By their names, because in FFmpeg 8 the numbers became an enumeration.
 const FLAGS: &CStr = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
 
 /// One end of a conversion.
