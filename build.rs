@@ -21,8 +21,8 @@ fn main() {
     }
     if !at_least(RELEASES[0]) {
         println!(
-            "cargo::error=The FFmpeg libraries found here are older than 5.1. framepipe needs 5.1 or newer, with \
-             development files; PKG_CONFIG_PATH tells where to look for them."
+            "cargo::error=The FFmpeg libraries found here are older than 5.1. framepipe needs 5.1 or newer, \
+             with development files; PKG_CONFIG_PATH tells where to look for them."
         );
     }
 }

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | 6.0 | `AVFrame.pkt_duration` | `AVFrame.duration` |
 //! | 6.1 | `AVFrame.interlaced_frame`, `top_field_first` | bits of `AVFrame.flags` |
-//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which goes along with copied parameters |
+//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which is copied with it |
 //! | 7.0 | `uint8_t *` of a write callback | `const uint8_t *` |
 //! | 7.1 | lists in `AVCodec`, such as `pix_fmts` | `avcodec_get_supported_config` |
 //!
