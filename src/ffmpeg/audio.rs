@@ -8,9 +8,8 @@
 //! encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
-use super::supported::{channel_layouts, sample_formats, sample_rates};
 use super::text::{rational, text, timestamp};
-use super::{AvError, Demuxer, Packet, Received, init, rescale};
+use super::{AvError, Demuxer, Packet, Received, init, rescale, version};
 use crate::frame::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
@@ -73,15 +72,15 @@ pub(crate) struct AudioForm {
 
 /// Which channels there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Channels {
-    pub(super) count: c_int,
+struct Channels {
+    count: c_int,
     /// One bit a speaker, 0 if the speakers are not named.
-    pub(super) mask: u64,
+    mask: u64,
 }
 
 impl Channels {
     /// Reads an FFmpeg layout; layouts that a mask cannot say lose the names of their speakers.
-    pub(super) fn read(layout: &ffi::AVChannelLayout) -> Channels {
+    fn read(layout: &ffi::AVChannelLayout) -> Channels {
         let is_native = layout.order == ffi::AVChannelOrder::AV_CHANNEL_ORDER_NATIVE;
         Channels {
             count: layout.nb_channels,
@@ -148,7 +147,7 @@ impl AudioTranscoder {
         if rate <= 0 || own.count <= 0 {
             return Vec::new();
         }
-        let taken = sample_rates(kind.codec);
+        let taken = version::sample_rates(kind.codec);
         let takes = |rate: c_int| taken.is_empty() || taken.contains(&rate);
         let nearest = taken
             .iter()
@@ -164,7 +163,8 @@ impl AudioTranscoder {
                 rates.push(usual);
             }
         }
-        let taken = channel_layouts(kind.codec);
+        let taken = version::channel_layouts(kind.codec);
+        let taken: Vec<Channels> = taken.iter().map(Channels::read).collect();
         let takes = |c: &Channels| taken.is_empty() || taken.contains(c);
         let fewer = taken
             .iter()
@@ -208,7 +208,7 @@ impl AudioTranscoder {
         decoder.open(codec)?;
         // SAFETY: the decoder is open.
         let coded = unsafe { (*decoder.0).sample_fmt };
-        let format = nearest_format(coded, &sample_formats(kind.codec));
+        let format = nearest_format(coded, &version::sample_formats(kind.codec));
         let rates = [
             kind.is_lossy()
                 .then(|| BITS_PER_CHANNEL * i64::from(form.channels.count)),
@@ -413,7 +413,7 @@ fn open_encoder(
 }
 
 /// The format among `taken` (all if that is empty) that loses least of samples of format `from`.
-fn nearest_format(from: ffi::AVSampleFormat, taken: &[ffi::AVSampleFormat]) -> ffi::AVSampleFormat {
+fn nearest_format(from: ffi::AVSampleFormat, taken: &[c_int]) -> ffi::AVSampleFormat {
     use ffi::AVSampleFormat as Format;
     // SAFETY: pure functions of a format.
     let facts = |format| unsafe {
@@ -428,7 +428,8 @@ fn nearest_format(from: ffi::AVSampleFormat, taken: &[ffi::AVSampleFormat]) -> f
     let (bytes, is_float) = facts(from);
     taken
         .iter()
-        .copied()
+        // SAFETY: the libraries are those of the headers, whose formats these are.
+        .map(|&format| unsafe { std::mem::transmute::<c_int, ffi::AVSampleFormat>(format) })
         .min_by_key(|&format| {
             let (b, f) = facts(format);
             // Fewer bytes lose precision, another kind of number may; more bytes only cost memory.

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 mod audio;
+mod clock;
 mod decoder;
 mod demuxer;
 mod encoder;
@@ -25,10 +26,13 @@ mod packet;
 mod picture;
 mod scaler;
 mod side_data;
-mod supported;
 mod text;
+mod version;
 
 pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
+#[cfg(test)]
+pub(crate) use clock::Jump;
+pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
 pub(crate) use demuxer::{Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
@@ -50,6 +54,7 @@ use std::sync::Once;
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        version::check();
         log::capture();
         // SAFETY: only sets process-wide state of FFmpeg, once.
         unsafe { ffi::avformat_network_init() };

@@ -4,7 +4,9 @@
 use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{c_string, raw_rational, text};
-use super::{AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init};
+use super::{
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
+};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, OsStr, c_int};
@@ -312,7 +314,7 @@ impl Muxer {
         let stream = self.stream_ptr(index).ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         // SAFETY: the new block has room for the bytes that are copied.
         unsafe {
-            let new = ffi::av_stream_new_side_data(stream, kind, block.data.len());
+            let new = version::new_stream_side_data(stream, kind, block.data.len());
             if new.is_null() {
                 return Err(AvError::no_memory());
             }
@@ -386,6 +388,20 @@ impl Muxer {
             num: base.num,
             den: base.den,
         }
+    }
+
+    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may be equal.
+    pub(crate) fn needs_rising_times(&self, index: usize) -> bool {
+        let strict = self.format().flags & ffi::AVFMT_TS_NONSTRICT as c_int == 0;
+        // SAFETY: a stream and its parameters live as long as the context.
+        let medium = self
+            .stream_ptr(index)
+            .map(|s| unsafe { (*(*s).codecpar).codec_type });
+        strict
+            && !matches!(
+                medium,
+                Some(ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE | ffi::AVMediaType::AVMEDIA_TYPE_DATA)
+            )
     }
 
     /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.

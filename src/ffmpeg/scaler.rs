@@ -46,11 +46,6 @@ impl Scaler {
             context,
             height: height as c_int,
         };
-        let flags = ffi::SWS_BICUBIC as i64
-            | ffi::SWS_ACCURATE_RND as i64
-            | ffi::SWS_FULL_CHR_H_INT as i64
-            | ffi::SWS_FULL_CHR_H_INP as i64
-            | ffi::SWS_BITEXACT as i64;
         let mut options = vec![
             (c"srcw", width as i64),
             (c"srch", height as i64),
@@ -60,7 +55,6 @@ impl Scaler {
             (c"dst_format", i64::from(to.format.0)),
             (c"src_range", i64::from(from.full_range)),
             (c"dst_range", i64::from(to.full_range)),
-            (c"sws_flags", flags),
         ];
         let (from_facts, to_facts) = (from.format.facts(), to.format.facts());
         let subsampled = |facts: &Option<FormatFacts>| {
@@ -78,6 +72,14 @@ impl Scaler {
         }
         // SAFETY: the context is valid, the names are its options; the coefficient tables are static.
         unsafe {
+            // By their names, because FFmpeg 8 made the numbers' constants an enumeration.
+            let flags = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
+            AvError::check(ffi::av_opt_set(
+                context.cast(),
+                c"sws_flags".as_ptr(),
+                flags.as_ptr(),
+                0,
+            ))?;
             for (name, value) in options {
                 AvError::check(ffi::av_opt_set_int(context.cast(), name.as_ptr(), value, 0))?;
             }

@@ -119,7 +119,9 @@ struct Running {
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
+    /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
+    moved_by: f64,
     settings: String,
     side_data: Vec<SideData>,
 }
@@ -320,6 +322,7 @@ impl VideoSink {
             end: 0.0,
             frames: 0,
             moved: 0,
+            moved_by: 0.0,
             settings: told,
             side_data,
         }))
@@ -451,8 +454,9 @@ impl Running {
         if let Some(last) = self.last
             && pts <= last
         {
-            pts = last + 1;
             self.moved += 1;
+            self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
+            pts = last + 1;
         }
         self.last = Some(pts);
         self.frames += 1;
@@ -599,8 +603,12 @@ impl Sink for VideoSink {
         self.check_kept(&running);
         if running.moved > 0 {
             self.warnings.push(format!(
-                "{} frames were shown a little later, because {} cannot give two frames one time",
-                running.moved,
+                "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
+                match running.moved {
+                    1 => "1 frame".to_owned(),
+                    n => format!("{n} frames"),
+                },
+                running.moved_by,
                 self.output.muxer.name()
             ));
         }
@@ -608,6 +616,7 @@ impl Sink for VideoSink {
         if let Some(passthrough) = &mut running.passthrough {
             let container = self.container.name();
             self.warnings.append(&mut passthrough.warnings);
+            self.warnings.append(&mut passthrough.lost());
             copied = passthrough.summary(container);
             if self.part.path() != self.options.path {
                 let open = || Demuxer::open(self.part.path()).ok();

@@ -7,7 +7,7 @@ use super::container::{AddVideo, Carriage, Container, PACKETS_TRIED, explained};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
-    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log,
 };
 use crate::frame::Rational;
 use crate::source::Origin;
@@ -39,6 +39,9 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside it.
 const INTERRUPTED_AFTER: f64 = 1.0;
 
+/// A packet that goes back by more seconds than this is left out.
+const TOO_LATE: f64 = 1.0;
+
 /// Seconds past the video's end after which streams of a file are not mixed any more.
 const SETTLED_AFTER: f64 = 10.0;
 
@@ -61,8 +64,10 @@ struct Copied {
     from: usize,
     to: usize,
     base: Rational,
-    /// Time of the last packet, since a container refuses one that goes back.
+    /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
+    /// Packets that came too late to be written.
+    late: u64,
     /// Its medium and codec, for messages.
     label: String,
     transcoder: Option<Box<AudioTranscoder>>,
@@ -186,6 +191,7 @@ impl Passthrough {
                 to,
                 base: facts.time_base,
                 last: None,
+                late: 0,
                 label: label(index, &facts),
                 transcoder: match carriage {
                     Carriage::Copy { .. } => None,
@@ -500,6 +506,18 @@ impl Passthrough {
         summary
     }
 
+    /// Packets that could not be copied, a sentence for each stream.
+    pub(super) fn lost(&self) -> Vec<String> {
+        let late = self.copied.iter().filter(|copied| copied.late > 0);
+        late.map(|copied| {
+            format!(
+                "{} packets of stream {} that go back in time by more than {TOO_LATE} s are left out",
+                copied.late, copied.from
+            )
+        })
+        .collect()
+    }
+
     /// Writes the packets whose time is up to `until` seconds.
     pub(super) fn copy_until(&mut self, muxer: &mut Muxer, until: f64) -> Result<(), AvError> {
         while !self.copied.is_empty() {
@@ -708,18 +726,21 @@ impl Passthrough {
         let Some(copied) = self.copied.iter_mut().find(|c| c.from == from) else {
             return Ok(());
         };
-        // Broken inputs repeat packets or go back; a container would refuse the whole file for it.
-        if let Some(at) = packet.dts().or_else(|| packet.pts()) {
-            let at = rescale(at, copied.base, muxer.time_base(copied.to));
-            if copied.last.is_some_and(|last| at < last) {
-                self.warnings.push(format!(
-                    "a packet of stream {from} that goes back in time is left out"
-                ));
+        let base = muxer.time_base(copied.to);
+        packet.rescale(copied.base, base);
+        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last one at
+        // the distance of one tick.
+        if let (Some(last), Some(at)) = (copied.last, packet.dts().or_else(|| packet.pts()))
+            && (at < last || at == last && muxer.needs_rising_times(copied.to))
+        {
+            if (last - at) as f64 * base.to_f64() > TOO_LATE {
+                copied.late += 1;
                 return Ok(());
             }
-            copied.last = Some(at);
+            packet.delay(last + 1);
         }
-        muxer.write(packet, copied.to, copied.base)
+        copied.last = packet.dts().or_else(|| packet.pts()).or(copied.last);
+        muxer.write(packet, copied.to, base)
     }
 }
 

@@ -33,15 +33,31 @@ const BOXES: [&[u8; 4]; 13] = [
     b"meta", b"pnot",
 ];
 
-/// Bytes that `path` lacks at its end by its own account; `None` if it is whole, states nothing, or is no file with an end.
-pub(super) fn missing(path: &Path) -> Option<u64> {
-    if !path.is_file() {
-        return None;
+/// What a file's own sizes say of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All bytes that the container states are there.
+    Whole,
+    /// So many bytes are missing at the end.
+    Missing(u64),
+    /// The container states nothing, or it is no file with an end.
+    Unknown,
+}
+
+impl Extent {
+    /// Asks the file at `path`.
+    pub(super) fn of(path: &Path) -> Extent {
+        let ask = || {
+            let mut file = File::open(path).ok().filter(|_| path.is_file())?;
+            let length = file.metadata().ok()?.len();
+            Some((stated_end(&mut file, length).ok()??, length))
+        };
+        match ask() {
+            Some((end, length)) if end > length => Extent::Missing(end - length),
+            Some(_) => Extent::Whole,
+            None => Extent::Unknown,
+        }
     }
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    let end = stated_end(&mut file, length).ok()??;
-    end.checked_sub(length).filter(|&missing| missing > 0)
 }
 
 /// Where the container that `file` begins with says it ends: past `length` if it was cut off, `None` if it says nothing.
@@ -257,7 +273,7 @@ mod tests {
     fn what_is_no_container_says_nothing() {
         assert_eq!(end(b""), None);
         assert_eq!(end(&[0x47; 400]), None);
-        assert_eq!(missing(Path::new("/")), None);
-        assert_eq!(missing(Path::new("no such file")), None);
+        assert_eq!(Extent::of(Path::new("/")), Extent::Unknown);
+        assert_eq!(Extent::of(Path::new("no such file")), Extent::Unknown);
     }
 }
