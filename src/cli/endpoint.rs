@@ -248,6 +248,10 @@ impl Output {
             (!encoding.encoder_option.is_empty(), "--encoder-option"),
             (encoding.encoder_threads.is_some(), "--encoder-threads"),
             (encoding.format.is_some(), "--format"),
+            (encoding.no_audio, "--no-audio"),
+            (encoding.no_subtitles, "--no-subtitles"),
+            (encoding.streams.is_some(), "--streams"),
+            (encoding.audio_encoder.is_some(), "--audio-encoder"),
         ];
         match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
             Some(option) => Err(Failure::Usage(format!(
@@ -284,12 +288,13 @@ impl Output {
         &self,
         info: &StreamInfo,
         encoding: &EncodingArguments,
+        strict: bool,
         files: Option<Arc<[PathBuf]>>,
     ) -> Result<AnySink, Failure> {
         let overwrite = encoding.overwrite;
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
-            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info)?)),
+            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info, strict)?)),
             Output::Y4m(path) => {
                 let wanted = self.wanted(encoding, sink::y4m::accepts)?;
                 let choose: Choose =

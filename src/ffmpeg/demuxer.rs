@@ -74,6 +74,8 @@ pub(crate) struct StreamFacts {
     pub(crate) medium: Medium,
     /// FFmpeg's name of the codec.
     pub(crate) codec: String,
+    /// The codec is known: the data is not just bytes without a name.
+    pub(crate) has_codec: bool,
     /// The container's four-letter mark for the codec, 0 if none.
     pub(crate) tag: u32,
     /// A still picture such as a cover, not a video.
@@ -126,13 +128,30 @@ impl Demuxer {
     pub(crate) fn open(path: &Path) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
-        Demuxer::begin(ptr::null_mut(), &name, None)
+        Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
     }
 
     /// Opens a file that lies in memory; `name` helps to tell its format, as a file's name would.
     pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
         init();
         let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
+        Demuxer::open_bytes(bytes, &name, ptr::null())
+    }
+
+    /// Opens a file in memory that the muxer named `muxer` wrote.
+    pub(crate) fn read_back(bytes: Vec<u8>, muxer: &str) -> Result<Demuxer, OpenFailure> {
+        init();
+        let name = c_string(muxer.as_bytes()).map_err(OpenFailure::Open)?;
+        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to tell.
+        let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
+        Demuxer::open_bytes(bytes, c"", format)
+    }
+
+    fn open_bytes(
+        bytes: Vec<u8>,
+        name: &CStr,
+        format: *const ffi::AVInputFormat,
+    ) -> Result<Demuxer, OpenFailure> {
         let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
         // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
         let context = unsafe {
@@ -143,19 +162,18 @@ impl Demuxer {
             (*context).pb = memory.as_ptr();
             context
         };
-        Demuxer::begin(context, &name, Some(memory))
+        Demuxer::begin(context, name, format, Some(memory))
     }
 
     /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.
     fn begin(
         mut context: *mut ffi::AVFormatContext,
         name: &CStr,
+        format: *const ffi::AVInputFormat,
         memory: Option<MemoryFile>,
     ) -> Result<Demuxer, OpenFailure> {
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code = unsafe {
-            ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
-        };
+        let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
         AvError::check(code).map_err(OpenFailure::Open)?;
         let mut demuxer = Demuxer {
             context,
@@ -232,6 +250,10 @@ impl Demuxer {
         Some(StreamFacts {
             medium: Medium::of(parameters.codec_type),
             codec,
+            has_codec: !matches!(
+                parameters.codec_id,
+                ffi::AVCodecID::AV_CODEC_ID_NONE | ffi::AVCodecID::AV_CODEC_ID_BIN_DATA
+            ),
             tag: parameters.codec_tag,
             is_cover: stream.disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0,
             is_default: stream.disposition & ffi::AV_DISPOSITION_DEFAULT as c_int != 0,
@@ -288,9 +310,33 @@ impl Demuxer {
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
-    /// True if there are chapters.
-    pub(crate) fn has_chapters(&self) -> bool {
-        self.context().nb_chapters > 0
+    /// How many chapters there are.
+    pub(crate) fn chapter_count(&self) -> usize {
+        self.context().nb_chapters as usize
+    }
+
+    /// The texts that belong to the whole file, as names and values.
+    pub(crate) fn texts(&self) -> Vec<(String, String)> {
+        entries(self.context().metadata)
+    }
+
+    /// The texts of the file, of its streams and of its programs.
+    pub(crate) fn all_texts(&self) -> Vec<(String, String)> {
+        let mut found = self.texts();
+        for index in 0..self.stream_count() {
+            // SAFETY: the stream is valid.
+            found.extend(
+                self.stream_ptr(index)
+                    .map_or_else(Vec::new, |s| entries(unsafe { (*s).metadata })),
+            );
+        }
+        for index in 0..self.context().nb_programs as usize {
+            // SAFETY: `programs` holds `nb_programs` valid pointers.
+            found.extend(entries(unsafe {
+                (**self.context().programs.add(index)).metadata
+            }));
+        }
+        found
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.
@@ -385,6 +431,28 @@ impl Demuxer {
         let offset = self.clock.offset(index, leads, times);
         packet.shift(rescale(offset, NANOSECOND, base));
         Ok(())
+    }
+}
+
+/// What a dictionary holds.
+fn entries(dictionary: *const ffi::AVDictionary) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut entry: *const ffi::AVDictionaryEntry = ptr::null();
+    loop {
+        // SAFETY: null is an empty dictionary; an empty name with this flag steps from one entry to the next.
+        entry = unsafe {
+            ffi::av_dict_get(
+                dictionary,
+                c"".as_ptr(),
+                entry,
+                ffi::AV_DICT_IGNORE_SUFFIX as c_int,
+            )
+        };
+        // SAFETY: an entry is valid as long as its dictionary is not changed.
+        let Some(found_entry) = (unsafe { entry.as_ref() }) else {
+            return found;
+        };
+        found.push((text(found_entry.key), text(found_entry.value)));
     }
 }
 

@@ -27,6 +27,29 @@ impl Packet {
         Ok(Packet { packet })
     }
 
+    /// A packet of the same data.
+    pub(crate) fn duplicate(&self) -> Result<Packet, AvError> {
+        let copy = Packet::new()?;
+        // SAFETY: both packets are valid; the data is shared by counted references, or copied.
+        AvError::check(unsafe { ffi::av_packet_ref(copy.packet, self.packet) })?;
+        Ok(copy)
+    }
+
+    /// A packet of zeros that is shown at time 0.
+    pub(crate) fn zeros(size: usize) -> Result<Packet, AvError> {
+        let packet = Packet::new()?;
+        // SAFETY: the new packet gets `size` bytes, all of which are written.
+        unsafe {
+            let size = c_int::try_from(size).map_err(|_| AvError::no_memory())?;
+            AvError::check(ffi::av_new_packet(packet.packet, size))?;
+            let raw = &mut *packet.packet;
+            ptr::write_bytes(raw.data, 0, size as usize);
+            (raw.pts, raw.dts, raw.duration) = (0, 0, 1);
+            raw.flags |= ffi::AV_PKT_FLAG_KEY as c_int;
+        }
+        Ok(packet)
+    }
+
     /// The raw packet, for encoder and muxer.
     pub(crate) fn as_ptr(&self) -> *mut ffi::AVPacket {
         self.packet

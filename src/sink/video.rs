@@ -1,22 +1,28 @@
-//! Video files, encoded by FFmpeg, with every stream beside the filtered one copied from the input.
+//! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
 //! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
 
-mod beside;
 mod choice;
+mod container;
+mod kept;
+mod passthrough;
+mod selection;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::convert;
 use crate::ffmpeg::{
-    AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, ScalerEnd, lend, log, rescale,
+    AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
+    Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
 };
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
-use beside::Beside;
+pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
+
 use choice::{FormatChoice, Hdr, Wishes};
+use container::{Container, explained};
+use passthrough::{MapFailure, Passthrough};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +64,10 @@ pub struct VideoOptions {
     pub threads: Option<usize>,
     /// Copy sound, subtitles, attachments, chapters and texts from the input.
     pub copy_streams: bool,
+    /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
+    pub streams: StreamOptions,
+    /// Fail, before anything is written, where a stream cannot be carried over as it is.
+    pub strict: bool,
 }
 
 /// True if both paths lead to the same existing file.
@@ -78,6 +88,7 @@ pub struct VideoSink {
     info: StreamInfo,
     /// Fields are dropped in this order: the muxer closes its file before the file is removed.
     output: Output,
+    container: Container,
     part: PartFile,
     warnings: Vec<String>,
 }
@@ -94,7 +105,7 @@ struct Running {
     layout: Layout,
     choice: FormatChoice,
     scaler: Option<(Scaler, Picture)>,
-    beside: Option<Beside>,
+    passthrough: Option<Passthrough>,
     stream: usize,
     /// The encoder's time base.
     base: Rational,
@@ -146,14 +157,21 @@ impl VideoSink {
                 },
             }
         })?;
-        let kind =
-            choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
+        let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
+        let kind = choice::choose_encoder(&muxer, &container, options.encoder.as_deref(), info.format)
+            .map_err(unsupported)?;
+        if let AudioEncoding::By(name) = &options.streams.audio
+            && AudioEncoderKind::find(name).is_none()
+        {
+            return Err(unsupported(passthrough::no_audio_encoder(name)));
+        }
         Ok(VideoSink {
             name,
             kind,
             origin: info.origin.clone().filter(|_| options.copy_streams),
             info: info.clone(),
             output: Output { running: None, muxer },
+            container,
             part,
             warnings: Vec::new(),
             options,
@@ -232,6 +250,7 @@ impl VideoSink {
             .map_err(|problem| self.unsupported(problem))?;
         for (key, value) in left {
             let container = self.output.muxer.name();
+            self.container.option(&key, &value);
             self.output.muxer.set(&key, &value).map_err(|e| {
                 self.unsupported(if e.is_option_not_found() {
                     format!(
@@ -259,19 +278,10 @@ impl VideoSink {
                 side_data.push(block);
             }
         }
-        let (stream, beside) = self.map_streams(&encoder, &side_data)?;
-        self.output.muxer.begin().map_err(|e| {
-            if let Some(io) = self.output.muxer.io_error() {
-                return SinkError::Io {
-                    path: self.name.clone(),
-                    cause: io.to_io(),
-                };
-            }
-            let container = self.output.muxer.name();
-            self.unsupported(format!(
-                "the container {container} refuses these streams ({e}); choose another container such as .mkv, or do not copy the other streams"
-            ))
-        })?;
+        let (stream, passthrough) = self.map_streams(&encoder, &side_data)?;
+        if let Err(reason) = explained(|| self.output.muxer.begin()) {
+            return Err(self.refused_head(&reason));
+        }
         let scaler = if choice.converts {
             let own = AvFormat::from_name(layout.format().name())
                 .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
@@ -301,7 +311,7 @@ impl VideoSink {
             lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
             choice,
             scaler,
-            beside,
+            passthrough,
             stream,
             base,
             packet: Packet::new().map_err(failed)?,
@@ -318,14 +328,25 @@ impl VideoSink {
         }))
     }
 
-    /// Adds the encoded stream and those beside it to the container.
+    /// Adds the encoded stream and the passthrough streams to the container.
     fn map_streams(
         &mut self,
         encoder: &Encoder,
         side_data: &[SideData],
-    ) -> Result<(usize, Option<Beside>), SinkError> {
-        let mut beside = match self.origin.as_ref().map(Beside::open) {
-            Some(Ok(beside)) => Some(beside),
+    ) -> Result<(usize, Option<Passthrough>), SinkError> {
+        let strict = self.options.strict;
+        let opened = self
+            .origin
+            .as_ref()
+            .map(|origin| Passthrough::open(origin, strict));
+        let mut passthrough = match opened {
+            Some(Ok(passthrough)) => Some(passthrough),
+            Some(Err(_)) if self.options.streams.streams == Streams::Video => None,
+            Some(Err(warning)) if strict => {
+                return Err(self.unsupported(format!(
+                    "{warning}; give a file, or leave the other streams out with --streams video"
+                )));
+            }
             Some(Err(warning)) => {
                 self.warnings.push(warning);
                 None
@@ -343,17 +364,47 @@ impl VideoSink {
             }
             Ok(index)
         };
-        let mapped = match &mut beside {
-            Some(beside) => beside.map(muxer, add_video),
-            None => add_video(muxer),
+        let mapped = match &mut passthrough {
+            Some(passthrough) => passthrough.map(muxer, &self.container, &add_video, &self.options.streams),
+            None => add_video(muxer).map_err(MapFailure::Memory),
         };
-        match mapped {
-            Ok(stream) => Ok((stream, beside)),
-            Err(e) => Err(SinkError::Io {
+        let stream = mapped.map_err(|failure| match failure {
+            MapFailure::Memory(e) => SinkError::Io {
                 path: self.name.clone(),
                 cause: e.to_io(),
-            }),
+            },
+            MapFailure::Refused(problem) => self.unsupported(problem),
+        })?;
+        if let Some(passthrough) = &passthrough
+            && strict
+            && !passthrough.losses.is_empty()
+        {
+            return Err(self.unsupported(passthrough.losses.join("; ")));
         }
+        Ok((stream, passthrough))
+    }
+
+    /// What to say if the container's head cannot be written for `reason`. The other streams were tried before, so that it is the
+    /// encoder's or the file's.
+    fn refused_head(&self, reason: &str) -> SinkError {
+        if let Some(io) = self.output.muxer.io_error() {
+            return SinkError::Io {
+                path: self.name.clone(),
+                cause: io.to_io(),
+            };
+        }
+        let container = self.container.name();
+        if !self.output.muxer.can_seek() {
+            return self.unsupported(format!(
+                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, or a file"
+            ));
+        }
+        self.unsupported(format!(
+            "{container} cannot hold {}, which the encoder {} writes: {reason}; {}",
+            self.kind.codec_name(),
+            self.kind.name(),
+            choice::offer(&self.output.muxer, &self.container)
+        ))
     }
 
     /// A failed call below, told as what it most likely is.
@@ -478,13 +529,19 @@ impl Running {
                 if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
                     self.packet.set_duration(duration);
                 }
-                if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
-                    let seconds = at as f64 * self.base.to_f64();
-                    beside.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
+                let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
+                if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
+                    passthrough.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
                 }
-                muxer
-                    .write(&mut self.packet, self.stream, self.base)
+                if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
+                    match &mut self.passthrough {
+                        Some(passthrough) => {
+                            passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
+                        }
+                        None => Err(e),
+                    }
                     .map_err(|e| (MUXER, e))?;
+                }
                 if let Some(e) = muxer.io_error() {
                     return Err((MUXER, e));
                 }
@@ -533,9 +590,9 @@ impl Sink for VideoSink {
         let muxer = &mut self.output.muxer;
         let mut result = running.encode(muxer, None);
         if result.is_ok()
-            && let Some(beside) = &mut running.beside
+            && let Some(passthrough) = &mut running.passthrough
         {
-            let rest = beside.copy_rest(muxer, running.end);
+            let rest = passthrough.copy_rest(muxer, running.end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
         let ended = match result {
@@ -556,14 +613,15 @@ impl Sink for VideoSink {
             ));
         }
         let mut copied = String::new();
-        if let Some(beside) = &mut running.beside {
-            self.warnings.append(&mut beside.warnings);
-            self.warnings.append(&mut beside.lost());
-            copied = match beside.count() {
-                0 => String::new(),
-                1 => ", 1 stream copied".to_owned(),
-                n => format!(", {n} streams copied"),
-            };
+        if let Some(passthrough) = &mut running.passthrough {
+            let container = self.container.name();
+            self.warnings.append(&mut passthrough.warnings);
+            self.warnings.append(&mut passthrough.lost());
+            copied = passthrough.summary(container);
+            if self.part.path() != self.options.path {
+                let open = || Demuxer::open(self.part.path()).ok();
+                self.warnings.append(&mut passthrough.not_kept(open, container));
+            }
         }
         let converted = running
             .choice

@@ -3,6 +3,7 @@
 //! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by libx265 at crf 20 for
 //! deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses.
 
+use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
 use crate::frame::{Colour, ColourModel, PixelFormat, Range, Rational, SideData};
@@ -34,40 +35,42 @@ fn candidates(container: &str, format: PixelFormat) -> &'static [&'static str] {
 /// The encoder that the user named, or the best for the container; an error is a sentence.
 pub(super) fn choose_encoder(
     muxer: &Muxer,
+    container: &Container,
     wanted: Option<&str>,
     format: PixelFormat,
 ) -> Result<EncoderKind, String> {
-    let container = muxer.name();
-    if let Some(name) = wanted {
-        let kind = EncoderKind::find(name)
-            .ok_or_else(|| format!("this FFmpeg has no video encoder '{name}'; {}", offer(muxer)))?;
-        if muxer.holds(kind) == Some(false) {
+    let name = container.name();
+    let offer = || offer(muxer, container);
+    if let Some(wanted) = wanted {
+        let kind = EncoderKind::find(wanted)
+            .ok_or_else(|| format!("this FFmpeg has no video encoder '{wanted}'; {}", offer()))?;
+        if container.refuses(kind) {
             return Err(format!(
-                "{container} cannot hold {}, which the encoder {name} writes; {}",
+                "{name} cannot hold {}, which the encoder {wanted} writes; {}",
                 kind.codec_name(),
-                offer(muxer)
+                offer()
             ));
         }
         return Ok(kind);
     }
-    candidates(&container, format)
+    candidates(name, format)
         .iter()
-        .filter_map(|name| EncoderKind::find(name))
-        .find(|&kind| muxer.holds(kind) != Some(false))
+        .find_map(|name| EncoderKind::find(name))
         .or_else(|| muxer.default_encoder())
         .ok_or_else(|| {
             format!(
-                "{container} is no container for video, or this FFmpeg has no encoder for it; {}",
-                offer(muxer)
+                "{name} is no container for video, or this FFmpeg has no encoder for it; {}",
+                offer()
             )
         })
 }
 
 /// The encoders that fit the container, as part of a sentence.
-fn offer(muxer: &Muxer) -> String {
+pub(super) fn offer(muxer: &Muxer, container: &Container) -> String {
+    let default = muxer.default_encoder().map(EncoderKind::codec_name);
     let mut names: Vec<String> = EncoderKind::all()
         .into_iter()
-        .filter(|&kind| muxer.holds(kind) == Some(true))
+        .filter(|&kind| container.holds(kind) || default == Some(kind.codec_name()))
         .map(EncoderKind::name)
         .collect();
     names.sort();
@@ -81,7 +84,7 @@ fn offer(muxer: &Muxer) -> String {
     } else {
         String::new()
     };
-    format!("for {} it has {}{more}", muxer.name(), names.join(", "))
+    format!("for {} it has {}{more}", container.name(), names.join(", "))
 }
 
 /// The pixel format that goes to the encoder.
