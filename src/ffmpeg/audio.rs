@@ -242,6 +242,13 @@ impl AudioTranscoder {
         self.encoder.0
     }
 
+    /// Seconds of sound that the encoder puts before the first sample, to be thrown away.
+    pub(crate) fn priming(&self) -> f64 {
+        // SAFETY: the context is open as long as `self` lives.
+        let encoder = unsafe { &*self.encoder.0 };
+        f64::from(encoder.initial_padding.max(0)) / f64::from(encoder.sample_rate.max(1))
+    }
+
     /// The encoder's name.
     pub(crate) fn encoder_name(&self) -> String {
         self.kind.name()

@@ -93,8 +93,8 @@ pub(crate) struct StreamFacts {
     pub(crate) height: i32,
     /// Its times tell where the input's clock is.
     leads: bool,
-    /// Nanoseconds of sound at its beginning that are decoded to be thrown away.
-    priming: i64,
+    /// Seconds of sound at its beginning that are decoded to be thrown away.
+    pub(crate) priming: f64,
 }
 
 /// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
@@ -193,13 +193,18 @@ impl Demuxer {
         unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 }
     }
 
+    /// True if streams may appear that the beginning of the input does not show.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.context().ctx_flags & ffi::AVFMTCTX_NOHEADER as c_int != 0
+    }
+
     /// When the earliest sound or picture is shown, in nanoseconds of the container's clock.
     fn origin(&self) -> Option<i64> {
         let starts = (0..self.stream_count()).filter_map(|index| {
             let facts = self.stream(index).filter(|facts| facts.leads)?;
             let start = rescale(facts.start?, facts.time_base, NANOSECOND);
             // What is decoded before zero to be thrown away is not heard. Containers round its length.
-            let heard = start + facts.priming;
+            let heard = start + (facts.priming * 1e9).round() as i64;
             Some(match start {
                 0.. => start,
                 _ if heard.abs() < ROUNDING => 0,
@@ -266,11 +271,8 @@ impl Demuxer {
             height: parameters.height,
             leads: leads(Medium::of(parameters.codec_type), stream.disposition),
             priming: match parameters.sample_rate {
-                rate if rate > 0 => {
-                    let sample = Rational { num: 1, den: rate };
-                    rescale(i64::from(parameters.initial_padding), sample, NANOSECOND)
-                }
-                _ => 0,
+                rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),
+                _ => 0.0,
             },
         })
     }

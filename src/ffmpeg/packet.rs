@@ -109,7 +109,7 @@ impl Packet {
     }
 
     /// Adds ticks to both of its times.
-    pub(super) fn shift(&mut self, ticks: i64) {
+    pub(crate) fn shift(&mut self, ticks: i64) {
         // SAFETY: the packet is valid and borrowed mutably.
         let raw = unsafe { &mut *self.packet };
         for time in [&mut raw.pts, &mut raw.dts] {

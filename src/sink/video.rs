@@ -396,7 +396,8 @@ impl VideoSink {
         let container = self.container.name();
         if !self.output.muxer.can_seek() {
             return self.unsupported(format!(
-                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, or a file"
+                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
+                 --encoder-option movflags=frag_keyframe+empty_moov"
             ));
         }
         self.unsupported(format!(
@@ -616,7 +617,11 @@ impl Sink for VideoSink {
         if let Some(passthrough) = &mut running.passthrough {
             let container = self.container.name();
             self.warnings.append(&mut passthrough.warnings);
-            self.warnings.append(&mut passthrough.lost());
+            let mut lost = passthrough.lost();
+            if self.options.strict && !lost.is_empty() {
+                return Err(self.unsupported(lost.join("; ")));
+            }
+            self.warnings.append(&mut lost);
             copied = passthrough.summary(container);
             if self.part.path() != self.options.path {
                 let open = || Demuxer::open(self.part.path()).ok();

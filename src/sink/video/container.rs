@@ -26,6 +26,21 @@ pub(super) const STALE_TEXTS: &[&CStr] = &[
     c"_STATISTICS_WRITING_DATE_UTC",
 ];
 
+/// Seconds that a container's milliseconds may be off, on the way in and on the way out.
+const ROUNDING: f64 = 0.0016;
+
+/// The option that has a muxer write times before zero as they are.
+pub(super) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
+
+/// How sound that begins before it is heard is handed to a muxer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EarlySound {
+    /// Its packets are moved to begin at zero, since reading them takes the delay off again.
+    pub(super) delayed: bool,
+    /// The muxer must not move all streams to begin at zero.
+    pub(super) keeps_negative: bool,
+}
+
 /// Adds the filtered stream to a muxer.
 pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
 
@@ -185,6 +200,79 @@ impl Container {
                 medium => found.medium == medium && found.has_codec,
             });
         Some(found)
+    }
+
+    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be handed over so
+    /// that it and the picture come back at their own times; `None` if the container has no way to say it.
+    ///
+    /// Some containers hold times before zero, some state the delay and take it off when they are read, and versions
+    /// of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet of sound.
+    pub(super) fn early_sound(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        priming: f64,
+    ) -> Option<EarlySound> {
+        let ways = [(false, false), (true, false), (false, true), (true, true)];
+        let near = |found: f64, expected: f64| (found - expected).abs() < ROUNDING;
+        ways.into_iter()
+            .map(|(delayed, keeps_negative)| EarlySound {
+                delayed,
+                keeps_negative,
+            })
+            .find(|way| {
+                let times = self.times_back((demuxer, index), carriage, priming, way);
+                times.is_some_and(|(picture, sound)| near(picture, 0.0) && near(sound, -priming))
+            })
+    }
+
+    /// When the first picture and the first sound come back, in seconds, of a file whose picture begins at zero.
+    fn times_back(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        priming: f64,
+        way: &EarlySound,
+    ) -> Option<(f64, f64)> {
+        // Any picture will do that needs no headers of its own.
+        let kinds = ["libvpx", "mpeg4", "mjpeg"]
+            .into_iter()
+            .filter_map(EncoderKind::find);
+        let (mut muxer, picture, sound) = kinds.into_iter().find_map(|kind| {
+            let mut muxer = self.in_memory().ok()?;
+            if way.keeps_negative {
+                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1).ok()?;
+            }
+            let picture = muxer.add_presumed(kind, &[]).ok()?;
+            let sound = carriage.add(&mut muxer, demuxer, index).ok()?;
+            muxer.begin().ok()?;
+            Some((muxer, picture, sound))
+        })?;
+        let begins = if way.delayed { 0.0 } else { -priming };
+        for (stream, begins, lasts) in [(picture, 0.0, 0.04), (sound, begins, 0.02)] {
+            let base = muxer.time_base(stream);
+            for step in 0..2 {
+                let mut packet = Packet::zeros(16).ok()?;
+                let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
+                packet.shift(ticks(begins + f64::from(step) * lasts));
+                packet.set_duration(ticks(lasts));
+                muxer.write(&mut packet, stream, base).ok()?;
+            }
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        let mut back = Demuxer::read_back(bytes, &self.name).ok()?;
+        let (mut first_picture, mut first_sound) = (None, None);
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            let time = packet.pts()? as f64 * facts.time_base.to_f64();
+            match facts.medium {
+                Medium::Video => first_picture.get_or_insert(time),
+                Medium::Audio => first_sound.get_or_insert(time),
+                _ => continue,
+            };
+        }
+        Some((first_picture?, first_sound?))
     }
 
     /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.

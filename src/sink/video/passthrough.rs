@@ -3,7 +3,7 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot hold is left out, with
 //! a warning. What it holds is found out by trying (see [`Container`]).
 
-use super::container::{AddVideo, Carriage, Container, PACKETS_TRIED, explained};
+use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, explained};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
@@ -64,13 +64,15 @@ struct Copied {
     from: usize,
     to: usize,
     base: Rational,
+    /// Seconds that are added to its times (see [`Container::early_sound`]).
+    delay: f64,
     /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
     /// Packets that came too late to be written.
     late: u64,
     /// Its medium and codec, for messages.
     label: String,
-    transcoder: Option<Box<AudioTranscoder>>,
+    carriage: Carriage,
     refusal: Option<Refusal>,
 }
 
@@ -99,10 +101,15 @@ pub(super) struct Passthrough {
     /// Packets that were read but whose time has not come, with that time in seconds.
     pending: VecDeque<(Packet, f64)>,
     ended: bool,
+    /// Streams that were there when the output's were fixed, and those that came later, with their first time in seconds.
+    known: usize,
+    unforeseen: Vec<(String, f64)>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
     /// A packet that the container refuses ends the run.
     strict: bool,
+    /// Which streams the user wants.
+    options: StreamOptions,
     /// What could not be carried over, a sentence each.
     pub(super) warnings: Vec<String>,
     /// Those of them that a strict run does not allow, and that are known before anything is written.
@@ -148,8 +155,11 @@ impl Passthrough {
                 copied: Vec::new(),
                 pending: VecDeque::new(),
                 ended: false,
+                known: usize::MAX,
+                unforeseen: Vec::new(),
                 limit: None,
                 strict,
+                options: StreamOptions::default(),
                 warnings: Vec::new(),
                 losses: Vec::new(),
             }),
@@ -190,13 +200,11 @@ impl Passthrough {
                 from: index,
                 to,
                 base: facts.time_base,
+                delay: 0.0,
                 last: None,
                 late: 0,
                 label: label(index, &facts),
-                transcoder: match carriage {
-                    Carriage::Copy { .. } => None,
-                    Carriage::Encode(transcoder) => Some(transcoder),
-                },
+                carriage,
                 refusal: None,
             });
         }
@@ -204,12 +212,39 @@ impl Passthrough {
             Some(video) => video,
             None => add_video(muxer)?,
         };
+        self.place_early_sound(muxer, container);
+        self.known = self.demuxer.stream_count();
+        self.options = options.clone();
         self.wanted = self.copied.iter().map(|c| c.from).collect();
         self.pending
             .retain(|(packet, _)| self.wanted.contains(&packet.stream()));
         muxer.copy_metadata(&self.demuxer, STALE_FILE_TEXTS)?;
         muxer.copy_chapters(&self.demuxer)?;
         Ok(video)
+    }
+
+    /// Has sound that begins before it is heard come back at its times, where the container has a way.
+    fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container) {
+        for copied in &mut self.copied {
+            let priming = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.priming(),
+                Carriage::Copy { .. } => self
+                    .demuxer
+                    .stream(copied.from)
+                    .map_or(0.0, |facts| facts.priming),
+            };
+            if priming <= 0.0 {
+                continue;
+            }
+            let source = (&self.demuxer, copied.from);
+            if let Some(early) = container.early_sound(source, &copied.carriage, priming) {
+                copied.delay = if early.delayed { priming } else { 0.0 };
+                if early.keeps_negative {
+                    // The same option was accepted when it was tried.
+                    let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
+                }
+            }
+        }
     }
 
     /// How each stream comes into the output, without those that do not; what is left out against the user's wish is told.
@@ -485,13 +520,16 @@ impl Passthrough {
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which webm holds".
     pub(super) fn summary(&self, container: &str) -> String {
         let held = || self.copied.iter().filter(|c| c.refusal.is_none());
-        let mut summary = match held().filter(|c| c.transcoder.is_none()).count() {
+        let mut summary = match held()
+            .filter(|c| matches!(c.carriage, Carriage::Copy { .. }))
+            .count()
+        {
             0 => String::new(),
             1 => ", 1 stream copied".to_owned(),
             n => format!(", {n} streams copied"),
         };
         for copied in held() {
-            if let Some(transcoder) = &copied.transcoder {
+            if let Carriage::Encode(transcoder) = &copied.carriage {
                 let codec = self
                     .demuxer
                     .stream(copied.from)
@@ -509,18 +547,24 @@ impl Passthrough {
     /// Packets that could not be copied, a sentence for each stream.
     pub(super) fn lost(&self) -> Vec<String> {
         let late = self.copied.iter().filter(|copied| copied.late > 0);
-        late.map(|copied| {
+        let late = late.map(|copied| {
             format!(
-                "{} packets of stream {} that go back in time by more than {TOO_LATE} s are left out",
-                copied.late, copied.from
+                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
+                copied.late, copied.label
             )
-        })
-        .collect()
+        });
+        let unforeseen = self.unforeseen.iter().map(|(label, time)| {
+            format!(
+                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left out; \
+                 bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c copy OUT.mkv)"
+            )
+        });
+        late.chain(unforeseen).collect()
     }
 
     /// Writes the packets whose time is up to `until` seconds.
     pub(super) fn copy_until(&mut self, muxer: &mut Muxer, until: f64) -> Result<(), AvError> {
-        while !self.copied.is_empty() {
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
             let Some((packet, time)) = self.next(None)? else {
                 break;
             };
@@ -537,7 +581,7 @@ impl Passthrough {
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
-        while !self.copied.is_empty() {
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
             let Some((packet, time)) = self.next(Some(end))? else {
                 break;
             };
@@ -561,7 +605,7 @@ impl Passthrough {
             }
         }
         for position in 0..self.copied.len() {
-            if self.copied[position].transcoder.is_some() {
+            if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
             }
         }
@@ -581,7 +625,10 @@ impl Passthrough {
                     copied.label, refusal.from, refusal.packets, refusal.reason
                 ));
             }
-            let damaged = copied.transcoder.as_ref().map_or(0, |t| t.damaged());
+            let damaged = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.damaged(),
+                Carriage::Copy { .. } => 0,
+            };
             if damaged > 0 {
                 self.warnings.push(format!(
                     "{damaged} packets of {} could not be decoded, and silence stands for them",
@@ -635,6 +682,12 @@ impl Passthrough {
                     return Ok(Read::End);
                 }
             }
+        } else if packet.stream() >= self.known && self.options.wants(packet.stream(), facts.medium) {
+            let label = label(packet.stream(), &facts);
+            if self.unforeseen.iter().all(|(other, _)| *other != label) {
+                let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);
+                self.unforeseen.push((label, time));
+            }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
@@ -653,7 +706,7 @@ impl Passthrough {
             return Ok(());
         }
         let to = copied.to;
-        if copied.transcoder.is_some() {
+        if matches!(copied.carriage, Carriage::Encode(_)) {
             return self.transcode(muxer, position, Some(&packet), time);
         }
         log::forget();
@@ -672,13 +725,15 @@ impl Passthrough {
         time: f64,
     ) -> Result<(), AvError> {
         let copied = &mut self.copied[position];
-        let Some(transcoder) = &mut copied.transcoder else {
+        let Carriage::Encode(transcoder) = &mut copied.carriage else {
             return Ok(());
         };
         let (to, base) = (copied.to, transcoder.time_base());
+        let delay = (copied.delay / base.to_f64()).round() as i64;
         match explained(|| transcoder.feed(packet)) {
             Ok(packets) => {
                 for mut packet in packets {
+                    packet.shift(delay);
                     if let Err(e) = muxer.write(&mut packet, to, base) {
                         self.absorb(muxer, Some(to), e, time)?;
                     }
@@ -727,6 +782,7 @@ impl Passthrough {
             return Ok(());
         };
         let base = muxer.time_base(copied.to);
+        packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
         packet.rescale(copied.base, base);
         // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last one at
         // the distance of one tick.
