@@ -14,6 +14,18 @@ use std::path::{Path, PathBuf};
 /// Packets of a stream that a trial writes.
 pub(super) const PACKETS_TRIED: usize = 8;
 
+/// The time base of nanoseconds.
+pub(super) const NANOSECONDS: Rational = Rational {
+    num: 1,
+    den: 1_000_000_000,
+};
+
+/// When a trial's packets are shown, in nanoseconds: late enough that no time becomes negative.
+const TRIAL_TIME: i64 = 5 * NANOSECONDS.den as i64;
+
+/// The longest tick of a container's clock that has to be reckoned with, in nanoseconds.
+const COARSE_TICK: i64 = 1_000_000;
+
 /// Texts about a stream that are not true of it any more once it is encoded anew.
 pub(super) const STALE_TEXTS: &[&CStr] = &[
     c"encoder",
@@ -136,7 +148,7 @@ impl Container {
                 Ok(())
             }
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
-                "{} would keep it as data without a name, which no player can read",
+                "{} has no name for its codec, so that no player could read it",
                 self.name
             )),
             _ => Err(format!("{} does not keep it", self.name)),
@@ -152,6 +164,10 @@ impl Container {
         packets: &[&Packet],
     ) -> Option<bool> {
         let facts = demuxer.stream(index)?;
+        let written = match carriage {
+            Carriage::Copy { .. } => facts.codec.clone(),
+            Carriage::Encode(transcoder) => transcoder.codec_name(),
+        };
         let mut muxer = self.in_memory().ok()?;
         if let Some(add_video) = video {
             add_video(&mut muxer).ok()?;
@@ -170,21 +186,72 @@ impl Container {
                 // Containers that list their streams in passing do so when a packet comes, whatever is in it.
                 _ => {
                     let base = muxer.time_base(to);
-                    muxer.write(&mut Packet::zeros(8).ok()?, to, base).ok()?;
+                    muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
                 }
             }
         }
         let bytes = muxer.finish_in_memory().ok()?;
-        let back = Demuxer::read_back(bytes, &self.name).ok()?;
+        let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
         let found = (0..back.stream_count())
             .filter_map(|at| back.stream(at))
             .any(|found| match facts.medium {
                 // Whatever has no name of its own is data.
                 Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
                 Medium::Attachment => found.medium == Medium::Attachment,
-                medium => found.medium == medium && found.has_codec,
+                // A lone video's codec may take more of it to be recognised.
+                Medium::Video => found.medium == Medium::Video && found.has_codec,
+                medium => found.medium == medium && is_same_kind(&found.codec, &written),
             });
         Some(found)
+    }
+
+    /// By how many nanoseconds sound comes back earlier than the picture that it was written with. Muxers of Matroska state how long
+    /// the priming is, which readers take off, but not all of FFmpeg's versions add it to the times that they write.
+    pub(super) fn early_sound(
+        &self,
+        add_video: AddVideo<'_>,
+        demuxer: &Demuxer,
+        (index, carriage): (usize, &Carriage),
+    ) -> Option<i64> {
+        let facts = demuxer
+            .stream(index)
+            .filter(|facts| facts.medium == Medium::Audio)?;
+        let priming = match carriage {
+            Carriage::Copy { .. } => facts.priming,
+            Carriage::Encode(transcoder) => {
+                rescale(transcoder.priming(), transcoder.time_base(), NANOSECONDS)
+            }
+        };
+        if priming == 0 {
+            return None;
+        }
+        let mut muxer = self.in_memory().ok()?;
+        let streams = [
+            add_video(&mut muxer).ok()?,
+            carriage.add(&mut muxer, demuxer, index).ok()?,
+        ];
+        muxer.begin().ok()?;
+        for stream in streams {
+            let base = muxer.time_base(stream);
+            let at = rescale(TRIAL_TIME, NANOSECONDS, base);
+            muxer.write(&mut Packet::zeros(8, at).ok()?, stream, base).ok()?;
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        let (mut picture, mut sound) = (None, None);
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            let at = packet.pts().map(|pts| rescale(pts, facts.time_base, NANOSECONDS));
+            match facts.medium {
+                Medium::Video => picture = picture.or(at),
+                Medium::Audio => sound = sound.or(at),
+                _ => {}
+            }
+        }
+        let early = picture? - sound?;
+        // The container's ticks may be coarse; the priming is known exactly.
+        ((early - priming).abs() <= COARSE_TICK).then_some(priming)
     }
 
     /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.
@@ -238,6 +305,19 @@ impl Container {
         // An encoder that does not open here may open for the real frames, which then show it.
         run().unwrap_or(false)
     }
+}
+
+/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the container has one name for
+/// both.
+fn is_same_kind(a: &str, b: &str) -> bool {
+    let family = |codec: &str| match codec {
+        "mp1" | "mp2" | "mp3" => "MPEG audio".to_owned(),
+        "ass" | "ssa" => "ass".to_owned(),
+        "subrip" | "srt" | "text" => "text".to_owned(),
+        codec if codec.starts_with("pcm_") => "pcm".to_owned(),
+        codec => codec.to_owned(),
+    };
+    family(a) == family(b)
 }
 
 /// The result of a call of FFmpeg's, with its own words for a failure.

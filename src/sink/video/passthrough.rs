@@ -3,11 +3,11 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot hold is left out, with
 //! a warning. What it holds is found out by trying (see [`Container`]).
 
-use super::container::{AddVideo, Carriage, Container, PACKETS_TRIED, explained};
+use super::container::{AddVideo, Carriage, Container, NANOSECONDS, PACKETS_TRIED, explained};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
-    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log,
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
 use crate::frame::Rational;
 use crate::source::Origin;
@@ -68,6 +68,8 @@ struct Copied {
     last: Option<i64>,
     /// Packets that came too late to be written.
     late: u64,
+    /// Nanoseconds that are added to its times, so that readers of the container get the right ones.
+    shift: i64,
     /// Its medium and codec, for messages.
     label: String,
     transcoder: Option<Box<AudioTranscoder>>,
@@ -186,12 +188,14 @@ impl Passthrough {
                 continue;
             };
             let to = carriage.add(muxer, &self.demuxer, index)?;
+            let early = container.early_sound(add_video, &self.demuxer, (index, &carriage));
             self.copied.push(Copied {
                 from: index,
                 to,
                 base: facts.time_base,
                 last: None,
                 late: 0,
+                shift: early.unwrap_or(0),
                 label: label(index, &facts),
                 transcoder: match carriage {
                     Carriage::Copy { .. } => None,
@@ -656,6 +660,9 @@ impl Passthrough {
         if copied.transcoder.is_some() {
             return self.transcode(muxer, position, Some(&packet), time);
         }
+        if copied.shift != 0 {
+            packet.shift(rescale(copied.shift, NANOSECONDS, copied.base));
+        }
         log::forget();
         match self.write(muxer, &mut packet) {
             Ok(()) => Ok(()),
@@ -676,9 +683,11 @@ impl Passthrough {
             return Ok(());
         };
         let (to, base) = (copied.to, transcoder.time_base());
+        let shift = rescale(copied.shift, NANOSECONDS, base);
         match explained(|| transcoder.feed(packet)) {
             Ok(packets) => {
                 for mut packet in packets {
+                    packet.shift(shift);
                     if let Err(e) = muxer.write(&mut packet, to, base) {
                         self.absorb(muxer, Some(to), e, time)?;
                     }
