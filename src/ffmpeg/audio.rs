@@ -18,6 +18,9 @@ use std::ptr;
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is the container's rounding.
 const TOLERANCE: Rational = Rational { num: 1, den: 100 };
 
+/// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a jump in the times.
+const LONGEST_SILENCE: i64 = 60;
+
 /// Bits a second for each channel of a lossy encoder, where it takes them: better than what most listeners can tell from the source.
 const BITS_PER_CHANNEL: i64 = 96_000;
 
@@ -254,6 +257,12 @@ impl AudioTranscoder {
         self.kind.name()
     }
 
+    /// The name of the codec that comes out.
+    pub(crate) fn codec_name(&self) -> String {
+        // SAFETY: the name is static.
+        text(unsafe { ffi::avcodec_get_name(self.kind.codec.id) })
+    }
+
     /// Time base of the packets that come out.
     pub(crate) fn time_base(&self) -> Rational {
         // SAFETY: the encoder is open.
@@ -322,7 +331,9 @@ impl AudioTranscoder {
         };
         let mut skipped = 0;
         if off > rescale(1, TOLERANCE, clock) {
-            let mut silent = rescale(off, clock, own);
+            let filled = off.min(LONGEST_SILENCE * i64::from(clock.den));
+            self.start = Some(start + off - filled);
+            let mut silent = rescale(filled, clock, own);
             while silent > 0 {
                 let count = silent.min(i64::from(frame.sample_rate));
                 self.filled += self.resampler.silence(frame, count as c_int, &mut self.fifo)?;

@@ -131,27 +131,12 @@ impl Demuxer {
         Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
     }
 
-    /// Opens a file that lies in memory; `name` helps to tell its format, as a file's name would.
+    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the name of a file would.
     pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
         init();
         let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
-        Demuxer::open_bytes(bytes, &name, ptr::null())
-    }
-
-    /// Opens a file in memory that the muxer named `muxer` wrote.
-    pub(crate) fn read_back(bytes: Vec<u8>, muxer: &str) -> Result<Demuxer, OpenFailure> {
-        init();
-        let name = c_string(muxer.as_bytes()).map_err(OpenFailure::Open)?;
         // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to tell.
         let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
-        Demuxer::open_bytes(bytes, c"", format)
-    }
-
-    fn open_bytes(
-        bytes: Vec<u8>,
-        name: &CStr,
-        format: *const ffi::AVInputFormat,
-    ) -> Result<Demuxer, OpenFailure> {
         let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
         // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
         let context = unsafe {
@@ -162,7 +147,7 @@ impl Demuxer {
             (*context).pb = memory.as_ptr();
             context
         };
-        Demuxer::begin(context, name, format, Some(memory))
+        Demuxer::begin(context, &name, format, Some(memory))
     }
 
     /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.

@@ -35,8 +35,8 @@ impl Packet {
         Ok(copy)
     }
 
-    /// A packet of zeros that is shown at time 0.
-    pub(crate) fn zeros(size: usize) -> Result<Packet, AvError> {
+    /// A packet of zeros that is shown at `at`.
+    pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
         let packet = Packet::new()?;
         // SAFETY: the new packet gets `size` bytes, all of which are written.
         unsafe {
@@ -44,7 +44,7 @@ impl Packet {
             AvError::check(ffi::av_new_packet(packet.packet, size))?;
             let raw = &mut *packet.packet;
             ptr::write_bytes(raw.data, 0, size as usize);
-            (raw.pts, raw.dts, raw.duration) = (0, 0, 1);
+            (raw.pts, raw.dts, raw.duration) = (at, at, 1);
             raw.flags |= ffi::AV_PKT_FLAG_KEY as c_int;
         }
         Ok(packet)

@@ -151,7 +151,7 @@ impl Container {
                 Ok(())
             }
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
-                "{} would keep it as data without a name, which no player can read",
+                "{} has no name for its codec, so that no player could read it",
                 self.name
             )),
             _ => Err(format!("{} does not keep it", self.name)),
@@ -167,6 +167,10 @@ impl Container {
         packets: &[&Packet],
     ) -> Option<bool> {
         let facts = demuxer.stream(index)?;
+        let written = match carriage {
+            Carriage::Copy { .. } => facts.codec.clone(),
+            Carriage::Encode(transcoder) => transcoder.codec_name(),
+        };
         let mut muxer = self.in_memory().ok()?;
         if let Some(add_video) = video {
             add_video(&mut muxer).ok()?;
@@ -185,19 +189,21 @@ impl Container {
                 // Containers that list their streams in passing do so when a packet comes, whatever is in it.
                 _ => {
                     let base = muxer.time_base(to);
-                    muxer.write(&mut Packet::zeros(8).ok()?, to, base).ok()?;
+                    muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
                 }
             }
         }
         let bytes = muxer.finish_in_memory().ok()?;
-        let back = Demuxer::read_back(bytes, &self.name).ok()?;
+        let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
         let found = (0..back.stream_count())
             .filter_map(|at| back.stream(at))
             .any(|found| match facts.medium {
                 // Whatever has no name of its own is data.
                 Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
                 Medium::Attachment => found.medium == Medium::Attachment,
-                medium => found.medium == medium && found.has_codec,
+                // A lone video's codec may take more of it to be recognised.
+                Medium::Video => found.medium == Medium::Video && found.has_codec,
+                medium => found.medium == medium && is_same_kind(&found.codec, &written),
             });
         Some(found)
     }
@@ -252,15 +258,14 @@ impl Container {
         for (stream, begins, lasts) in [(picture, 0.0, 0.04), (sound, begins, 0.02)] {
             let base = muxer.time_base(stream);
             for step in 0..2 {
-                let mut packet = Packet::zeros(16).ok()?;
                 let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
-                packet.shift(ticks(begins + f64::from(step) * lasts));
+                let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
                 packet.set_duration(ticks(lasts));
                 muxer.write(&mut packet, stream, base).ok()?;
             }
         }
         let bytes = muxer.finish_in_memory().ok()?;
-        let mut back = Demuxer::read_back(bytes, &self.name).ok()?;
+        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
         let (mut first_picture, mut first_sound) = (None, None);
         let mut packet = Packet::new().ok()?;
         while back.read(&mut packet).is_ok() {
@@ -326,6 +331,19 @@ impl Container {
         // An encoder that does not open here may open for the real frames, which then show it.
         run().unwrap_or(false)
     }
+}
+
+/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the container has one name for
+/// both.
+fn is_same_kind(a: &str, b: &str) -> bool {
+    let family = |codec: &str| match codec {
+        "mp1" | "mp2" | "mp3" => "MPEG audio".to_owned(),
+        "ass" | "ssa" => "ass".to_owned(),
+        "subrip" | "srt" | "text" => "text".to_owned(),
+        codec if codec.starts_with("pcm_") => "pcm".to_owned(),
+        codec => codec.to_owned(),
+    };
+    family(a) == family(b)
 }
 
 /// The result of a call of FFmpeg's, with its own words for a failure.
