@@ -1,28 +1,33 @@
 //! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
-//! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
+//! stream's. What encoder and container can say of them is found out by a rehearsal; what they cannot is undone in the samples
+//! where that is possible, and reported where it is not (see `stage`). Frames go to the encoder without a copy of their pixels where
+//! it reads them at once.
 
 mod choice;
 mod container;
 mod kept;
 mod passthrough;
+mod rehearsal;
 mod selection;
+mod stage;
 
+use super::ledger::Ledger;
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::convert;
 use crate::ffmpeg::{
-    AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
-    Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
+    AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received,
+    Scaler, lend, rescale,
 };
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::frame::{Frame, Layout, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
-use choice::{FormatChoice, Hdr, Wishes};
+use choice::FormatChoice;
 use container::{Container, explained};
 use passthrough::{MapFailure, Passthrough};
+use stage::{SampleSteps, Staged};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,7 +128,11 @@ struct Running {
     moved: u64,
     moved_by: f64,
     settings: String,
-    side_data: Vec<SideData>,
+    /// What becomes of the frames before they are brought to the encoder's format.
+    samples: SampleSteps,
+    ledger: Ledger,
+    /// What a later rehearsal needs.
+    staged: Staged,
 }
 
 impl VideoSink {
@@ -188,66 +197,14 @@ impl VideoSink {
     /// Opens the encoder for frames like `frame` and writes the container's head.
     fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
         let layout = *frame.layout();
-        let (width, height) = (layout.width(), layout.height());
-        let encoder_name = self.kind.name();
-        let colour = merged(frame.metadata.colour, self.info.colour);
-        let choice = choice::choose_format(
-            self.kind,
-            (layout.format(), colour),
-            (width, height),
-            self.options.pixel_format.as_deref(),
-        )
-        .map_err(|problem| self.unsupported(problem))?;
-        let sample_aspect = match frame.metadata.sample_aspect {
-            (num, den) if num > 0 && den > 0 => (num, den),
-            _ => self.info.sample_aspect,
-        };
-        let base = choice::encoder_time_base(
-            &encoder_name,
-            &self.output.muxer.name(),
-            self.info.time_base,
-            self.info.frame_rate,
-        );
-        let setup = EncoderSetup {
-            format: choice.format,
-            width,
-            height,
-            time_base: base,
-            frame_rate: self.info.frame_rate,
-            sample_aspect,
-            colour: choice.colour,
-            field_order: match self.info.field_order {
-                FieldOrder::Mixed => FieldOrder::Mixed,
-                _ => frame.metadata.field_order,
-            },
-            threads: self.options.threads.unwrap_or(0),
-            global_header: self.output.muxer.wants_global_header(),
-        };
+        let (staged, ledger) = self.stage(frame)?;
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),
             cause: e.to_io(),
         };
-        let mut encoder = Encoder::new(self.kind, &setup).map_err(failed)?;
-        if encoder_name == "mjpeg" {
-            encoder.allow_unofficial();
-        }
-        let options: Vec<(String, String)> = self
-            .options
-            .encoder_options
-            .iter()
-            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
-            .collect();
-        let wishes = Wishes {
-            quality: self.options.quality,
-            preset: self.options.preset.as_deref(),
-            options: &options,
-            frame_rate: self.info.frame_rate,
-            size: (width, height),
-            hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
-        };
-        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
-            .map_err(|problem| self.unsupported(problem))?;
+        let encoder_name = self.kind.name();
+        let ((encoder, left), told) = self.open_encoder(&staged.setup, &staged.hdr)?;
         for (key, value) in left {
             let container = self.output.muxer.name();
             self.container.option(&key, &value);
@@ -261,41 +218,13 @@ impl VideoSink {
                 })
             })?;
         }
-        log::forget();
-        encoder.open().map_err(|e| {
-            let problem = format!(
-                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}",
-                choice.format.name()
-            );
-            self.unsupported(format!(
-                "{}; try another encoder or fewer options",
-                log::explained(&problem)
-            ))
-        })?;
-        let mut side_data = self.info.side_data.clone();
-        for block in choice::for_the_stream(&frame.metadata.side_data) {
-            if side_data.iter().all(|b| b.kind != block.kind) {
-                side_data.push(block);
-            }
-        }
-        let (stream, passthrough) = self.map_streams(&encoder, &side_data)?;
+        let base = staged.setup.time_base;
+        let choice = staged.choice.clone();
+        let (scaler, samples) = self.sample_steps(&layout, &staged)?;
+        let (stream, passthrough) = self.map_streams(&encoder, &staged.blocks)?;
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
-        let scaler = if choice.converts {
-            let own = AvFormat::from_name(layout.format().name())
-                .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
-            let made = make_scaler(&layout, own, colour, &choice).map_err(|e| {
-                self.unsupported(format!(
-                    "swscale cannot convert {} to {}: {e}",
-                    layout.format(),
-                    choice.format.name()
-                ))
-            })?;
-            Some(made)
-        } else {
-            None
-        };
         let step = frame.metadata.duration.unwrap_or_else(|| {
             self.info.frame_rate.map_or(1, |rate| {
                 let one = Rational {
@@ -324,7 +253,9 @@ impl VideoSink {
             moved: 0,
             moved_by: 0.0,
             settings: told,
-            side_data,
+            samples,
+            ledger,
+            staged,
         }))
     }
 
@@ -353,10 +284,8 @@ impl VideoSink {
             }
             None => None,
         };
+        let tag = self.codec_tag();
         let muxer = &mut self.output.muxer;
-        let apple = matches!(muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
-        // The mark that every player of this container knows; FFmpeg's own choice is refused by some.
-        let tag = (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1");
         let add_video = |muxer: &mut Muxer| {
             let index = muxer.add_encoded(encoder, tag)?;
             for block in side_data {
@@ -417,28 +346,6 @@ impl VideoSink {
             None => self.unsupported(format!("{what}: {e}")),
         }
     }
-
-    /// Looks into the finished file for what the container did not keep of the stream's blocks.
-    fn check_kept(&mut self, running: &Running) {
-        if running.side_data.is_empty() || self.part.path() == self.options.path {
-            return;
-        }
-        let Ok(demuxer) = Demuxer::open(self.part.path()) else {
-            return;
-        };
-        let kept = demuxer.stream_side_data(running.stream);
-        for block in &running.side_data {
-            let word = side_data_word(block.kind);
-            if let Some(word) = word
-                && kept.iter().all(|b| b.kind != block.kind)
-            {
-                self.warnings.push(format!(
-                    "the {word} is not kept: {} does not hold it",
-                    self.output.muxer.name()
-                ));
-            }
-        }
-    }
 }
 
 impl Running {
@@ -473,6 +380,7 @@ impl Running {
 
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
+        let frame = self.samples.run(frame)?;
         let metadata = frame.metadata.clone();
         let mut picture = match &mut self.scaler {
             Some((scaler, before)) => {
@@ -560,9 +468,9 @@ impl Sink for VideoSink {
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
-        let mut running = match self.output.running.take() {
-            Some(running) => running,
-            None => self.begin(&frame)?,
+        let (mut running, is_first) = match self.output.running.take() {
+            Some(running) => (running, false),
+            None => (self.begin(&frame)?, true),
         };
         let (found, expected) = (frame.layout(), &running.layout);
         if (found.format(), found.width(), found.height())
@@ -576,6 +484,9 @@ impl Sink for VideoSink {
                 found: geometry(found),
                 expected: geometry(expected),
             });
+        }
+        if !is_first {
+            self.account(&mut running, &frame)?;
         }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)
@@ -601,7 +512,8 @@ impl Sink for VideoSink {
             Err(e) => Err(e),
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
-        self.check_kept(&running);
+        self.check_kept(&mut running);
+        self.warnings.append(&mut running.ledger.sentences());
         if running.moved > 0 {
             self.warnings.push(format!(
                 "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
@@ -633,8 +545,9 @@ impl Sink for VideoSink {
             .note
             .as_ref()
             .map_or_else(String::new, |n| format!(", {n}"));
+        let undone = running.ledger.notes();
         let description = format!(
-            "{}, {}{}, {} in {}{converted}{copied}",
+            "{}, {}{}, {} in {}{converted}{undone}{copied}",
             self.name,
             self.kind.name(),
             running.settings,
@@ -650,74 +563,4 @@ impl Sink for VideoSink {
             closed_early: false,
         })
     }
-}
-
-/// The frame's own colour facts, and the stream's where the frame says nothing.
-fn merged(frame: Colour, stream: Colour) -> Colour {
-    let tag = |own: u8, other: u8| if own == 2 { other } else { own };
-    Colour {
-        range: if frame.range == Range::Unspecified {
-            stream.range
-        } else {
-            frame.range
-        },
-        primaries: tag(frame.primaries, stream.primaries),
-        transfer: tag(frame.transfer, stream.transfer),
-        matrix: tag(frame.matrix, stream.matrix),
-        chroma_location: if frame.chroma_location == 0 {
-            stream.chroma_location
-        } else {
-            frame.chroma_location
-        },
-    }
-}
-
-/// swscale for frames of `layout`, and the padded picture that it reads.
-fn make_scaler(
-    layout: &Layout,
-    own: AvFormat,
-    colour: Colour,
-    choice: &FormatChoice,
-) -> Result<(Scaler, Picture), AvError> {
-    let (width, height) = (layout.width(), layout.height());
-    let to_full = match choice.colour.range {
-        Range::Full => true,
-        Range::Limited => false,
-        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
-    };
-    let scaler = Scaler::new(
-        width,
-        height,
-        ScalerEnd {
-            format: own,
-            full_range: !colour.is_limited(layout.format()),
-            matrix: convert::written_matrix(colour.matrix, height),
-            chroma_location: colour.chroma_location,
-        },
-        ScalerEnd {
-            format: choice.format,
-            full_range: to_full,
-            matrix: convert::written_matrix(choice.colour.matrix, height),
-            chroma_location: choice.colour.chroma_location,
-        },
-    )?;
-    Ok((scaler, Picture::allocate(own, width, height)?))
-}
-
-/// What a block of a stream is called in a warning; `None` for those that nobody misses.
-fn side_data_word(kind: u32) -> Option<&'static str> {
-    use ffmpeg_next::ffi::AVPacketSideDataType as Kind;
-    [
-        (Kind::AV_PKT_DATA_DISPLAYMATRIX, "rotation (display matrix)"),
-        (
-            Kind::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
-            "mastering display metadata",
-        ),
-        (Kind::AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "content light level"),
-        (Kind::AV_PKT_DATA_STEREO3D, "stereo 3D mark"),
-        (Kind::AV_PKT_DATA_SPHERICAL, "spherical video mark"),
-    ]
-    .into_iter()
-    .find(|(k, _)| *k as u32 == kind)
-    .map(|(_, word)| word)
 }
