@@ -78,7 +78,6 @@ impl EncodingArguments {
             pixel_format: self.pixel_format.clone(),
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
-            strict,
             copy_streams: true,
             streams: StreamOptions {
                 streams: self.streams.clone().unwrap_or_default(),

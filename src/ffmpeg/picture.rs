@@ -44,13 +44,17 @@ impl Picture {
         Ok(picture)
     }
 
-    /// Sets every sample to zero, which is a value in any format.
-    pub(crate) fn blank(&mut self) {
+    /// Fills the picture with a faint pattern whose values exist in any format. Not with one value, since some codecs' own decoders
+    /// do not read that back.
+    pub(crate) fn fill(&mut self) {
         for buffer in &self.raw().buf {
             // SAFETY: a buffer of the picture's, which was made by `allocate` and is borrowed mutably, has `size` bytes.
             unsafe {
                 if let Some(buffer) = buffer.as_ref() {
-                    ptr::write_bytes(buffer.data, 0, buffer.size);
+                    for at in 0..buffer.size {
+                        // 0 and 1 in bytes, 256 in words, which 9 bits hold.
+                        buffer.data.add(at).write(u8::from(at % 2 == 1));
+                    }
                 }
             }
         }

@@ -58,16 +58,16 @@ impl Rehearsal<'_> {
             let Some(bytes) = self.written(frames, size) else {
                 continue;
             };
-            return match self.read(bytes).or_else(|| {
-                // Recognised by content alone, a single frame may be too little.
-                let last = frames.last()?;
-                let more = frames.iter().copied().chain(std::iter::repeat(*last));
-                let many: Vec<&Metadata> = more.take(frames.len() + MANY).collect();
-                self.read(self.written(&many, size)?)
-            }) {
-                Some(found) => Read::Back(found),
-                None => Read::Nothing,
-            };
+            let read = self.read(bytes);
+            if matches!(read, Read::Back(_)) {
+                return read;
+            }
+            // Recognised by content alone, a single frame may be too little.
+            let many = frames.iter().chain(frames.last().into_iter().cycle());
+            let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
+            return self
+                .written(&many, size)
+                .map_or(Read::Untried, |bytes| self.read(bytes));
         }
         Read::Untried
     }
@@ -100,7 +100,7 @@ impl Rehearsal<'_> {
             let mut packet = Packet::new()?;
             for (at, metadata) in frames.iter().enumerate() {
                 let mut picture = Picture::allocate(setup.format, width, height)?;
-                picture.blank();
+                picture.fill();
                 picture.set_colour(setup.colour);
                 picture.set_field_order(metadata.field_order);
                 for block in &metadata.side_data {
@@ -123,27 +123,39 @@ impl Rehearsal<'_> {
         muxer.finish_in_memory().ok()
     }
 
-    fn read(&self, bytes: Vec<u8>) -> Option<Vec<Metadata>> {
-        let name = self.path.file_name()?.to_string_lossy();
-        read_back(Demuxer::from_bytes(bytes, &name).ok()?, usize::MAX)
+    fn read(&self, bytes: Vec<u8>) -> Read {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        match Demuxer::from_bytes(bytes, &name) {
+            Ok(demuxer) => read_back(demuxer, usize::MAX),
+            Err(_) => Read::Nothing,
+        }
     }
 }
 
-/// The facts of the first `most` frames of the first video stream; `None` if there are none.
-pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Option<Vec<Metadata>> {
-    let stream = (0..demuxer.stream_count()).find(|&at| {
-        demuxer
-            .stream(at)
-            .is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
-    })?;
-    let mut decoder = Decoder::open(&demuxer, stream, 1, false).ok()??;
+/// The facts of the first `most` frames of the first video stream.
+pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
+    let is_video = |at: &usize| {
+        let facts = demuxer.stream(*at);
+        facts.is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
+    };
+    let Some(stream) = (0..demuxer.stream_count()).find(is_video) else {
+        return Read::Nothing;
+    };
+    match decoded_facts(&mut demuxer, stream, most) {
+        Some(found) if !found.is_empty() => Read::Back(found),
+        _ => Read::Untried,
+    }
+}
+
+fn decoded_facts(demuxer: &mut Demuxer, stream: usize, most: usize) -> Option<Vec<Metadata>> {
+    let mut decoder = Decoder::open(demuxer, stream, 1, false).ok()??;
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
     let mut found = Vec::new();
     let mut at_end = false;
     while found.len() < most {
         match decoder.receive(&mut picture) {
             Ok(Received::Item) => {
-                let mut metadata = picture_facts(&demuxer, stream, &picture);
+                let mut metadata = picture_facts(demuxer, stream, &picture);
                 add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
                 found.push(metadata);
             }
@@ -159,7 +171,7 @@ pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Option<Vec<Metadat
             _ => break,
         }
     }
-    (!found.is_empty()).then_some(found)
+    Some(found)
 }
 
 /// Feeds the encoder a picture or the end, and hands on every packet that it has ready.

@@ -328,8 +328,8 @@ impl VideoSink {
         if !running.staged.unverified || self.part.path() == self.options.path {
             return;
         }
-        let read = Demuxer::open(self.part.path()).ok().and_then(|d| read_back(d, 1));
-        let read = read.map_or(Read::Nothing, Read::Back);
+        let file = Demuxer::open(self.part.path());
+        let read = file.map_or(Read::Nothing, |demuxer| read_back(demuxer, 1));
         let meant = running.staged.meant(&running.staged.first);
         for (fact, value) in &meant {
             let outcome = running.staged.outcome(*fact, &meant, &read, &self.kind.name());
