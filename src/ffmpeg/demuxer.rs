@@ -175,7 +175,9 @@ impl Demuxer {
     /// True if the container's clock begins anywhere and may jump.
     pub(crate) fn may_jump(&self) -> bool {
         // SAFETY: an open input has its format, which is static.
-        unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 }
+        let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
+        // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
+        is_marked || self.format_name().contains("flv")
     }
 
     /// True if streams may appear that the beginning of the input does not show.
