@@ -109,6 +109,8 @@ struct Running {
     stream: usize,
     /// The encoder's time base.
     base: Rational,
+    /// Ticks before picture and sound begin that are left out.
+    pause: i64,
     packet: Packet,
     lent: Arc<AtomicUsize>,
     lends: bool,
@@ -278,7 +280,9 @@ impl VideoSink {
                 side_data.push(block);
             }
         }
-        let (stream, passthrough) = self.map_streams(&encoder, &side_data)?;
+        let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
+        let (stream, passthrough) = self.map_streams(&encoder, &side_data, picture)?;
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
@@ -314,6 +318,7 @@ impl VideoSink {
             passthrough,
             stream,
             base,
+            pause: (pause / base.to_f64()).round() as i64,
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
@@ -333,6 +338,7 @@ impl VideoSink {
         &mut self,
         encoder: &Encoder,
         side_data: &[SideData],
+        picture: f64,
     ) -> Result<(usize, Option<Passthrough>), SinkError> {
         let strict = self.options.strict;
         let opened = self
@@ -365,7 +371,9 @@ impl VideoSink {
             Ok(index)
         };
         let mapped = match &mut passthrough {
-            Some(passthrough) => passthrough.map(muxer, &self.container, &add_video, &self.options.streams),
+            Some(passthrough) => {
+                passthrough.map(muxer, &self.container, &add_video, &self.options.streams, picture)
+            }
             None => add_video(muxer).map_err(MapFailure::Memory),
         };
         let stream = mapped.map_err(|failure| match failure {
@@ -449,7 +457,10 @@ impl Running {
         frame: Frame,
         time_base: Rational,
     ) -> Result<(), (&'static str, AvError)> {
-        let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
+        let told = frame
+            .metadata
+            .pts
+            .map(|pts| rescale(pts, time_base, self.base) - self.pause);
         let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
         let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         if let Some(last) = self.last
