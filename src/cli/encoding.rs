@@ -48,7 +48,12 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 
 impl EncodingArguments {
     /// Makes the sink of a video file.
-    pub(crate) fn open_video(&self, path: &Path, info: &StreamInfo) -> Result<Box<dyn Sink>, SinkError> {
+    pub(crate) fn open_video(
+        &self,
+        path: &Path,
+        info: &StreamInfo,
+        strict: bool,
+    ) -> Result<Box<dyn Sink>, SinkError> {
         let options = VideoOptions {
             path: path.to_owned(),
             overwrite: self.overwrite,
@@ -60,6 +65,7 @@ impl EncodingArguments {
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
             copy_streams: true,
+            strict,
         };
         Ok(Box::new(VideoSink::create(info, options)?))
     }

@@ -264,11 +264,12 @@ impl Output {
         info: &StreamInfo,
         encoding: &EncodingArguments,
         files: Option<Arc<[PathBuf]>>,
+        strict: bool,
     ) -> Result<AnySink, Failure> {
         let overwrite = encoding.overwrite;
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
-            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info)?)),
+            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info, strict)?)),
             Output::Y4m(path) => {
                 let wanted = self.wanted(encoding, sink::y4m::accepts)?;
                 let choose: Choose =

@@ -223,7 +223,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .map(|path| PartFile::create(path, true))
         .transpose()?;
     let trace_file = arguments.trace.open()?;
-    let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
+    let sink = arguments
+        .output
+        .open(&info, &arguments.encoding, opened.files, arguments.strict)?;
 
     let stop = Stop::new();
     interrupt::watch(&stop, quiet)?;

@@ -5,6 +5,7 @@ use super::AvError;
 use super::text::timestamp;
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
+use std::ptr;
 
 /// A packet of compressed data.
 pub(crate) struct Packet {
@@ -23,6 +24,35 @@ impl Packet {
             return Err(AvError::no_memory());
         }
         Ok(Packet { packet })
+    }
+
+    /// A packet of these bytes, shown at `pts`.
+    pub(crate) fn from_data(data: &[u8], pts: i64, is_key: bool) -> Result<Packet, AvError> {
+        let packet = Packet::new()?;
+        let size = c_int::try_from(data.len()).map_err(|_| AvError::no_memory())?;
+        // SAFETY: the new packet has room for `size` bytes.
+        unsafe {
+            AvError::check(ffi::av_new_packet(packet.packet, size))?;
+            ptr::copy_nonoverlapping(data.as_ptr(), (*packet.packet).data, data.len());
+            (*packet.packet).pts = pts;
+            (*packet.packet).dts = pts;
+            if is_key {
+                (*packet.packet).flags |= ffi::AV_PKT_FLAG_KEY as c_int;
+            }
+        }
+        Ok(packet)
+    }
+
+    /// The bytes, to be changed where they lie.
+    pub(crate) fn data_mut(&mut self) -> Result<&mut [u8], AvError> {
+        if self.size() == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: the packet is valid; av_packet_make_writable leaves it as the only owner of `size` bytes.
+        unsafe {
+            AvError::check(ffi::av_packet_make_writable(self.packet))?;
+            Ok(std::slice::from_raw_parts_mut((*self.packet).data, self.size()))
+        }
     }
 
     /// The raw packet, for encoder and muxer.

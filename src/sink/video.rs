@@ -3,8 +3,10 @@
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
 //! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
 
+mod alpha;
 mod beside;
 mod choice;
+mod gif;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
@@ -13,10 +15,12 @@ use crate::ffmpeg::{
     AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
     Received, Scaler, ScalerEnd, lend, log, rescale,
 };
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
+use alpha::AlphaWatch;
 use beside::Beside;
 use choice::{FormatChoice, Hdr, Wishes};
+use gif::GifEncoder;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +62,8 @@ pub struct VideoOptions {
     pub threads: Option<usize>,
     /// Copy sound, subtitles, attachments, chapters and texts from the input.
     pub copy_streams: bool,
+    /// Fail where something of the input is lost, instead of warning.
+    pub strict: bool,
 }
 
 /// True if both paths lead to the same existing file.
@@ -88,12 +94,24 @@ struct Output {
     muxer: Muxer,
 }
 
+/// How pictures come to a palette, if they do.
+enum Palette {
+    /// The encoder takes others.
+    None,
+    /// FFmpeg's encoder takes indices and palette.
+    Encoder,
+    /// FFmpeg's encoder only tells the container what to write.
+    Gif(Box<GifEncoder>),
+}
+
 /// What exists from the first frame on.
 struct Running {
     encoder: Encoder,
     layout: Layout,
     choice: FormatChoice,
     scaler: Option<(Scaler, Picture)>,
+    palette: Palette,
+    alpha: AlphaWatch,
     beside: Option<Beside>,
     stream: usize,
     /// The encoder's time base.
@@ -144,8 +162,8 @@ impl VideoSink {
                 },
             }
         })?;
-        let kind =
-            choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
+        let kind = choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format, false)
+            .map_err(unsupported)?;
         Ok(VideoSink {
             name,
             kind,
@@ -169,6 +187,15 @@ impl VideoSink {
     fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
+        if is_seen_through(frame) {
+            self.kind = choice::choose_encoder(
+                &self.output.muxer,
+                self.options.encoder.as_deref(),
+                layout.format(),
+                true,
+            )
+            .map_err(|problem| self.unsupported(problem))?;
+        }
         let encoder_name = self.kind.name();
         let colour = merged(frame.metadata.colour, self.info.colour);
         let choice = choice::choose_format(
@@ -176,6 +203,7 @@ impl VideoSink {
             (layout.format(), colour),
             (width, height),
             self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.output.muxer, self.kind),
         )
         .map_err(|problem| self.unsupported(problem))?;
         let sample_aspect = match frame.metadata.sample_aspect {
@@ -293,7 +321,16 @@ impl VideoSink {
                 rescale(1, one, self.info.time_base)
             })
         });
+        let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+        let palette = match (has_palette, encoder_name.as_str()) {
+            (false, _) => Palette::None,
+            (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
+            (true, _) => Palette::Encoder,
+        };
+        let alpha = AlphaWatch::new(&self.output.muxer, self.kind, choice.format);
         Ok(Box::new(Running {
+            palette,
+            alpha,
             encoder,
             layout,
             lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
@@ -386,6 +423,23 @@ impl VideoSink {
     }
 }
 
+impl VideoSink {
+    /// Tells what became of alpha.
+    fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
+        self.warnings.extend(running.alpha.warning());
+        if self.part.path() == self.options.path {
+            return Ok(());
+        }
+        if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
+            if self.options.strict {
+                return Err(alpha::refused(&self.name, lost));
+            }
+            self.warnings.push(lost);
+        }
+        Ok(())
+    }
+}
+
 impl Running {
     /// Encodes one frame and writes what comes out.
     fn write(
@@ -415,6 +469,26 @@ impl Running {
         self.encode(muxer, Some(&picture.0))
     }
 
+    /// The picture of `after`, which the scaler made, as the encoder takes it.
+    fn to_palette(&self, after: Picture) -> Result<Picture, AvError> {
+        if !matches!(self.palette, Palette::Encoder) {
+            return Ok(after);
+        }
+        let (width, height) = (after.width(), after.height());
+        let indexed = convert::indexed(&rgba_bytes(&after)?, width, false);
+        let mut picture = Picture::allocate(self.choice.format, width, height)?;
+        for (y, row) in indexed.indices.chunks_exact(width).enumerate() {
+            let to = picture.row_mut(0, y, width).ok_or_else(AvError::bug)?;
+            to.copy_from_slice(row);
+        }
+        let mut colours: Vec<[u8; 4]> = indexed.palette.iter().map(|&[r, g, b]| [r, g, b, 255]).collect();
+        if let (true, Some(first)) = (indexed.transparent, colours.first_mut()) {
+            *first = [0; 4];
+        }
+        picture.set_palette(&colours)?;
+        Ok(picture)
+    }
+
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
         let metadata = frame.metadata.clone();
@@ -423,12 +497,12 @@ impl Running {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(
-                    self.choice.format,
+                    scaled_format(&self.choice),
                     frame.layout().width(),
                     frame.layout().height(),
                 )?;
                 scaler.run(before, &mut after)?;
-                after
+                self.to_palette(after)?
             }
             None if self.lends && self.lent.load(Ordering::Acquire) < MAX_LENT => {
                 lend(frame, self.choice.format, &self.lent)?
@@ -456,6 +530,21 @@ impl Running {
     ) -> Result<(), (&'static str, AvError)> {
         const ENCODER: &str = "the encoder failed";
         const MUXER: &str = "a packet cannot be written";
+        if let Palette::Gif(gif) = &mut self.palette {
+            let ready = match (picture, self.last) {
+                (Some(picture), Some(pts)) => {
+                    let rgba = rgba_bytes(picture).map_err(|e| (ENCODER, e))?;
+                    gif.push(rgba, pts)
+                }
+                _ => gif.finish(),
+            };
+            if let Some(frame) = ready {
+                self.packet =
+                    Packet::from_data(&frame.data, frame.pts, frame.is_first).map_err(|e| (ENCODER, e))?;
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
+            }
+            return Ok(());
+        }
         loop {
             let taken = match self.encoder.send(picture) {
                 Ok(()) => true,
@@ -470,25 +559,26 @@ impl Running {
                     Received::Again => break,
                     Received::End => return Ok(()),
                 }
-                let pts = self.packet.pts();
-                if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
-                    self.packet.set_duration(duration);
-                }
-                if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
-                    let seconds = at as f64 * self.base.to_f64();
-                    beside.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
-                }
-                muxer
-                    .write(&mut self.packet, self.stream, self.base)
-                    .map_err(|e| (MUXER, e))?;
-                if let Some(e) = muxer.io_error() {
-                    return Err((MUXER, e));
-                }
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
             }
             if taken {
                 return Ok(());
             }
         }
+    }
+
+    /// Writes the packet, and before it those of other streams whose time has come.
+    fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let pts = self.packet.pts();
+        if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
+            self.packet.set_duration(duration);
+        }
+        if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
+            let seconds = at as f64 * self.base.to_f64();
+            beside.copy_until(muxer, seconds)?;
+        }
+        muxer.write(&mut self.packet, self.stream, self.base)?;
+        muxer.io_error().map_or(Ok(()), Err)
     }
 }
 
@@ -515,6 +605,11 @@ impl Sink for VideoSink {
                 expected: geometry(expected),
             });
         }
+        if let Some(lost) = running.alpha.look(&frame)
+            && self.options.strict
+        {
+            return Err(alpha::refused(&self.name, lost));
+        }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)
             .map_err(|(what, e)| self.failure(what, e))?;
@@ -540,6 +635,7 @@ impl Sink for VideoSink {
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
         self.check_kept(&running);
+        self.check_alpha(&running)?;
         if running.moved > 0 {
             self.warnings.push(format!(
                 "{} frames were shown a little later, because {} cannot give two frames one time",
@@ -600,6 +696,32 @@ fn merged(frame: Colour, stream: Colour) -> Colour {
     }
 }
 
+/// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have it by habit (all GIFs
+/// do), so that their first frame tells; others have it on purpose.
+fn is_seen_through(frame: &Frame) -> bool {
+    let format = frame.format();
+    let by_habit = format.depth() <= 8 && format.model() != ColourModel::Yuv;
+    format.has_alpha() && !(by_habit && frame.is_opaque())
+}
+
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
+/// The bytes of a picture of four-byte pixels, without padding.
+fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
+    let len = 4 * picture.width();
+    let mut bytes = Vec::with_capacity(len * picture.height());
+    for y in 0..picture.height() {
+        bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
+    }
+    Ok(bytes)
+}
+
 /// swscale for frames of `layout`, and the padded picture that it reads.
 fn make_scaler(
     layout: &Layout,
@@ -623,7 +745,7 @@ fn make_scaler(
             chroma_location: colour.chroma_location,
         },
         ScalerEnd {
-            format: choice.format,
+            format: scaled_format(choice),
             full_range: to_full,
             matrix: convert::written_matrix(choice.colour.matrix, height),
             chroma_location: choice.colour.chroma_location,
