@@ -17,11 +17,6 @@ impl Loss {
         self.0[..4].iter().all(|&part| part == 0)
     }
 
-    /// True if alpha is dropped.
-    pub(crate) fn drops_alpha(self) -> bool {
-        self.0[0] > 0
-    }
-
     /// What is lost, in words, worst first.
     pub(crate) fn words(self) -> Vec<&'static str> {
         let colour = if self.0[1] >= GRAY_ONLY {

@@ -7,6 +7,7 @@ mod alpha;
 mod beside;
 mod choice;
 mod gif;
+mod webp;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
@@ -111,6 +112,10 @@ struct Running {
     choice: FormatChoice,
     scaler: Option<(Scaler, Picture)>,
     palette: Palette,
+    /// All frames come in one packet, at the end.
+    is_webp: bool,
+    /// The user said how long the last frame of an animation is shown.
+    ends_by_option: bool,
     alpha: AlphaWatch,
     beside: Option<Beside>,
     stream: usize,
@@ -121,8 +126,11 @@ struct Running {
     lends: bool,
     /// Durations of frames that are inside the encoder, by time.
     durations: HashMap<i64, i64>,
+    first: Option<i64>,
     last: Option<i64>,
     step: i64,
+    /// How long the last frame is shown, in the encoder's time base.
+    last_step: i64,
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
@@ -256,6 +264,16 @@ impl VideoSink {
         };
         let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
             .map_err(|problem| self.unsupported(problem))?;
+        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
+        let repeat = match self.output.muxer.name().as_str() {
+            "webp" => Some("loop"),
+            "apng" => Some("plays"),
+            _ => None,
+        };
+        let left = repeat
+            .map(|key| (key.to_owned(), "0".to_owned()))
+            .into_iter()
+            .chain(left);
         for (key, value) in left {
             let container = self.output.muxer.name();
             self.output.muxer.set(&key, &value).map_err(|e| {
@@ -330,6 +348,8 @@ impl VideoSink {
         let alpha = AlphaWatch::new(&self.output.muxer, self.kind, choice.format);
         Ok(Box::new(Running {
             palette,
+            is_webp: encoder_name == "libwebp_anim",
+            ends_by_option: options.iter().any(|(key, _)| key == "final_delay"),
             alpha,
             encoder,
             layout,
@@ -342,8 +362,10 @@ impl VideoSink {
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
+            first: None,
             last: None,
             step: step.max(1),
+            last_step: 1,
             end: 0.0,
             frames: 0,
             moved: 0,
@@ -457,7 +479,9 @@ impl Running {
             pts = last + 1;
             self.moved += 1;
         }
+        self.first.get_or_insert(pts);
         self.last = Some(pts);
+        self.last_step = step;
         self.frames += 1;
         self.durations.insert(pts, step);
         self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
@@ -567,9 +591,29 @@ impl Running {
         }
     }
 
+    /// Tells the containers of animations how long the last frame is shown: they count frames' times from one to the next.
+    fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let Some(last) = self.last else { return Ok(()) };
+        let ticks = |pts: i64, den: i32| rescale(pts, self.base, Rational { num: 1, den });
+        let shown = |den: i32| ticks(last + self.last_step, den) - ticks(last, den);
+        match muxer.name().as_str() {
+            "gif" => muxer.set("final_delay", &shown(100).clamp(0, 65_535).to_string()),
+            "apng" => muxer.set("final_delay", &format!("{}/1000", shown(1000).clamp(0, 65_535))),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the packet, and before it those of other streams whose time has come.
     fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
         let pts = self.packet.pts();
+        if let (Some(first), Some(last)) = (self.first, self.last)
+            && self.is_webp
+        {
+            let milliseconds = Rational { num: 1, den: 1000 };
+            let end = rescale(last + self.last_step, self.base, milliseconds);
+            let total = end - rescale(first, self.base, milliseconds);
+            webp::set_total(self.packet.data_mut()?, total);
+        }
         if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
             self.packet.set_duration(duration);
         }
@@ -629,6 +673,10 @@ impl Sink for VideoSink {
             let rest = beside.copy_rest(muxer, running.end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
+        if result.is_ok() && !running.ends_by_option {
+            let told = running.end_last_frame(muxer);
+            result = told.map_err(|e| ("the last frame's time cannot be set", e));
+        }
         let ended = match result {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
             Err(e) => Err(e),
@@ -652,11 +700,16 @@ impl Sink for VideoSink {
                 n => format!(", {n} streams copied"),
             };
         }
-        let converted = running
+        let mut converted = running
             .choice
             .note
             .as_ref()
             .map_or_else(String::new, |n| format!(", {n}"));
+        if let Palette::Gif(gif) = &running.palette
+            && gif.inexact() > 0
+        {
+            converted.push_str(&format!(", {} frames reduced to 256 colours", gif.inexact()));
+        }
         let description = format!(
             "{}, {}{}, {} in {}{converted}{copied}",
             self.name,
