@@ -16,8 +16,16 @@ const SHADES: [u8; 6] = [0, 1, 127, 128, 254, 255];
 /// Frames of RGBA.
 type Frames = Vec<Vec<u8>>;
 
-fn frames(count: usize, (width, height): (usize, usize), pixel: impl Fn(usize, usize, usize) -> [u8; 4]) -> Frames {
-    let frame = |f| (0..width * height).flat_map(|at| pixel(f, at % width, at / width)).collect();
+fn frames(
+    count: usize,
+    (width, height): (usize, usize),
+    pixel: impl Fn(usize, usize, usize) -> [u8; 4],
+) -> Frames {
+    let frame = |f| {
+        (0..width * height)
+            .flat_map(|at| pixel(f, at % width, at / width))
+            .collect()
+    };
     (0..count).map(frame).collect()
 }
 
@@ -64,14 +72,25 @@ fn ffmpeg(arguments: &[&str], input: &[u8]) -> Vec<u8> {
 /// Encodes frames with FFmpeg, ten a second.
 fn encode(frames: &Frames, (width, height): (usize, usize), path: &Path, options: &[&str]) {
     let size = format!("{width}x{height}");
-    let input = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", &size, "-r", "10", "-i", "-"];
+    let input = [
+        "-f", "rawvideo", "-pix_fmt", "rgba", "-s", &size, "-r", "10", "-i", "-",
+    ];
     let all = [&input, options, &[path.to_str().unwrap()]].concat();
     ffmpeg(&all, &frames.concat());
 }
 
 fn probe(path: &Path, entries: &str) -> String {
     let done = Command::new("ffprobe")
-        .args(["-v", "error", "-select_streams", "v:0", "-of", "csv=p=0", "-show_entries", entries])
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-of",
+            "csv=p=0",
+            "-show_entries",
+            entries,
+        ])
         .arg(path)
         .output()
         .unwrap();
@@ -86,9 +105,22 @@ fn decoded(path: &Path, size: (usize, usize)) -> Frames {
         _ => vec![],
     };
     let name = path.to_str().unwrap();
-    let after = ["-i", name, "-fps_mode", "passthrough", "-pix_fmt", "rgba", "-f", "rawvideo", "-"];
+    let after = [
+        "-i",
+        name,
+        "-fps_mode",
+        "passthrough",
+        "-pix_fmt",
+        "rgba",
+        "-f",
+        "rawvideo",
+        "-",
+    ];
     let bytes = ffmpeg(&[&decoder[..], &after].concat(), &[]);
-    bytes.chunks_exact(4 * size.0 * size.1).map(<[u8]>::to_vec).collect()
+    bytes
+        .chunks_exact(4 * size.0 * size.1)
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 /// Times of a file's frames, in seconds.
@@ -106,7 +138,10 @@ struct Said {
 
 impl Said {
     fn warnings(&self) -> Vec<&str> {
-        self.text.lines().filter(|line| line.starts_with("warning")).collect()
+        self.text
+            .lines()
+            .filter(|line| line.starts_with("warning"))
+            .collect()
     }
 }
 
@@ -115,7 +150,14 @@ fn filter(input: &Path, output: &str, options: &[&str]) -> Said {
     let done = Command::new(env!("CARGO_BIN_EXE_framepipe"))
         .arg("filter")
         .arg(input)
-        .args([output, "--filter", "mask:rows=1", "--overwrite", "--engine", "cpu"])
+        .args([
+            output,
+            "--filter",
+            "mask:rows=1",
+            "--overwrite",
+            "--engine",
+            "cpu",
+        ])
         .args(options)
         .output()
         .unwrap();
@@ -127,17 +169,30 @@ fn filter(input: &Path, output: &str, options: &[&str]) -> Said {
 
 fn filtered(input: &Path, output: &Path, options: &[&str]) -> Said {
     let said = filter(input, output.to_str().unwrap(), options);
-    assert!(said.succeeded, "{} -> {}: {}", input.display(), output.display(), said.text);
+    assert!(
+        said.succeeded,
+        "{} -> {}: {}",
+        input.display(),
+        output.display(),
+        said.text
+    );
     said
 }
 
 /// A file's frames as the program itself reads them: FFmpeg 5.1 does not read animated WebP.
 fn read(path: &Path, size: (usize, usize)) -> Frames {
     let raw = path.with_extension("raw");
-    let said = filter(path, &format!("raw:{}", raw.display()), &["--pixel-format", "rgba"]);
+    let said = filter(
+        path,
+        &format!("raw:{}", raw.display()),
+        &["--pixel-format", "rgba"],
+    );
     assert!(said.succeeded, "{}", said.text);
     let bytes = fs::read(raw).unwrap();
-    bytes.chunks_exact(4 * size.0 * size.1).map(<[u8]>::to_vec).collect()
+    bytes
+        .chunks_exact(4 * size.0 * size.1)
+        .map(<[u8]>::to_vec)
+        .collect()
 }
 
 fn frames_of(path: &Path) -> Frames {
@@ -193,11 +248,31 @@ fn make(input: &str, frames: &Frames, folder: &Path) -> PathBuf {
         }
         "vp8" => make(
             "in8.webm",
-            &["-c:v", "libvpx", "-pix_fmt", "yuva420p", "-auto-alt-ref", "0", "-crf", "4", "-b:v", "2M"],
+            &[
+                "-c:v",
+                "libvpx",
+                "-pix_fmt",
+                "yuva420p",
+                "-auto-alt-ref",
+                "0",
+                "-crf",
+                "4",
+                "-b:v",
+                "2M",
+            ],
         ),
         "vp9" => make(
             "in9.webm",
-            &["-c:v", "libvpx-vp9", "-pix_fmt", "yuva420p", "-crf", "4", "-b:v", "0"],
+            &[
+                "-c:v",
+                "libvpx-vp9",
+                "-pix_fmt",
+                "yuva420p",
+                "-crf",
+                "4",
+                "-b:v",
+                "0",
+            ],
         ),
         "prores" => make("in4444.mov", &["-c:v", "prores_ks"]),
         "qtrle" => make("in.mov", &["-c:v", "qtrle"]),
@@ -227,7 +302,11 @@ fn goes_everywhere(input: &str) {
         if matches!(to, "mp4" | "avi") {
             assert!(names_alpha, "{name}: {}", said.text);
             let strict = filter(&from, output.to_str().unwrap(), &["--strict"]);
-            assert!(!strict.succeeded && strict.text.contains("alpha"), "{name}: {}", strict.text);
+            assert!(
+                !strict.succeeded && strict.text.contains("alpha"),
+                "{name}: {}",
+                strict.text
+            );
             continue;
         }
         let got = frames_of(&output);
@@ -296,10 +375,22 @@ fn encoders_are_chosen_for_alpha_where_it_is_used() {
     filtered(&webm, &folder.path().join("g.mkv"), &["--encoder", "libx264"]);
     assert_eq!(probe(&folder.path().join("g.mkv"), "stream_tags=alpha_mode"), "");
     // An encoder that takes alpha and drops it is found out.
-    let said = filtered(&stills, &folder.path().join("h.mov"), &["--encoder", "hap", "--pixel-format", "rgba"]);
+    let said = filtered(
+        &stills,
+        &folder.path().join("h.mov"),
+        &["--encoder", "hap", "--pixel-format", "rgba"],
+    );
     assert!(said.text.contains("alpha is not kept"), "{}", said.text);
-    let refused = filter(&stills, folder.path().join("i.mov").to_str().unwrap(), &["--encoder", "hap", "--strict"]);
-    assert!(!refused.succeeded && refused.text.contains("alpha is not kept"), "{}", refused.text);
+    let refused = filter(
+        &stills,
+        folder.path().join("i.mov").to_str().unwrap(),
+        &["--encoder", "hap", "--strict"],
+    );
+    assert!(
+        !refused.succeeded && refused.text.contains("alpha is not kept"),
+        "{}",
+        refused.text
+    );
     assert!(!folder.path().join("i.mov").exists());
 }
 
@@ -307,7 +398,12 @@ fn encoders_are_chosen_for_alpha_where_it_is_used() {
 fn nothing_is_said_of_alpha_where_there_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain.mp4");
-    encode(&opaque(), (WIDTH, HEIGHT), &plain, &["-c:v", "libx264", "-pix_fmt", "yuv444p"]);
+    encode(
+        &opaque(),
+        (WIDTH, HEIGHT),
+        &plain,
+        &["-c:v", "libx264", "-pix_fmt", "yuv444p"],
+    );
     let mut inputs = vec![plain];
     // All of these have a format with alpha, which no pixel uses.
     inputs.extend(["png", "gif", "apng", "webp", "qtrle"].map(|input| make(input, &opaque(), folder.path())));
@@ -351,9 +447,16 @@ fn gif_frames_are_exactly_what_was_put_in() {
             for (got, want) in got.chunks_exact(4).zip(want.chunks_exact(4)) {
                 assert_eq!(got[3], want[3], "from {skip}, frame {at}");
                 // A frame of 256 colours before a hole needs one of them for the hole.
-                let most = if skip == 0 && at == 0 || at + skip == 3 { 2 } else { 0 };
+                let most = if skip == 0 && at == 0 || at + skip == 3 {
+                    2
+                } else {
+                    0
+                };
                 let off = (0..3).map(|i| got[i].abs_diff(want[i])).max().unwrap();
-                assert!(want[3] == 0 || off <= most, "from {skip}, frame {at}: {got:?} {want:?}");
+                assert!(
+                    want[3] == 0 || off <= most,
+                    "from {skip}, frame {at}: {got:?} {want:?}"
+                );
             }
         }
         // The program's GIF through the program again stays the same, pixel by pixel.
@@ -369,7 +472,12 @@ fn gif_and_animated_png_keep_their_times_to_the_end() {
     let slides = folder.path().join("slides.gif");
     let two: Frames = shaded()[..2].to_vec();
     let graph = "setpts=N*2/TB,split[a][b];[a]palettegen[p];[b][p]paletteuse";
-    encode(&two, (WIDTH, HEIGHT), &slides, &["-filter_complex", graph, "-vsync", "vfr", "-final_delay", "500"]);
+    encode(
+        &two,
+        (WIDTH, HEIGHT),
+        &slides,
+        &["-filter_complex", graph, "-vsync", "vfr", "-final_delay", "500"],
+    );
     for to in ["gif", "apng", "webp", "mkv"] {
         let output = folder.path().join(format!("slides-2.{to}"));
         filtered(&slides, &output, &["--encoder-option", "threads=1"]);
@@ -381,8 +489,16 @@ fn gif_and_animated_png_keep_their_times_to_the_end() {
             output
         };
         assert_eq!(times(&from), [0.0, 2.0], "{to}");
-        let length: f64 = probe(&from, "packet=duration_time").lines().last().unwrap().parse().unwrap();
-        assert!((length - 5.0).abs() < 0.011, "{to}: the last frame lasts {length} s");
+        let length: f64 = probe(&from, "packet=duration_time")
+            .lines()
+            .last()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(
+            (length - 5.0).abs() < 0.011,
+            "{to}: the last frame lasts {length} s"
+        );
     }
 }
 
@@ -408,19 +524,34 @@ fn palettes_of_photographs_are_as_good_as_ffmpegs() {
         let glow = 150.0 * (-(sun_x * sun_x + sun_y * sun_y) / 900.0).exp();
         let grain = ((x * 7919 + y * 104_729 + f * 31) % 7) as f64;
         let level = |base: f64, slope: f64| (base + slope * y as f64 + glow + grain).clamp(0.0, 255.0) as u8;
-        [level(40.0, 0.5), level(70.0, 0.7), level(140.0 - 0.3 * x as f64, -0.2), 255]
+        [
+            level(40.0, 0.5),
+            level(70.0, 0.7),
+            level(140.0 - 0.3 * x as f64, -0.2),
+            255,
+        ]
     });
     let stills = folder.path().join("stills");
     fs::create_dir(&stills).unwrap();
     encode(&photo, size, &stills.join("%03d.png"), &[]);
     let (ours, theirs) = (folder.path().join("ours.gif"), folder.path().join("theirs.gif"));
     let said = filtered(&stills, &ours, &[]);
-    assert!(said.text.contains("2 frames reduced to 256 colours"), "{}", said.text);
+    assert!(
+        said.text.contains("2 frames reduced to 256 colours"),
+        "{}",
+        said.text
+    );
     let graph = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
     encode(&photo, size, &theirs, &["-filter_complex", graph]);
-    let (ours, theirs) = (psnr(&decoded(&ours, size), &photo), psnr(&decoded(&theirs, size), &photo));
+    let (ours, theirs) = (
+        psnr(&decoded(&ours, size), &photo),
+        psnr(&decoded(&theirs, size), &photo),
+    );
     println!("PSNR {ours:.2} dB, FFmpeg's {theirs:.2} dB");
-    assert!(ours >= theirs - 1.0, "{ours:.2} dB, FFmpeg's palette gives {theirs:.2} dB");
+    assert!(
+        ours >= theirs - 1.0,
+        "{ours:.2} dB, FFmpeg's palette gives {theirs:.2} dB"
+    );
 }
 
 #[test]
@@ -436,7 +567,10 @@ fn palettes_are_for_gif_unless_asked_for() {
     filtered(&stills, &output, &["--encoder", "png", "--pixel-format", "pal8"]);
     assert_eq!(probe(&output, "stream=pix_fmt"), "pal8");
     let (alpha, colour) = differences(&frames_of(&output), &cut(&shaded()), "pal8");
-    assert!(alpha == 0 && colour <= 16, "alpha differs by {alpha}, colours by {colour}");
+    assert!(
+        alpha == 0 && colour <= 16,
+        "alpha differs by {alpha}, colours by {colour}"
+    );
 }
 
 #[test]
@@ -457,17 +591,30 @@ fn animated_png_is_a_video_whatever_its_name() {
     let stills = folder.path().join("stills");
     fs::create_dir(&stills).unwrap();
     fs::copy(&moving, stills.join("0.png")).unwrap();
-    encode(&shaded()[..1].to_vec(), (WIDTH, HEIGHT), &stills.join("1.png"), &[]);
+    encode(
+        &shaded()[..1].to_vec(),
+        (WIDTH, HEIGHT),
+        &stills.join("1.png"),
+        &[],
+    );
     let output = folder.path().join("stills.mkv");
     let said = filtered(&stills, &output, &["--encoder", "ffv1"]);
     assert_eq!(said.warnings().len(), 1, "{}", said.text);
-    assert!(said.text.contains("1 of the image files is an animation"), "{}", said.text);
+    assert!(
+        said.text.contains("1 of the image files is an animation"),
+        "{}",
+        said.text
+    );
     assert_eq!(times(&output).len(), 2);
     // A still named .png or .apng is one.
     let said = filtered(&stills.join("1.png"), &folder.path().join("still.bmp"), &[]);
     assert_eq!(said.warnings(), Vec::<&str>::new());
     let refused = filter(&moving, folder.path().join("out.png").to_str().unwrap(), &[]);
-    assert!(!refused.succeeded && refused.text.contains(".apng"), "{}", refused.text);
+    assert!(
+        !refused.succeeded && refused.text.contains(".apng"),
+        "{}",
+        refused.text
+    );
 }
 
 /// A lossless still WebP's chunk of picture data.
@@ -497,7 +644,13 @@ fn webp_frame(data: &[u8], place: (usize, usize), size: (usize, usize), ms: u32,
     ]
     .concat();
     let length = (head.len() + data.len()) as u32;
-    [b"ANMF".to_vec(), length.to_le_bytes().to_vec(), head, data.to_vec()].concat()
+    [
+        b"ANMF".to_vec(),
+        length.to_le_bytes().to_vec(),
+        head,
+        data.to_vec(),
+    ]
+    .concat()
 }
 
 #[test]
@@ -516,7 +669,11 @@ fn animated_webp_is_composed_as_it_says() {
     ]
     .concat();
     let path = folder.path().join("made.webp");
-    fs::write(&path, [b"RIFF", &(body.len() as u32).to_le_bytes()[..], &body].concat()).unwrap();
+    fs::write(
+        &path,
+        [b"RIFF", &(body.len() as u32).to_le_bytes()[..], &body].concat(),
+    )
+    .unwrap();
     let got = read(&path, size);
     assert_eq!(got.len(), 4);
     let pixel = |frame: usize, x: usize, y: usize| -> [u8; 4] {
@@ -527,7 +684,10 @@ fn animated_webp_is_composed_as_it_says() {
     assert_eq!((pixel(0, 0, 0), pixel(0, 5, 3)), (red, red));
     assert_eq!((pixel(1, 2, 2), pixel(1, 1, 1)), (mixed, red));
     assert_eq!((pixel(2, 1, 1), pixel(2, 2, 2)), ([0, 255, 0, 128], mixed));
-    assert_eq!((pixel(3, 1, 1)[3], pixel(3, 4, 1), pixel(3, 0, 3)), (0, [0, 0, 255, 255], red));
+    assert_eq!(
+        (pixel(3, 1, 1)[3], pixel(3, 4, 1), pixel(3, 0, 3)),
+        (0, [0, 0, 255, 255], red)
+    );
     // A frame of no milliseconds is shown for a tenth of a second.
     let mkv = folder.path().join("out.mkv");
     let said = filtered(&path, &mkv, &["--encoder", "ffv1"]);
@@ -538,7 +698,11 @@ fn animated_webp_is_composed_as_it_says() {
     let cut = folder.path().join("cut.webp");
     fs::write(&cut, &whole[..whole.len() - 6]).unwrap();
     let said = filtered(&cut, &mkv, &["--encoder", "ffv1"]);
-    assert!(said.warnings().iter().any(|w| w.contains("incomplete")), "{}", said.text);
+    assert!(
+        said.warnings().iter().any(|w| w.contains("incomplete")),
+        "{}",
+        said.text
+    );
     assert!(!filter(&cut, mkv.to_str().unwrap(), &["--strict"]).succeeded);
 }
 
@@ -550,7 +714,11 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
     let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
         for n in range(i.n_frames): i.seek(n); i.load(); sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
-    let judged = Command::new("python3").args(["-c", python]).arg(&webp).output().unwrap();
+    let judged = Command::new("python3")
+        .args(["-c", python])
+        .arg(&webp)
+        .output()
+        .unwrap();
     if judged.status.success() {
         let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);
         let got: Frames = bytes.map(<[u8]>::to_vec).collect();
@@ -577,7 +745,14 @@ fn layers_that_ffmpeg_does_not_decode_are_named() {
     let plain = frames(2, size, |_, x, y| [x as u8, y as u8, 0, 255]);
     for name in ["a.mp4", "a.hevc"] {
         let path = folder.path().join(name);
-        let options = ["-c:v", "libx265", "-pix_fmt", "yuv420p", "-x265-params", "log-level=none"];
+        let options = [
+            "-c:v",
+            "libx265",
+            "-pix_fmt",
+            "yuv420p",
+            "-x265-params",
+            "log-level=none",
+        ];
         encode(&plain, size, &path, &options);
         let output = folder.path().join("out.mkv");
         let said = filtered(&path, &output, &["--preset", "ultrafast"]);
@@ -588,26 +763,70 @@ fn layers_that_ffmpeg_does_not_decode_are_named() {
         bytes[at + 3] |= 0x10;
         fs::write(&path, bytes).unwrap();
         let said = filtered(&path, &output, &["--preset", "ultrafast"]);
-        assert!(said.warnings().iter().any(|w| w.contains("second layer")), "{}", said.text);
-        let strict = filter(&path, output.to_str().unwrap(), &["--strict", "--preset", "ultrafast"]);
-        assert!(!strict.succeeded && strict.text.contains("second layer"), "{}", strict.text);
+        assert!(
+            said.warnings().iter().any(|w| w.contains("second layer")),
+            "{}",
+            said.text
+        );
+        let strict = filter(
+            &path,
+            output.to_str().unwrap(),
+            &["--strict", "--preset", "ultrafast"],
+        );
+        assert!(
+            !strict.succeeded && strict.text.contains("second layer"),
+            "{}",
+            strict.text
+        );
     }
     let avif = folder.path().join("a.avif");
     let split = "split[a][b];[b]alphaextract,format=gray[c]";
-    let options = ["-filter_complex", split, "-map", "[a]", "-map", "[c]", "-c:v", "libaom-av1", "-cpu-used", "8"];
+    let options = [
+        "-filter_complex",
+        split,
+        "-map",
+        "[a]",
+        "-map",
+        "[c]",
+        "-c:v",
+        "libaom-av1",
+        "-cpu-used",
+        "8",
+    ];
     encode(&plain, size, &avif, &options);
-    let said = filtered(&avif, &folder.path().join("of-avif.mkv"), &["--preset", "ultrafast"]);
-    assert!(said.warnings().iter().any(|w| w.contains("alpha")), "{}", said.text);
+    let said = filtered(
+        &avif,
+        &folder.path().join("of-avif.mkv"),
+        &["--preset", "ultrafast"],
+    );
+    assert!(
+        said.warnings().iter().any(|w| w.contains("alpha")),
+        "{}",
+        said.text
+    );
 }
 
 #[test]
 fn alpha_that_a_pipe_cannot_hold_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("deep.mov");
-    encode(&shaded(), (WIDTH, HEIGHT), &deep, &["-c:v", "png", "-pix_fmt", "rgba64be"]);
+    encode(
+        &shaded(),
+        (WIDTH, HEIGHT),
+        &deep,
+        &["-c:v", "png", "-pix_fmt", "rgba64be"],
+    );
     let output = folder.path().join("out.y4m");
     let said = filtered(&deep, &output, &[]);
-    assert!(said.text.contains("alpha of 3 frames is not kept"), "{}", said.text);
+    assert!(
+        said.text.contains("alpha of 3 frames is not kept"),
+        "{}",
+        said.text
+    );
     let strict = filter(&deep, output.to_str().unwrap(), &["--strict"]);
-    assert!(!strict.succeeded && strict.text.contains("alpha"), "{}", strict.text);
+    assert!(
+        !strict.succeeded && strict.text.contains("alpha"),
+        "{}",
+        strict.text
+    );
 }

@@ -26,19 +26,19 @@ pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
 
 /// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none. If it is `strict`, a frame whose alpha
 /// would be lost ends the run.
-pub fn converting(
-    sink: AnySink,
-    path: String,
-    info: &StreamInfo,
-    choose: Choose,
-    strict: bool,
-) -> AnySink {
+pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose, strict: bool) -> AnySink {
     if info.uniform && choose(info.format) == info.format {
         return sink;
     }
     match sink {
         AnySink::Stream(inner) => AnySink::Stream(Box::new(Converting {
-            conversion: Conversion::new(path, choose, strict, inner.row_alignment(), 1 + inner.held_buffers()),
+            conversion: Conversion::new(
+                path,
+                choose,
+                strict,
+                inner.row_alignment(),
+                1 + inner.held_buffers(),
+            ),
             inner,
         })),
         AnySink::Indexed(inner) => AnySink::Indexed(Arc::new(ConvertingIndexed {
