@@ -12,8 +12,11 @@ pub(crate) const MAX_COLOURS: usize = 256;
 /// Alpha from which on a pixel is opaque.
 const OPAQUE_FROM: u8 = 128;
 
-/// Bits of a component that colours are counted by before they are split into boxes.
-const COUNTED_BITS: u32 = 6;
+/// Colours that are told apart before they are split into boxes.
+const MAX_BINS: usize = 1 << 15;
+
+/// The most low bits of a component that are dropped to have no more.
+const MAX_DROPPED: u32 = 3;
 
 /// Bits of a component that tell a cell of the search for the nearest colour.
 const CELL_BITS: u32 = 5;
@@ -228,27 +231,34 @@ fn rounded(colour: [f64; 3]) -> Colour3 {
     colour.map(|v| v.round().clamp(0.0, 255.0) as u8)
 }
 
-/// The opaque pixels by their colours' highest bits.
+/// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of them.
 fn count(rgba: &[u8]) -> Vec<Bin> {
-    let mut counts = vec![[0_u64; 4]; 1 << (3 * COUNTED_BITS)];
-    for p in rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM) {
-        let key = p[..3].iter().fold(0_usize, |key, &v| {
-            key << COUNTED_BITS | usize::from(v >> (8 - COUNTED_BITS))
-        });
-        let [weight, red, green, blue] = &mut counts[key];
-        *weight += 1;
-        *red += u64::from(p[0]);
-        *green += u64::from(p[1]);
-        *blue += u64::from(p[2]);
+    let opaque = rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
+    let mut colours: Vec<Colour3> = opaque.map(|p| [p[0], p[1], p[2]]).collect();
+    for dropped in 0.. {
+        let key = |colour: &Colour3| colour.map(|v| v >> dropped);
+        colours.sort_unstable_by_key(key);
+        let groups = colours.chunk_by(|a, b| key(a) == key(b));
+        if dropped < MAX_DROPPED && groups.clone().count() > MAX_BINS {
+            continue;
+        }
+        return groups.map(bin).collect();
     }
-    counts
-        .iter()
-        .filter(|count| count[0] > 0)
-        .map(|&[weight, red, green, blue]| Bin {
-            weight: weight as f64,
-            mean: [red, green, blue].map(|sum| sum as f64 / weight as f64),
-        })
-        .collect()
+    Vec::new()
+}
+
+fn bin(colours: &[Colour3]) -> Bin {
+    let mut sums = [0_u64; 3];
+    for colour in colours {
+        for (sum, &v) in sums.iter_mut().zip(colour) {
+            *sum += u64::from(v);
+        }
+    }
+    let weight = colours.len() as f64;
+    Bin {
+        weight,
+        mean: sums.map(|sum| sum as f64 / weight),
+    }
 }
 
 /// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest of one of its points.
