@@ -367,6 +367,28 @@ impl Demuxer {
         }
     }
 
+    /// True if the container says that stream `index` carries alpha beside its pictures.
+    pub(crate) fn claims_alpha(&self, index: usize) -> bool {
+        // Keys are compared without regard to case.
+        self.stream_tag(index, c"alpha_mode")
+            .is_some_and(|value| value.trim().parse::<i64>().is_ok_and(|mode| mode != 0))
+    }
+
+    /// The codec's headers of stream `index`, as the container stores them; empty if there are none.
+    pub(crate) fn extradata(&self, index: usize) -> &[u8] {
+        let Some(stream) = self.stream_ptr(index) else {
+            return &[];
+        };
+        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the stream.
+        unsafe {
+            let parameters = &*(*stream).codecpar;
+            if parameters.extradata.is_null() || parameters.extradata_size <= 0 {
+                return &[];
+            }
+            std::slice::from_raw_parts(parameters.extradata, parameters.extradata_size as usize)
+        }
+    }
+
     /// The blocks of stream `index` that describe its pictures; `kind` is a number of AVPacketSideDataType.
     pub(crate) fn stream_side_data(&self, index: usize) -> Vec<SideData> {
         let Some(stream) = self.stream_ptr(index) else {
