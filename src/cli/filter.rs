@@ -187,7 +187,8 @@ impl FilterArguments {
 pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     arguments.output = arguments
         .output
-        .with_container(arguments.encoding.format.as_deref());
+        .with_container(arguments.encoding.format.as_deref())
+        .for_input(&arguments.input);
     arguments.check()?;
     let quiet = arguments.quiet;
     let say = |text: &str| {
