@@ -454,7 +454,7 @@ impl VideoSink {
         }
         if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
             if self.options.strict {
-                return Err(alpha::refused(&self.name, lost));
+                return Err(alpha::refused(&self.name, &lost));
             }
             self.warnings.push(lost);
         }
@@ -652,7 +652,7 @@ impl Sink for VideoSink {
         if let Some(lost) = running.alpha.look(&frame)
             && self.options.strict
         {
-            return Err(alpha::refused(&self.name, lost));
+            return Err(alpha::refused(&self.name, &lost));
         }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)

@@ -155,7 +155,7 @@ fn advice(muxer: &Muxer) -> String {
 }
 
 /// An error that `--strict` makes of a loss.
-pub(super) fn refused(path: &str, problem: String) -> SinkError {
+pub(super) fn refused(path: &str, problem: &str) -> SinkError {
     SinkError::Unsupported {
         path: path.to_owned(),
         problem: format!("{problem}; without --strict it is written all the same"),

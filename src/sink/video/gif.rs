@@ -142,10 +142,11 @@ impl GifEncoder {
         };
         let mut drawn = Vec::with_capacity((area.right - area.left) * (area.bottom - area.top));
         for y in area.top..area.bottom {
-            for at in y * self.width + area.left..y * self.width + area.right {
+            let row = y * self.width;
+            drawn.extend((row + area.left..row + area.right).map(|at| {
                 let stays = transparent && frame.pixels[at] == self.canvas[at];
-                drawn.push(if stays { 0 } else { indices[at] });
-            }
+                if stays { 0 } else { indices[at] }
+            }));
         }
         let disposal = if clears { CLEAR } else { KEEP };
         data.extend([0x21, 0xf9, 4, disposal << 2 | u8::from(transparent), 0, 0, 0, 0]);
