@@ -75,9 +75,24 @@ pub(crate) enum EndpointError {
     /// `null:` or `synthetic:` on the wrong side.
     #[error("{0} cannot be an {1}")]
     WrongSide(&'static str, &'static str),
+    /// A URL, which no output is.
+    #[error(
+        "'{0}' is a URL, and framepipe writes files and pipes; let ffmpeg send what it writes: framepipe filter INPUT - ... | ffmpeg -i - -c:v libx264 -f flv {0}"
+    )]
+    Url(String),
     /// `raw:` with a geometry on the output's side.
     #[error("raw output has the input's geometry; write raw:PATH, or raw:- for standard output")]
     OutputGeometry,
+}
+
+/// True for what may stand before the "://" of a URL. A folder's name may end in a colon, too, but none before two slashes
+/// is meant.
+fn is_scheme(text: &str) -> bool {
+    let scheme = text.strip_prefix("raw:").unwrap_or(text);
+    !scheme.is_empty()
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 fn is_y4m(path: &Path) -> bool {
@@ -132,6 +147,12 @@ impl FromStr for Output {
         }
         if text == "null:" {
             return Ok(Output::Null);
+        }
+        if text
+            .split_once("://")
+            .is_some_and(|(scheme, _)| is_scheme(scheme))
+        {
+            return Err(EndpointError::Url(text.to_owned()));
         }
         if text.starts_with("synthetic:") {
             return Err(EndpointError::WrongSide("synthetic:", "output"));
@@ -246,6 +267,10 @@ impl Output {
             (!encoding.encoder_option.is_empty(), "--encoder-option"),
             (encoding.encoder_threads.is_some(), "--encoder-threads"),
             (encoding.format.is_some(), "--format"),
+            (encoding.no_audio, "--no-audio"),
+            (encoding.no_subtitles, "--no-subtitles"),
+            (encoding.streams.is_some(), "--streams"),
+            (encoding.audio_encoder.is_some(), "--audio-encoder"),
         ];
         match given.into_iter().find_map(|(given, name)| given.then_some(name)) {
             Some(option) => Err(Failure::Usage(format!(
@@ -297,8 +322,8 @@ impl Output {
         &self,
         info: &StreamInfo,
         encoding: &EncodingArguments,
-        files: Option<Arc<[PathBuf]>>,
         strict: bool,
+        files: Option<Arc<[PathBuf]>>,
     ) -> Result<AnySink, Failure> {
         let overwrite = encoding.overwrite;
         match self {
@@ -468,6 +493,20 @@ mod tests {
             Err(EndpointError::WrongSide(..))
         ));
         assert_eq!("".parse::<Input>(), Err(EndpointError::Empty));
+    }
+
+    #[test]
+    fn urls_are_no_outputs() {
+        for url in [
+            "rtmp://127.0.0.1/live/x",
+            "udp://127.0.0.1:9999",
+            "https://a/b.png",
+            "raw:tcp://a:1",
+        ] {
+            let refused = url.parse::<Output>();
+            assert_eq!(refused, Err(EndpointError::Url(url.to_owned())), "{url}");
+        }
+        assert_eq!(output("rtmp:/x.mkv"), Output::Video("rtmp:/x.mkv".into()));
     }
 
     #[test]

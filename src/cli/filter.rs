@@ -45,7 +45,7 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it.
+    /// Fail at the first damaged packet instead of concealing it, and where a stream cannot be carried over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].
@@ -226,7 +226,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let trace_file = arguments.trace.open()?;
     let sink = arguments
         .output
-        .open(&info, &arguments.encoding, opened.files, arguments.strict)?;
+        .open(&info, &arguments.encoding, arguments.strict, opened.files)?;
 
     let stop = Stop::new();
     interrupt::watch(&stop, quiet)?;

@@ -1,9 +1,11 @@
 //! Media files: their streams, and their packets in the order of the file.
 #![allow(unsafe_code)]
 
+use super::clock::{Clock, Jumps, Times};
+use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
-use super::text::{rational, text, timestamp};
-use super::{AvError, Packet, Picture, init};
+use super::text::{c_string, rational, rescale, text, timestamp};
+use super::{AvError, Packet, Picture, init, version};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
@@ -21,6 +23,15 @@ pub(crate) fn location(path: &Path) -> Result<CString, AvError> {
     CString::new(bytes).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)))
 }
 
+/// The unit of the clock.
+const NANOSECOND: Rational = Rational {
+    num: 1,
+    den: 1_000_000_000,
+};
+
+/// Nanoseconds that a container's milliseconds may be off.
+const ROUNDING: i64 = 2_000_000;
+
 /// What kind of data a stream carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
@@ -33,6 +44,17 @@ pub(crate) enum Medium {
 }
 
 impl Medium {
+    fn of(kind: ffi::AVMediaType) -> Medium {
+        match kind {
+            ffi::AVMediaType::AVMEDIA_TYPE_VIDEO => Medium::Video,
+            ffi::AVMediaType::AVMEDIA_TYPE_AUDIO => Medium::Audio,
+            ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE => Medium::Subtitle,
+            ffi::AVMediaType::AVMEDIA_TYPE_DATA => Medium::Data,
+            ffi::AVMediaType::AVMEDIA_TYPE_ATTACHMENT => Medium::Attachment,
+            _ => Medium::Other,
+        }
+    }
+
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -52,6 +74,8 @@ pub(crate) struct StreamFacts {
     pub(crate) medium: Medium,
     /// FFmpeg's name of the codec.
     pub(crate) codec: String,
+    /// The codec is known: the data is not just bytes without a name.
+    pub(crate) has_codec: bool,
     /// The container's four-letter mark for the codec, 0 if none.
     pub(crate) tag: u32,
     /// A still picture such as a cover, not a video.
@@ -67,6 +91,16 @@ pub(crate) struct StreamFacts {
     pub(crate) mean_rate: (i32, i32),
     pub(crate) width: i32,
     pub(crate) height: i32,
+    /// Its times tell where the input's clock is.
+    leads: bool,
+    /// Seconds of sound at its beginning that are decoded to be thrown away.
+    pub(crate) priming: f64,
+}
+
+/// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
+fn leads(medium: Medium, disposition: c_int) -> bool {
+    let is_cover = disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0;
+    matches!(medium, Medium::Video | Medium::Audio) && !is_cover
 }
 
 /// The stage at which opening an input failed.
@@ -78,9 +112,12 @@ pub(crate) enum OpenFailure {
     Streams(AvError),
 }
 
-/// An open media file.
+/// An open media file, whose packets come on one clock (see [`Clock`]).
 pub(crate) struct Demuxer {
     context: *mut ffi::AVFormatContext,
+    clock: Clock,
+    /// The file, if it is in memory; dropped after the context is closed.
+    _memory: Option<MemoryFile>,
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -91,17 +128,87 @@ impl Demuxer {
     pub(crate) fn open(path: &Path) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
-        let mut context = ptr::null_mut();
-        // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code = unsafe {
-            ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
+        Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
+    }
+
+    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the name of a file would.
+    pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
+        init();
+        let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
+        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to tell.
+        let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
+        let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
+        // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
+        let context = unsafe {
+            let context = ffi::avformat_alloc_context();
+            if context.is_null() {
+                return Err(OpenFailure::Open(AvError::no_memory()));
+            }
+            (*context).pb = memory.as_ptr();
+            context
         };
+        Demuxer::begin(context, &name, format, Some(memory))
+    }
+
+    /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.
+    fn begin(
+        mut context: *mut ffi::AVFormatContext,
+        name: &CStr,
+        format: *const ffi::AVInputFormat,
+        memory: Option<MemoryFile>,
+    ) -> Result<Demuxer, OpenFailure> {
+        // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
+        let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
         AvError::check(code).map_err(OpenFailure::Open)?;
-        let demuxer = Demuxer { context };
+        let mut demuxer = Demuxer {
+            context,
+            clock: Clock::new(false, None),
+            _memory: memory,
+        };
         // SAFETY: the context is open.
         let code = unsafe { ffi::avformat_find_stream_info(demuxer.context, ptr::null_mut()) };
         AvError::check(code).map_err(OpenFailure::Streams)?;
+        demuxer.clock = Clock::new(demuxer.may_jump(), demuxer.origin());
         Ok(demuxer)
+    }
+
+    /// True if the container's clock begins anywhere and may jump.
+    pub(crate) fn may_jump(&self) -> bool {
+        // SAFETY: an open input has its format, which is static.
+        let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
+        // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
+        is_marked || self.format_name().contains("flv")
+    }
+
+    /// True if streams may appear that the beginning of the input does not show.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.context().ctx_flags & ffi::AVFMTCTX_NOHEADER as c_int != 0
+    }
+
+    /// When the earliest sound or picture is shown, in nanoseconds of the container's clock.
+    fn origin(&self) -> Option<i64> {
+        let starts = (0..self.stream_count()).filter_map(|index| {
+            let facts = self.stream(index).filter(|facts| facts.leads)?;
+            let start = rescale(facts.start?, facts.time_base, NANOSECOND);
+            // What is decoded before zero to be thrown away is not heard. Containers round its length.
+            let heard = start + (facts.priming * 1e9).round() as i64;
+            Some(match start {
+                0.. => start,
+                _ if heard.abs() < ROUNDING => 0,
+                _ => heard.min(0),
+            })
+        });
+        starts.min()
+    }
+
+    /// Seconds that are added to the container's times, before its first jump.
+    pub(crate) fn shift(&self) -> f64 {
+        self.clock.first_offset() as f64 / 1e9
+    }
+
+    /// The jumps of the container's clock so far.
+    pub(crate) fn jumps(&self) -> Jumps {
+        self.clock.jumps()
     }
 
     /// The context, for the sink's muxer to copy parameters from.
@@ -130,20 +237,15 @@ impl Demuxer {
         let stream = self.stream_ptr(index)?;
         // SAFETY: a stream and its parameters live as long as the context.
         let (stream, parameters) = unsafe { (&*stream, &*(*stream).codecpar) };
-        // Read as a number: FFmpeg's negative "unknown" is a medium too.
-        let medium = match parameters.codec_type {
-            ffi::AVMediaType::AVMEDIA_TYPE_VIDEO => Medium::Video,
-            ffi::AVMediaType::AVMEDIA_TYPE_AUDIO => Medium::Audio,
-            ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE => Medium::Subtitle,
-            ffi::AVMediaType::AVMEDIA_TYPE_DATA => Medium::Data,
-            ffi::AVMediaType::AVMEDIA_TYPE_ATTACHMENT => Medium::Attachment,
-            _ => Medium::Other,
-        };
         // SAFETY: the name is static.
         let codec = text(unsafe { ffi::avcodec_get_name(parameters.codec_id) });
         Some(StreamFacts {
-            medium,
+            medium: Medium::of(parameters.codec_type),
             codec,
+            has_codec: !matches!(
+                parameters.codec_id,
+                ffi::AVCodecID::AV_CODEC_ID_NONE | ffi::AVCodecID::AV_CODEC_ID_BIN_DATA
+            ),
             tag: parameters.codec_tag,
             is_cover: stream.disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0,
             is_default: stream.disposition & ffi::AV_DISPOSITION_DEFAULT as c_int != 0,
@@ -154,7 +256,31 @@ impl Demuxer {
             mean_rate: (stream.avg_frame_rate.num, stream.avg_frame_rate.den),
             width: parameters.width,
             height: parameters.height,
+            leads: leads(Medium::of(parameters.codec_type), stream.disposition),
+            priming: match parameters.sample_rate {
+                rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),
+                _ => 0.0,
+            },
         })
+    }
+
+    /// True if packets are found by an index only, which may lie behind them, and the input cannot go back.
+    pub(crate) fn needs_index(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        let io = unsafe { self.context().pb.as_ref() };
+        self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
+    }
+
+    /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list leaves out;
+    /// `None` for other containers, and for fragments, which are listed one by one.
+    pub(crate) fn listed_packets(&self, index: usize) -> Option<u64> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: the stream belongs to the open context.
+        let (stored, listed) =
+            unsafe { ((*stream).nb_frames, ffi::avformat_index_get_entries_count(stream)) };
+        let listed = u64::try_from(listed).ok()?;
+        let stored = u64::try_from(stored).ok()?;
+        (self.format_name().contains("mp4") && stored > 0 && listed > 0 && listed <= stored).then_some(listed)
     }
 
     /// The container's short name, such as "mov,mp4,m4a,3gp,3g2,mj2".
@@ -163,19 +289,43 @@ impl Demuxer {
         text(unsafe { (*self.context().iformat).name })
     }
 
-    /// Seconds that the container says it lasts; `None` if it does not say or only the bit rate tells.
+    /// Seconds that the container says it lasts; `None` if it does not say and they are only estimated.
     pub(crate) fn duration(&self) -> Option<f64> {
         let context = self.context();
-        let guessed = context.duration_estimation_method
-            == ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_BITRATE;
+        let guessed =
+            context.duration_estimation_method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM;
         timestamp(context.duration)
             .filter(|&d| d > 0 && !guessed)
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
-    /// True if there are chapters.
-    pub(crate) fn has_chapters(&self) -> bool {
-        self.context().nb_chapters > 0
+    /// How many chapters there are.
+    pub(crate) fn chapter_count(&self) -> usize {
+        self.context().nb_chapters as usize
+    }
+
+    /// The texts that belong to the whole file, as names and values.
+    pub(crate) fn texts(&self) -> Vec<(String, String)> {
+        entries(self.context().metadata)
+    }
+
+    /// The texts of the file, of its streams and of its programs.
+    pub(crate) fn all_texts(&self) -> Vec<(String, String)> {
+        let mut found = self.texts();
+        for index in 0..self.stream_count() {
+            // SAFETY: the stream is valid.
+            found.extend(
+                self.stream_ptr(index)
+                    .map_or_else(Vec::new, |s| entries(unsafe { (*s).metadata })),
+            );
+        }
+        for index in 0..self.context().nb_programs as usize {
+            // SAFETY: `programs` holds `nb_programs` valid pointers.
+            found.extend(entries(unsafe {
+                (**self.context().programs.add(index)).metadata
+            }));
+        }
+        found
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.
@@ -246,19 +396,13 @@ impl Demuxer {
         };
         let mut found = Vec::new();
         for &kind in STREAM_SIDE_DATA {
-            let mut size = 0;
-            // SAFETY: the block, where there is one, holds `size` bytes and lives as long as the stream.
-            let data = unsafe {
-                let data = ffi::av_stream_get_side_data(stream, kind, &mut size);
-                if data.is_null() {
-                    continue;
-                }
-                std::slice::from_raw_parts(data, size)
-            };
-            found.push(SideData {
-                kind: kind as u32,
-                data: data.into(),
-            });
+            // SAFETY: the stream lives as long as the context, and its blocks are copied at once.
+            if let Some(data) = unsafe { version::stream_side_data(stream, kind) } {
+                found.push(SideData {
+                    kind: kind as u32,
+                    data: data.into(),
+                });
+            }
         }
         found
     }
@@ -271,11 +415,55 @@ impl Demuxer {
         }
     }
 
-    /// Reads the next packet of any stream into `packet`, which is emptied first.
+    /// Reads the next packet of any stream into `packet`, which is emptied first. Its times are those of the clock.
     pub(crate) fn read(&mut self, packet: &mut Packet) -> Result<(), AvError> {
         packet.clear();
         // SAFETY: context and packet are valid, and the packet is empty.
-        AvError::check(unsafe { ffi::av_read_frame(self.context, packet.as_ptr()) }).map(|_| ())
+        AvError::check(unsafe { ffi::av_read_frame(self.context, packet.as_ptr()) })?;
+        let index = packet.stream();
+        let Some(time) = packet.dts().or_else(|| packet.pts()) else {
+            return Ok(());
+        };
+        let Some(stream) = self.stream_ptr(index) else {
+            return Ok(());
+        };
+        // SAFETY: a stream and its parameters live as long as the context.
+        let (stream, medium) = unsafe { (&*stream, (*(*stream).codecpar).codec_type) };
+        let (base, leads) = (
+            rational(stream.time_base),
+            leads(Medium::of(medium), stream.disposition),
+        );
+        let nanos = |ticks| rescale(ticks, base, NANOSECOND);
+        let times = Times {
+            dts: nanos(time),
+            pts: nanos(packet.pts().unwrap_or(time)),
+            duration: nanos(packet.duration()),
+        };
+        let offset = self.clock.offset(index, leads, times);
+        packet.shift(rescale(offset, NANOSECOND, base));
+        Ok(())
+    }
+}
+
+/// What a dictionary holds.
+fn entries(dictionary: *const ffi::AVDictionary) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut entry: *const ffi::AVDictionaryEntry = ptr::null();
+    loop {
+        // SAFETY: null is an empty dictionary; an empty name with this flag steps from one entry to the next.
+        entry = unsafe {
+            ffi::av_dict_get(
+                dictionary,
+                c"".as_ptr(),
+                entry,
+                ffi::AV_DICT_IGNORE_SUFFIX as c_int,
+            )
+        };
+        // SAFETY: an entry is valid as long as its dictionary is not changed.
+        let Some(found_entry) = (unsafe { entry.as_ref() }) else {
+            return found;
+        };
+        found.push((text(found_entry.key), text(found_entry.value)));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::format::range_number;
 use super::text::{c_string, raw_rational, text};
-use super::{AvError, AvFormat, Packet, Picture, Received, init};
+use super::{AvError, AvFormat, Packet, Picture, Received, init, version};
 use crate::frame::{Colour, FieldOrder, Rational};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -57,19 +57,10 @@ impl EncoderKind {
 
     /// The pixel formats that it takes; empty if it takes any.
     pub(crate) fn formats(self) -> Vec<AvFormat> {
-        let mut formats = Vec::new();
-        let mut at = self.codec.pix_fmts;
-        if at.is_null() {
-            return formats;
-        }
-        // SAFETY: the list is static and ends with -1; it is read as numbers.
-        unsafe {
-            while *at.cast::<c_int>() != -1 {
-                formats.push(AvFormat(*at.cast::<c_int>()));
-                at = at.add(1);
-            }
-        }
-        formats
+        version::pixel_formats(self.codec)
+            .into_iter()
+            .map(AvFormat)
+            .collect()
     }
 }
 

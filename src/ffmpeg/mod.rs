@@ -5,10 +5,13 @@
 //! ```text
 //!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer -> file
 //!                                  | memory: pictures decoded into the frames' own blocks
+//!          sound that is encoded anew: audio (AudioTranscoder)
 //!                                            frames lent to the encoder without a copy: lend
 //! ```
 #![allow(unsafe_code)]
 
+mod audio;
+mod clock;
 mod decoder;
 mod demuxer;
 mod encoder;
@@ -17,15 +20,21 @@ mod format;
 mod lend;
 pub(crate) mod log;
 mod memory;
+mod memory_io;
 mod muxer;
 mod packet;
 mod picture;
 mod scaler;
 mod side_data;
 mod text;
+mod version;
 
+pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
+#[cfg(test)]
+pub(crate) use clock::Jump;
+pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
-pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
+pub(crate) use demuxer::{Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
 pub(crate) use format::{AvFormat, FormatFacts};
@@ -45,6 +54,7 @@ use std::sync::Once;
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        version::check();
         log::capture();
         // SAFETY: only sets process-wide state of FFmpeg, once.
         unsafe { ffi::avformat_network_init() };

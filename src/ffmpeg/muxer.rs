@@ -1,9 +1,12 @@
 //! Output containers.
 #![allow(unsafe_code)]
 
+use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{c_string, raw_rational, text};
-use super::{AvError, Demuxer, Encoder, EncoderKind, Packet, init};
+use super::{
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
+};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, OsStr, c_int};
@@ -15,6 +18,10 @@ use std::ptr;
 pub(crate) struct Muxer {
     context: *mut ffi::AVFormatContext,
     begun: bool,
+    /// Packets of each stream that were handed over, and those of them that are known to be lost.
+    given: Vec<(i64, i64)>,
+    /// The file, if it is in memory.
+    memory: Option<MemoryFile>,
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -34,6 +41,34 @@ pub(crate) enum MuxerFailure {
 impl Muxer {
     /// A muxer that writes to the existing file `part`, chosen by `name` or else by the name of `target`.
     pub(crate) fn create(name: Option<&str>, target: &Path, part: &Path) -> Result<Muxer, MuxerFailure> {
+        let url = c_string(&[b"file:", part.as_os_str().as_bytes()].concat()).map_err(MuxerFailure::Open)?;
+        let muxer = Muxer::allocate(name, target, &url)?;
+        // SAFETY: the context is the muxer's own, which closes the file.
+        let code = unsafe {
+            ffi::avio_open(
+                &mut (*muxer.context).pb,
+                url.as_ptr(),
+                ffi::AVIO_FLAG_WRITE as c_int,
+            )
+        };
+        AvError::check(code).map_err(MuxerFailure::Open)?;
+        Ok(muxer)
+    }
+
+    /// A muxer that writes into memory, chosen as [`Muxer::create`] does.
+    pub(crate) fn in_memory(name: Option<&str>, target: &Path) -> Result<Muxer, MuxerFailure> {
+        let mut muxer = Muxer::allocate(name, target, c"memory:")?;
+        let memory = MemoryFile::new(Vec::new(), true).map_err(MuxerFailure::Open)?;
+        // SAFETY: the I/O context lives as long as the muxer, which does not close it.
+        unsafe {
+            (*muxer.context).pb = memory.as_ptr();
+            (*muxer.context).flags |= ffi::AVFMT_FLAG_CUSTOM_IO as c_int;
+        }
+        muxer.memory = Some(memory);
+        Ok(muxer)
+    }
+
+    fn allocate(name: Option<&str>, target: &Path, url: &CStr) -> Result<Muxer, MuxerFailure> {
         init();
         let name = name
             .map(|n| c_string(n.as_bytes()))
@@ -41,7 +76,6 @@ impl Muxer {
             .map_err(MuxerFailure::Open)?;
         let shown =
             c_string(target.file_name().unwrap_or(OsStr::new("")).as_bytes()).map_err(MuxerFailure::Open)?;
-        let url = c_string(&[b"file:", part.as_os_str().as_bytes()].concat()).map_err(MuxerFailure::Open)?;
         // SAFETY: all strings are zero-terminated; the muxer owns the context from its allocation on.
         unsafe {
             let format = ffi::av_guess_format(
@@ -67,15 +101,14 @@ impl Muxer {
                 url.as_ptr(),
             );
             AvError::check(code).map_err(MuxerFailure::Open)?;
-            let muxer = Muxer {
-                context,
-                begun: false,
-            };
             // FLAC in MP4 and the like: streams are copied wherever they can be.
             (*context).strict_std_compliance = ffi::FF_COMPLIANCE_EXPERIMENTAL as c_int;
-            let code = ffi::avio_open(&mut (*context).pb, url.as_ptr(), ffi::AVIO_FLAG_WRITE as c_int);
-            AvError::check(code).map_err(MuxerFailure::Open)?;
-            Ok(muxer)
+            Ok(Muxer {
+                context,
+                begun: false,
+                given: Vec::new(),
+                memory: None,
+            })
         }
     }
 
@@ -101,25 +134,23 @@ impl Muxer {
         (codec.type_ == ffi::AVMediaType::AVMEDIA_TYPE_VIDEO).then_some(EncoderKind { codec })
     }
 
-    /// Whether the container can hold what `encoder` writes; `None` if it does not say.
-    pub(crate) fn holds(&self, encoder: EncoderKind) -> Option<bool> {
-        self.query(encoder.codec.id)
+    /// The audio encoder that FFmpeg itself would choose for this container.
+    pub(crate) fn default_audio_encoder(&self) -> Option<AudioEncoderKind> {
+        AudioEncoderKind::of_codec(self.format().audio_codec)
     }
 
-    /// Whether the container can hold stream `index` of `demuxer`; `None` if it does not say.
-    pub(crate) fn holds_stream(&self, demuxer: &Demuxer, index: usize) -> Option<bool> {
-        let stream = demuxer.stream_ptr(index)?;
-        // SAFETY: the stream and its parameters live as long as the demuxer.
-        self.query(unsafe { (*(*stream).codecpar).codec_id })
+    /// True if the container is one of a single video stream: raw video, elementary streams, stills and animations. Some of their
+    /// muxers write whatever they are given, one packet after the other.
+    pub(crate) fn is_video_only(&self) -> bool {
+        let format = self.format();
+        let none = ffi::AVCodecID::AV_CODEC_ID_NONE;
+        format.audio_codec == none && format.subtitle_codec == none
     }
 
-    fn query(&self, id: ffi::AVCodecID) -> Option<bool> {
-        // SAFETY: reads static tables.
-        match unsafe { ffi::avformat_query_codec(self.format(), id, ffi::FF_COMPLIANCE_NORMAL as c_int) } {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
+    /// True if output can go back to change what it wrote.
+    pub(crate) fn can_seek(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        unsafe { (*self.context).pb.as_ref() }.is_some_and(|io| io.seekable != 0)
     }
 
     /// Sets an option of the muxer.
@@ -170,6 +201,53 @@ impl Muxer {
             }
         }
         Ok(index)
+    }
+
+    /// Adds a stream of the codec that `kind` writes, without an open encoder: enough for the head of a container, if `extradata`
+    /// is what it expects.
+    pub(crate) fn add_presumed(&mut self, kind: EncoderKind, extradata: &[u8]) -> Result<usize, AvError> {
+        let (index, stream) = self.new_stream()?;
+        let format = kind.formats().first().map_or(0, |format| format.0);
+        // SAFETY: the parameters are valid; FFmpeg frees the block, which has the padding that it wants, with them.
+        unsafe {
+            let parameters = &mut *(*stream).codecpar;
+            parameters.codec_type = ffi::AVMediaType::AVMEDIA_TYPE_VIDEO;
+            parameters.codec_id = kind.codec.id;
+            (parameters.width, parameters.height) = (352, 288);
+            parameters.format = format;
+            (*stream).time_base = ffi::AVRational { num: 1, den: 25 };
+            if !extradata.is_empty() {
+                let size = extradata.len() + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize;
+                let block = ffi::av_mallocz(size).cast::<u8>();
+                if block.is_null() {
+                    return Err(AvError::no_memory());
+                }
+                ptr::copy_nonoverlapping(extradata.as_ptr(), block, extradata.len());
+                parameters.extradata = block;
+                parameters.extradata_size = extradata.len() as c_int;
+            }
+        }
+        Ok(index)
+    }
+
+    /// Adds the stream that holds stream `index` of `demuxer` as `transcoder` encodes it.
+    pub(crate) fn add_transcoded(
+        &mut self,
+        demuxer: &Demuxer,
+        index: usize,
+        transcoder: &AudioTranscoder,
+        stale: &[&CStr],
+    ) -> Result<usize, AvError> {
+        let (new, stream) = self.new_stream()?;
+        // SAFETY: stream and open encoder are valid.
+        unsafe {
+            let context = &*transcoder.encoder();
+            AvError::check(ffi::avcodec_parameters_from_context((*stream).codecpar, context))?;
+            (*(*stream).codecpar).codec_tag = 0;
+            (*stream).time_base = context.time_base;
+        }
+        self.describe(new, demuxer, index, stale)?;
+        Ok(new)
     }
 
     /// Adds a stream that holds the packets of stream `index` of `demuxer` as they are.
@@ -236,7 +314,7 @@ impl Muxer {
         let stream = self.stream_ptr(index).ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         // SAFETY: the new block has room for the bytes that are copied.
         unsafe {
-            let new = ffi::av_stream_new_side_data(stream, kind, block.data.len());
+            let new = version::new_stream_side_data(stream, kind, block.data.len());
             if new.is_null() {
                 return Err(AvError::no_memory());
             }
@@ -312,9 +390,27 @@ impl Muxer {
         }
     }
 
+    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may be equal.
+    pub(crate) fn needs_rising_times(&self, index: usize) -> bool {
+        let strict = self.format().flags & ffi::AVFMT_TS_NONSTRICT as c_int == 0;
+        // SAFETY: a stream and its parameters live as long as the context.
+        let medium = self
+            .stream_ptr(index)
+            .map(|s| unsafe { (*(*s).codecpar).codec_type });
+        strict
+            && !matches!(
+                medium,
+                Some(ffi::AVMediaType::AVMEDIA_TYPE_SUBTITLE | ffi::AVMediaType::AVMEDIA_TYPE_DATA)
+            )
+    }
+
     /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.
     pub(crate) fn write(&mut self, packet: &mut Packet, index: usize, base: Rational) -> Result<(), AvError> {
         let to = self.time_base(index);
+        if self.given.len() <= index {
+            self.given.resize(index + 1, (0, 0));
+        }
+        self.given[index].0 += 1;
         // SAFETY: context and packet are valid; av_interleaved_write_frame takes the packet's reference.
         unsafe {
             let raw = packet.as_ptr();
@@ -325,20 +421,66 @@ impl Muxer {
         }
     }
 
+    /// Writes what is held back until other streams catch up.
+    pub(crate) fn flush(&mut self) -> Result<(), AvError> {
+        // SAFETY: the context is valid; null asks for the packets that are held back.
+        AvError::check(unsafe { ffi::av_interleaved_write_frame(self.context, ptr::null_mut()) }).map(|_| ())
+    }
+
+    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the stream whose packet was refused, which may be
+    /// another one, as packets wait for those of other streams. What was held back is written.
+    pub(crate) fn refused(&mut self, written: Option<usize>) -> Option<usize> {
+        // Each failure takes the refused packet away, so that the end is reached.
+        while let Err(e) = self.flush() {
+            if self.io_error().is_some() || e.is_again() {
+                return None;
+            }
+        }
+        let mut refused = Vec::new();
+        for (index, &(given, lost)) in self.given.iter().enumerate() {
+            // SAFETY: the stream is valid.
+            let held = self.stream_ptr(index).map_or(0, |s| unsafe { (*s).nb_frames });
+            if given - held > lost {
+                refused.push((index, given - held));
+            }
+        }
+        let own = refused.iter().find(|(index, _)| Some(*index) == written);
+        let &(index, lost) = own.or(refused.first())?;
+        self.given[index].1 = lost;
+        Some(index)
+    }
+
     /// Writes what is still held back and the container's tail, closes the file, and tells its size.
     pub(crate) fn end(&mut self) -> Result<Option<u64>, AvError> {
-        // SAFETY: the head was written; the I/O context is closed once and nulled by FFmpeg.
+        // SAFETY: the head was written; the I/O context is flushed if it is in memory, else closed once and nulled by FFmpeg.
         unsafe {
             self.begun = false;
             let trailer = AvError::check(ffi::av_write_trailer(self.context));
             let io = (*self.context).pb;
             let earlier = if io.is_null() { 0 } else { (*io).error };
             let size = if io.is_null() { -1 } else { ffi::avio_size(io) };
-            let closed = AvError::check(ffi::avio_closep(&mut (*self.context).pb));
+            let closed = self.close();
             trailer?;
             AvError::check(earlier)?;
             closed?;
             Ok(u64::try_from(size).ok())
+        }
+    }
+
+    /// Completes a file in memory as [`Muxer::end`] does, and gives its bytes.
+    pub(crate) fn finish_in_memory(mut self) -> Result<Vec<u8>, AvError> {
+        self.end()?;
+        Ok(self.memory.as_mut().map_or_else(Vec::new, MemoryFile::take))
+    }
+
+    fn close(&mut self) -> Result<(), AvError> {
+        // SAFETY: a file in memory is flushed and freed by its owner; others are closed once and nulled by FFmpeg.
+        unsafe {
+            if let Some(memory) = &self.memory {
+                ffi::avio_flush(memory.as_ptr());
+                return Ok(());
+            }
+            AvError::check(ffi::avio_closep(&mut (*self.context).pb)).map(|_| ())
         }
     }
 
@@ -357,8 +499,80 @@ impl Drop for Muxer {
             if self.begun {
                 ffi::av_write_trailer(self.context);
             }
-            ffi::avio_closep(&mut (*self.context).pb);
+            // The error of a file that is given up tells nothing.
+            let _ = self.close();
             ffi::avformat_free_context(self.context);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::ffmpeg::{AvFormat, EncoderSetup, Picture, Received};
+    use crate::frame::{Colour, FieldOrder};
+
+    /// Frames of a 16x16 video, by `encoder`, in memory.
+    fn written(name: &str, encoder: &str, frames: i64) -> Vec<u8> {
+        let base = Rational { num: 1, den: 25 };
+        let mut muxer = Muxer::in_memory(None, Path::new(name)).unwrap();
+        let format = AvFormat::from_name("yuv420p").unwrap();
+        let setup = EncoderSetup {
+            format,
+            width: 16,
+            height: 16,
+            time_base: base,
+            frame_rate: Some(Rational { num: 25, den: 1 }),
+            sample_aspect: (1, 1),
+            colour: Colour::default(),
+            field_order: FieldOrder::Progressive,
+            threads: 1,
+            global_header: muxer.wants_global_header(),
+        };
+        let mut encoder = Encoder::new(EncoderKind::find(encoder).unwrap(), &setup).unwrap();
+        encoder.open().unwrap();
+        let stream = muxer.add_encoded(&encoder, None).unwrap();
+        muxer.begin().unwrap();
+        let mut packet = Packet::new().unwrap();
+        for pts in 0..=frames {
+            let mut picture = Picture::allocate(format, 16, 16).unwrap();
+            picture.set_timing(pts, (1, 1));
+            encoder.send((pts < frames).then_some(&picture)).unwrap();
+            while encoder.receive(&mut packet).unwrap() == Received::Item {
+                packet.set_duration(1);
+                muxer.write(&mut packet, stream, base).unwrap();
+            }
+        }
+        muxer.finish_in_memory().unwrap()
+    }
+
+    #[test]
+    fn a_file_in_memory_is_what_a_file_on_disk_would_be() {
+        // MP4 goes back to write its index, Matroska to write the lengths.
+        for (name, format) in [("a.mp4", "mov,mp4"), ("a.mkv", "matroska"), ("a.avi", "avi")] {
+            let bytes = written(name, "mpeg4", 5);
+            let mut demuxer = Demuxer::from_bytes(bytes, name).unwrap();
+            assert!(
+                demuxer.format_name().starts_with(format),
+                "{name}: {}",
+                demuxer.format_name()
+            );
+            let facts = demuxer.stream(0).unwrap();
+            assert_eq!((facts.codec.as_str(), facts.width), ("mpeg4", 16), "{name}");
+            let mut packet = Packet::new().unwrap();
+            let mut frames = 0;
+            while demuxer.read(&mut packet).is_ok() {
+                frames += 1;
+            }
+            assert_eq!(frames, 5, "{name}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_media_file_are_refused() {
+        let failure = Demuxer::from_bytes(vec![0; 100], "a.mp4").err().unwrap();
+        assert!(matches!(failure, crate::ffmpeg::OpenFailure::Open(_)));
     }
 }

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::AvError;
-use super::text::timestamp;
+use super::text::{raw_rational, timestamp};
+use crate::frame::Rational;
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
 use std::ptr;
@@ -39,6 +40,29 @@ impl Packet {
             if is_key {
                 (*packet.packet).flags |= ffi::AV_PKT_FLAG_KEY as c_int;
             }
+        }
+        Ok(packet)
+    }
+
+    /// A packet of the same data.
+    pub(crate) fn duplicate(&self) -> Result<Packet, AvError> {
+        let copy = Packet::new()?;
+        // SAFETY: both packets are valid; the data is shared by counted references, or copied.
+        AvError::check(unsafe { ffi::av_packet_ref(copy.packet, self.packet) })?;
+        Ok(copy)
+    }
+
+    /// A packet of zeros that is shown at `at`.
+    pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
+        let packet = Packet::new()?;
+        // SAFETY: the new packet gets `size` bytes, all of which are written.
+        unsafe {
+            let size = c_int::try_from(size).map_err(|_| AvError::no_memory())?;
+            AvError::check(ffi::av_new_packet(packet.packet, size))?;
+            let raw = &mut *packet.packet;
+            ptr::write_bytes(raw.data, 0, size as usize);
+            (raw.pts, raw.dts, raw.duration) = (at, at, 1);
+            raw.flags |= ffi::AV_PKT_FLAG_KEY as c_int;
         }
         Ok(packet)
     }
@@ -97,9 +121,48 @@ impl Packet {
         unsafe { (*self.packet).duration = duration };
     }
 
+    /// Brings its times and its length from one time base to another.
+    pub(crate) fn rescale(&mut self, from: Rational, to: Rational) {
+        // SAFETY: the packet is valid and borrowed mutably; the rest is arithmetic.
+        unsafe { ffi::av_packet_rescale_ts(self.packet, raw_rational(from), raw_rational(to)) };
+    }
+
+    /// Moves its decoding time to `dts`, and its presentation time too where it would come before that.
+    pub(crate) fn delay(&mut self, dts: i64) {
+        // SAFETY: the packet is valid and borrowed mutably.
+        let raw = unsafe { &mut *self.packet };
+        raw.dts = dts;
+        if timestamp(raw.pts).is_some_and(|pts| pts < dts) {
+            raw.pts = dts;
+        }
+    }
+
+    /// Adds ticks to both of its times.
+    pub(crate) fn shift(&mut self, ticks: i64) {
+        // SAFETY: the packet is valid and borrowed mutably.
+        let raw = unsafe { &mut *self.packet };
+        for time in [&mut raw.pts, &mut raw.dts] {
+            if timestamp(*time).is_some() {
+                *time = time.saturating_add(ticks);
+            }
+        }
+    }
+
     /// Bytes of data.
     pub(crate) fn size(&self) -> usize {
         self.raw().size.max(0) as usize
+    }
+
+    /// True if it is decoded for others' sake and not shown, as an edit list may say.
+    pub(crate) fn is_discarded(&self) -> bool {
+        self.raw().flags & ffi::AV_PKT_FLAG_DISCARD as c_int != 0
+    }
+
+    /// True if its data is encrypted and the key is not known.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        let kind = ffi::AVPacketSideDataType::AV_PKT_DATA_ENCRYPTION_INFO;
+        // SAFETY: the packet is valid; only whether there is a block is asked.
+        !unsafe { ffi::av_packet_get_side_data(self.packet, kind, ptr::null_mut()) }.is_null()
     }
 
     /// True if the demuxer knows that the data is damaged or cut.

@@ -4,11 +4,10 @@
 use super::format::range_number;
 use super::side_data::FRAME_SIDE_DATA;
 use super::text::timestamp;
-use super::{AvError, AvFormat};
+use super::{AvError, AvFormat, version};
 use crate::frame::{Colour, FieldOrder, Frame, Range, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
-use std::mem::ManuallyDrop;
 use std::ptr;
 
 /// An uncompressed picture in FFmpeg's hands.
@@ -82,11 +81,7 @@ impl Picture {
 
     /// How long it is shown, in the stream's time base, if that is known.
     pub(crate) fn duration(&self) -> Option<i64> {
-        // Wrapped, because the field's name changed between FFmpeg's versions; never dropped, because that would free the frame.
-        // SAFETY: the frame is valid as long as `self` lives.
-        let wrapped = ManuallyDrop::new(unsafe { ffmpeg_next::frame::Frame::wrap(self.frame) });
-        let duration = wrapped.packet().duration;
-        Some(duration).filter(|&d| d > 0)
+        Some(version::duration(self.raw())).filter(|&d| d > 0)
     }
 
     /// True if the decoder patched or could not mend damage in it.
@@ -160,21 +155,19 @@ impl Picture {
 
     /// Field order, as the decoder marked it.
     pub(crate) fn field_order(&self) -> FieldOrder {
-        match (self.raw().interlaced_frame, self.raw().top_field_first) {
-            (0, _) => FieldOrder::Progressive,
-            (_, 0) => FieldOrder::BottomFirst,
-            _ => FieldOrder::TopFirst,
+        match version::fields(self.raw()) {
+            (false, _) => FieldOrder::Progressive,
+            (true, false) => FieldOrder::BottomFirst,
+            (true, true) => FieldOrder::TopFirst,
         }
     }
 
     /// Marks the picture as progressive or interlaced.
     pub(crate) fn set_field_order(&mut self, order: FieldOrder) {
-        // SAFETY: the frame is valid.
-        unsafe {
-            let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
-            (*self.frame).interlaced_frame = c_int::from(interlaced);
-            (*self.frame).top_field_first = c_int::from(order == FieldOrder::TopFirst);
-        }
+        let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
+        // SAFETY: the frame is valid and borrowed mutably.
+        let frame = unsafe { &mut *self.frame };
+        version::set_fields(frame, interlaced, order == FieldOrder::TopFirst);
     }
 
     /// Sets the time in the encoder's time base, the pixel aspect, and that the encoder chooses the picture's type.

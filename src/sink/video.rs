@@ -1,27 +1,33 @@
-//! Video files, encoded by FFmpeg, with every stream beside the filtered one copied from the input.
+//! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
 //! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
 
 mod alpha;
-mod beside;
 mod choice;
+mod container;
 mod gif;
+mod kept;
+mod passthrough;
+mod selection;
 mod webp;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::convert;
 use crate::ffmpeg::{
-    AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, ScalerEnd, lend, log, rescale,
+    AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
+    Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
 };
 use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
+pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
+
 use alpha::AlphaWatch;
-use beside::Beside;
 use choice::{FormatChoice, Hdr, Wishes};
+use container::{Container, explained};
 use gif::GifEncoder;
+use passthrough::{MapFailure, Passthrough};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,7 +69,9 @@ pub struct VideoOptions {
     pub threads: Option<usize>,
     /// Copy sound, subtitles, attachments, chapters and texts from the input.
     pub copy_streams: bool,
-    /// Fail where something of the input is lost, instead of warning.
+    /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
+    pub streams: StreamOptions,
+    /// Fail where something of the input is lost, before anything is written where that is known then.
     pub strict: bool,
 }
 
@@ -85,6 +93,7 @@ pub struct VideoSink {
     info: StreamInfo,
     /// Fields are dropped in this order: the muxer closes its file before the file is removed.
     output: Output,
+    container: Container,
     part: PartFile,
     warnings: Vec<String>,
 }
@@ -117,10 +126,12 @@ struct Running {
     /// The user said how long the last frame of an animation is shown.
     ends_by_option: bool,
     alpha: AlphaWatch,
-    beside: Option<Beside>,
+    passthrough: Option<Passthrough>,
     stream: usize,
     /// The encoder's time base.
     base: Rational,
+    /// Ticks before picture and sound begin that are left out.
+    pause: i64,
     packet: Packet,
     lent: Arc<AtomicUsize>,
     lends: bool,
@@ -134,7 +145,9 @@ struct Running {
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
+    /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
+    moved_by: f64,
     settings: String,
     side_data: Vec<SideData>,
 }
@@ -170,14 +183,22 @@ impl VideoSink {
                 },
             }
         })?;
-        let kind = choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format, false)
-            .map_err(unsupported)?;
+        let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
+        let encoder = options.encoder.as_deref();
+        let kind =
+            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
+        if let AudioEncoding::By(name) = &options.streams.audio
+            && AudioEncoderKind::find(name).is_none()
+        {
+            return Err(unsupported(passthrough::no_audio_encoder(name)));
+        }
         Ok(VideoSink {
             name,
             kind,
             origin: info.origin.clone().filter(|_| options.copy_streams),
             info: info.clone(),
             output: Output { running: None, muxer },
+            container,
             part,
             warnings: Vec::new(),
             options,
@@ -198,6 +219,7 @@ impl VideoSink {
         if is_seen_through(frame) {
             self.kind = choice::choose_encoder(
                 &self.output.muxer,
+                &self.container,
                 self.options.encoder.as_deref(),
                 layout.format(),
                 true,
@@ -211,7 +233,7 @@ impl VideoSink {
             (layout.format(), colour),
             (width, height),
             self.options.pixel_format.as_deref(),
-            alpha::is_held(&self.output.muxer, self.kind),
+            alpha::is_held(&self.container, self.kind),
         )
         .map_err(|problem| self.unsupported(problem))?;
         let sample_aspect = match frame.metadata.sample_aspect {
@@ -276,6 +298,7 @@ impl VideoSink {
             .chain(left);
         for (key, value) in left {
             let container = self.output.muxer.name();
+            self.container.option(&key, &value);
             self.output.muxer.set(&key, &value).map_err(|e| {
                 self.unsupported(if e.is_option_not_found() {
                     format!(
@@ -303,19 +326,12 @@ impl VideoSink {
                 side_data.push(block);
             }
         }
-        let (stream, beside) = self.map_streams(&encoder, &side_data)?;
-        self.output.muxer.begin().map_err(|e| {
-            if let Some(io) = self.output.muxer.io_error() {
-                return SinkError::Io {
-                    path: self.name.clone(),
-                    cause: io.to_io(),
-                };
-            }
-            let container = self.output.muxer.name();
-            self.unsupported(format!(
-                "the container {container} refuses these streams ({e}); choose another container such as .mkv, or do not copy the other streams"
-            ))
-        })?;
+        let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
+        let (stream, passthrough) = self.map_streams(&encoder, &side_data, picture)?;
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
+        if let Err(reason) = explained(|| self.output.muxer.begin()) {
+            return Err(self.refused_head(&reason));
+        }
         let scaler = if choice.converts {
             let own = AvFormat::from_name(layout.format().name())
                 .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
@@ -345,7 +361,12 @@ impl VideoSink {
             (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
             (true, _) => Palette::Encoder,
         };
-        let alpha = AlphaWatch::new(&self.output.muxer, self.kind, choice.format);
+        let alpha = AlphaWatch::new(
+            &self.container,
+            self.kind,
+            choice.format,
+            layout.format().has_alpha(),
+        );
         Ok(Box::new(Running {
             palette,
             is_webp: encoder_name == "libwebp_anim",
@@ -356,9 +377,10 @@ impl VideoSink {
             lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
             choice,
             scaler,
-            beside,
+            passthrough,
             stream,
             base,
+            pause: (pause / base.to_f64()).round() as i64,
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
@@ -369,19 +391,32 @@ impl VideoSink {
             end: 0.0,
             frames: 0,
             moved: 0,
+            moved_by: 0.0,
             settings: told,
             side_data,
         }))
     }
 
-    /// Adds the encoded stream and those beside it to the container.
+    /// Adds the encoded stream and the passthrough streams to the container.
     fn map_streams(
         &mut self,
         encoder: &Encoder,
         side_data: &[SideData],
-    ) -> Result<(usize, Option<Beside>), SinkError> {
-        let mut beside = match self.origin.as_ref().map(Beside::open) {
-            Some(Ok(beside)) => Some(beside),
+        picture: f64,
+    ) -> Result<(usize, Option<Passthrough>), SinkError> {
+        let strict = self.options.strict;
+        let opened = self
+            .origin
+            .as_ref()
+            .map(|origin| Passthrough::open(origin, strict));
+        let mut passthrough = match opened {
+            Some(Ok(passthrough)) => Some(passthrough),
+            Some(Err(_)) if self.options.streams.streams == Streams::Video => None,
+            Some(Err(warning)) if strict => {
+                return Err(self.unsupported(format!(
+                    "{warning}; give a file, or leave the other streams out with --streams video"
+                )));
+            }
             Some(Err(warning)) => {
                 self.warnings.push(warning);
                 None
@@ -399,17 +434,50 @@ impl VideoSink {
             }
             Ok(index)
         };
-        let mapped = match &mut beside {
-            Some(beside) => beside.map(muxer, add_video),
-            None => add_video(muxer),
+        let mapped = match &mut passthrough {
+            Some(passthrough) => {
+                passthrough.map(muxer, &self.container, &add_video, &self.options.streams, picture)
+            }
+            None => add_video(muxer).map_err(MapFailure::Memory),
         };
-        match mapped {
-            Ok(stream) => Ok((stream, beside)),
-            Err(e) => Err(SinkError::Io {
+        let stream = mapped.map_err(|failure| match failure {
+            MapFailure::Memory(e) => SinkError::Io {
                 path: self.name.clone(),
                 cause: e.to_io(),
-            }),
+            },
+            MapFailure::Refused(problem) => self.unsupported(problem),
+        })?;
+        if let Some(passthrough) = &passthrough
+            && strict
+            && !passthrough.losses.is_empty()
+        {
+            return Err(self.unsupported(passthrough.losses.join("; ")));
         }
+        Ok((stream, passthrough))
+    }
+
+    /// What to say if the container's head cannot be written for `reason`. The other streams were tried before, so that it is the
+    /// encoder's or the file's.
+    fn refused_head(&self, reason: &str) -> SinkError {
+        if let Some(io) = self.output.muxer.io_error() {
+            return SinkError::Io {
+                path: self.name.clone(),
+                cause: io.to_io(),
+            };
+        }
+        let container = self.container.name();
+        if !self.output.muxer.can_seek() {
+            return self.unsupported(format!(
+                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
+                 --encoder-option movflags=frag_keyframe+empty_moov"
+            ));
+        }
+        self.unsupported(format!(
+            "{container} cannot hold {}, which the encoder {} writes: {reason}; {}",
+            self.kind.codec_name(),
+            self.kind.name(),
+            choice::offer(&self.output.muxer, &self.container)
+        ))
     }
 
     /// A failed call below, told as what it most likely is.
@@ -470,14 +538,18 @@ impl Running {
         frame: Frame,
         time_base: Rational,
     ) -> Result<(), (&'static str, AvError)> {
-        let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
+        let told = frame
+            .metadata
+            .pts
+            .map(|pts| rescale(pts, time_base, self.base) - self.pause);
         let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
         let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         if let Some(last) = self.last
             && pts <= last
         {
-            pts = last + 1;
             self.moved += 1;
+            self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
+            pts = last + 1;
         }
         self.first.get_or_insert(pts);
         self.last = Some(pts);
@@ -617,11 +689,18 @@ impl Running {
         if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
             self.packet.set_duration(duration);
         }
-        if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
-            let seconds = at as f64 * self.base.to_f64();
-            beside.copy_until(muxer, seconds)?;
+        let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
+        if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
+            passthrough.copy_until(muxer, seconds)?;
         }
-        muxer.write(&mut self.packet, self.stream, self.base)?;
+        if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
+            match &mut self.passthrough {
+                Some(passthrough) => {
+                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
+                }
+                None => Err(e),
+            }?;
+        }
         muxer.io_error().map_or(Ok(()), Err)
     }
 }
@@ -668,9 +747,9 @@ impl Sink for VideoSink {
         let muxer = &mut self.output.muxer;
         let mut result = running.encode(muxer, None);
         if result.is_ok()
-            && let Some(beside) = &mut running.beside
+            && let Some(passthrough) = &mut running.passthrough
         {
-            let rest = beside.copy_rest(muxer, running.end);
+            let rest = passthrough.copy_rest(muxer, running.end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
         if result.is_ok() && !running.ends_by_option {
@@ -686,19 +765,29 @@ impl Sink for VideoSink {
         self.check_alpha(&running)?;
         if running.moved > 0 {
             self.warnings.push(format!(
-                "{} frames were shown a little later, because {} cannot give two frames one time",
-                running.moved,
+                "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
+                match running.moved {
+                    1 => "1 frame".to_owned(),
+                    n => format!("{n} frames"),
+                },
+                running.moved_by,
                 self.output.muxer.name()
             ));
         }
         let mut copied = String::new();
-        if let Some(beside) = &mut running.beside {
-            self.warnings.append(&mut beside.warnings);
-            copied = match beside.count() {
-                0 => String::new(),
-                1 => ", 1 stream copied".to_owned(),
-                n => format!(", {n} streams copied"),
-            };
+        if let Some(passthrough) = &mut running.passthrough {
+            let container = self.container.name();
+            self.warnings.append(&mut passthrough.warnings);
+            let mut lost = passthrough.lost();
+            if self.options.strict && !lost.is_empty() {
+                return Err(self.unsupported(lost.join("; ")));
+            }
+            self.warnings.append(&mut lost);
+            copied = passthrough.summary(container);
+            if self.part.path() != self.options.path {
+                let open = || Demuxer::open(self.part.path()).ok();
+                self.warnings.append(&mut passthrough.not_kept(open, container));
+            }
         }
         let mut converted = running
             .choice

@@ -4,6 +4,7 @@
 //! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
 //! off never passes for a whole one.
 
+mod damage;
 mod extent;
 mod layers;
 
@@ -13,11 +14,18 @@ use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
     ScalerEnd, decoded, log,
 };
-use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, PixelFormat, Range, Rational};
+use crate::frame::{
+    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational,
+};
+use damage::{Damage, jumps_sentence};
+use extent::Extent;
 use std::path::{Path, PathBuf};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
 const MAX_READ_ERRORS: u32 = 10_000;
+
+/// Read errors in a row after which an index at the end of a pipe is the cause.
+const INDEX_BEHIND: u32 = 8;
 
 /// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
 const MAX_DECODER_THREADS: usize = 16;
@@ -47,8 +55,11 @@ pub struct VideoSource {
     decoder: Decoder,
     packet: Packet,
     picture: Picture,
-    /// The picture that was decoded to know the stream's facts, given out first.
+    /// The picture was decoded before it was asked for: the first one to know the stream's facts, a later one to know
+    /// whether there is one.
     held: bool,
+    /// When the stream's last picture ends, where the container says it.
+    end: Option<f64>,
     input: Input,
     native: AvFormat,
     scaler: Option<Conversion>,
@@ -73,24 +84,6 @@ enum Input {
 struct Conversion {
     scaler: Scaler,
     into: Picture,
-}
-
-/// What was found to be wrong with the input, in counts.
-#[derive(Debug, Default)]
-struct Damage {
-    /// Packets that could not be read, were marked as damaged, or that the decoder refused.
-    packets: u64,
-    /// Pictures that the decoder patched.
-    pictures: u64,
-    /// Packets of the filtered stream read so far.
-    read: u64,
-    /// Largest end of any packet of any stream, in seconds.
-    end: f64,
-    /// Largest end of any packet of the filtered stream, in seconds.
-    stream_end: f64,
-    errors_in_a_row: u32,
-    /// Reading stopped for this reason.
-    stopped: Option<String>,
 }
 
 impl VideoSource {
@@ -157,7 +150,7 @@ impl VideoSource {
                 frames: None,
                 colour: Colour::default(),
                 sample_aspect: (0, 1),
-                field_order: crate::frame::FieldOrder::default(),
+                field_order: FieldOrder::default(),
                 side_data: demuxer.stream_side_data(stream),
                 origin: None,
                 description: String::new(),
@@ -168,6 +161,7 @@ impl VideoSource {
             packet,
             picture,
             held: false,
+            end: None,
             input: Input::Reading,
             native: AvFormat(-1),
             scaler: None,
@@ -184,6 +178,9 @@ impl VideoSource {
             return Err(source.invalid(format!("stream {stream} holds no frame that can be decoded{why}")));
         }
         source.held = true;
+        source.end = source
+            .stated_seconds()
+            .map(|seconds| seconds + source.demuxer.shift());
         source.learn()?;
         source.find_lost_layers()?;
         Ok(source)
@@ -370,6 +367,8 @@ impl VideoSource {
         loop {
             match self.decoder.receive(&mut self.picture) {
                 Ok(Received::Item) => {
+                    let interlaced = self.picture.field_order() != FieldOrder::Progressive;
+                    self.damage.note_picture(self.picture.timestamp(), interlaced);
                     if self.picture.is_corrupt() {
                         if self.strict {
                             let at =
@@ -419,6 +418,12 @@ impl VideoSource {
                 Err(e) => {
                     self.damaged(&format!("a packet cannot be read ({e})"))?;
                     self.damage.errors_in_a_row += 1;
+                    if self.damage.errors_in_a_row == INDEX_BEHIND && self.demuxer.needs_index() {
+                        return Err(self.invalid(
+                            "its index lies at its end, and what comes through a pipe cannot be read a second time; give the file itself, or make it with its index in front (ffmpeg -movflags +faststart)"
+                                .to_owned(),
+                        ));
+                    }
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
                         return self.send_end();
@@ -436,6 +441,15 @@ impl VideoSource {
             }
             if self.packet.size() == 0 {
                 continue;
+            }
+            if self.packet.is_encrypted() {
+                return Err(self.invalid(format!(
+                    "stream {} is encrypted; decrypt the file with its key first (ffmpeg -decryption_key KEY -i IN -c copy OUT)",
+                    self.stream
+                )));
+            }
+            if !self.packet.is_discarded() {
+                self.damage.note_packet(self.packet.pts());
             }
             return match self.decoder.send(Some(&self.packet)) {
                 Ok(()) => Ok(()),
@@ -469,48 +483,35 @@ impl VideoSource {
 
     /// Looks, at the end, for signs that the input was cut off.
     fn check_end(&mut self) -> Result<(), SourceError> {
-        let mut cut = None;
-        if let Some(reason) = &self.damage.stopped {
-            cut = Some(format!("reading ended early ({reason})"));
-        } else if let Some(missing) = extent::missing(&self.path) {
-            cut = Some(format!("by its own account its last {missing} bytes are missing"));
-        } else {
-            // Containers round to milliseconds and guess the last frame's duration.
-            let tolerance = match self.info.frame_rate {
-                Some(rate) if rate.to_f64() > 0.0 => f64::max(0.1, 2.0 / rate.to_f64()),
-                _ => 0.25,
-            };
-            let announced = [
-                (self.damage.stream_end, self.stated_seconds()),
-                (self.damage.end, self.demuxer.duration()),
-            ];
-            for (end, seconds) in announced {
-                if let Some(seconds) = seconds.filter(|&s| end > 0.0 && end + tolerance < s) {
-                    cut = Some(format!(
-                        "its data end at {end:.3} s, though its header says {seconds:.3} s"
-                    ));
-                    break;
-                }
-            }
+        let extent = Extent::of(&self.path);
+        let (rate, stream) = (self.info.frame_rate, self.stream);
+        self.cut = self
+            .damage
+            .missing_end(&self.demuxer, stream, extent, rate, self.end);
+        let head = self.damage.missing_head(&self.decoder.codec_name());
+        match self.cut.as_ref().or(head.as_ref()) {
+            Some(problem) if self.strict => Err(self.invalid(format!(
+                "{problem}; the input is incomplete; without --strict what is there is used"
+            ))),
+            _ => Ok(()),
         }
-        if cut.is_none() && self.demuxer.format_name().contains("mp4") {
-            // This container lists every packet.
-            let listed = self.demuxer.stream(self.stream).map_or(0, |f| f.frames);
-            if listed > 0 && self.damage.read < listed as u64 {
-                cut = Some(format!(
-                    "only {} of its {listed} packets are there",
-                    self.damage.read
-                ));
-            }
+    }
+
+    /// True if the container says that pictures go on after `frame`: either further ones come, or it lasts until then.
+    fn may_be_last(&self, frame: &Frame) -> bool {
+        let Some(pts) = frame.metadata.pts else {
+            return false;
+        };
+        let own = (pts + frame.metadata.duration.unwrap_or(0)) as f64 * self.info.time_base.to_f64();
+        self.end.is_some_and(|end| own < end)
+    }
+
+    /// Lets the last frame last until the end that the container states.
+    fn stretch(&self, frame: &mut Frame) {
+        if let (Some(end), Some(pts)) = (self.end, frame.metadata.pts) {
+            let ticks = (end / self.info.time_base.to_f64()).round() as i64 - pts;
+            frame.metadata.duration = Some(ticks).filter(|&ticks| ticks > 0);
         }
-        let Some(cut) = cut else { return Ok(()) };
-        if self.strict {
-            return Err(self.invalid(format!(
-                "{cut}; the input is incomplete; without --strict what is there is used"
-            )));
-        }
-        self.cut = Some(cut);
-        Ok(())
     }
 
     /// Colour facts as the decoder tagged the picture, full range told by an old format name included.
@@ -621,7 +622,14 @@ impl Source for VideoSource {
         if !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())? {
             return Ok(None);
         }
-        self.frame(supply).map(Some)
+        let mut frame = self.frame(supply)?;
+        if self.may_be_last(&frame) {
+            self.held = self.decode(|| supply.is_stopped())?;
+            if !self.held {
+                self.stretch(&mut frame);
+            }
+        }
+        Ok(Some(frame))
     }
 
     fn warnings(&mut self) -> Vec<String> {
@@ -629,38 +637,19 @@ impl Source for VideoSource {
             .cut
             .take()
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
-        let signs = [self.lost.take(), self.damage.sentence(), cut];
+        let codec = self.decoder.codec_name();
+        let signs = [
+            self.lost.take(),
+            jumps_sentence(self.demuxer.jumps()),
+            self.damage.missing_head(&codec),
+            self.damage.sentence(),
+            cut,
+        ];
         signs
             .iter()
             .flatten()
             .map(|s| format!("{}: {s}", self.name))
             .collect()
-    }
-}
-
-impl Damage {
-    /// The counts as a sentence, if there is anything to tell.
-    fn sentence(&self) -> Option<String> {
-        let count = |n: u64, what: &str| match n {
-            1 => format!("1 {what}"),
-            n => format!("{n} {what}s"),
-        };
-        match (self.packets, self.pictures) {
-            (0, 0) => None,
-            (0, pictures) => Some(format!(
-                "{} concealed by the decoder; --strict would fail",
-                count(pictures, "damaged frame")
-            )),
-            (packets, 0) => Some(format!(
-                "{} concealed or skipped; --strict would fail",
-                count(packets, "corrupt packet")
-            )),
-            (packets, pictures) => Some(format!(
-                "{} and {} concealed or skipped; --strict would fail",
-                count(packets, "corrupt packet"),
-                count(pictures, "damaged frame")
-            )),
-        }
     }
 }
 
@@ -732,21 +721,5 @@ mod tests {
         assert_eq!(parse_clock("nonsense"), None);
         assert_eq!(tidy(25.0), "25");
         assert_eq!(tidy(30000.0 / 1001.0), "29.97");
-    }
-
-    #[test]
-    fn damage_is_told_in_the_singular_and_the_plural() {
-        let mut damage = Damage::default();
-        assert_eq!(damage.sentence(), None);
-        damage.packets = 1;
-        assert_eq!(
-            damage.sentence().as_deref(),
-            Some("1 corrupt packet concealed or skipped; --strict would fail")
-        );
-        damage.pictures = 2;
-        assert_eq!(
-            damage.sentence().as_deref(),
-            Some("1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail")
-        );
     }
 }

@@ -149,7 +149,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let wants_page = arguments.files.wants_page();
     let sink = arguments
         .output
-        .open(&info, &arguments.encoding, opened.files, false)?;
+        .open(&info, &arguments.encoding, false, opened.files)?;
     let defaults = PipelineOptions::default();
     let job = Job {
         source: opened.source,

@@ -1,7 +1,8 @@
 //! What becomes of alpha on the way into an encoder: kept, cut to transparent or opaque, or lost, and who is to be told.
 
 use super::SinkError;
-use crate::ffmpeg::{AvFormat, Decoder, Demuxer, EncoderKind, Muxer, Packet, Picture, Received};
+use super::container::Container;
+use crate::ffmpeg::{AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::frame::Frame;
 use std::path::Path;
 
@@ -35,8 +36,13 @@ pub(super) struct AlphaWatch {
 }
 
 impl AlphaWatch {
-    /// Watches what `kind` does in `muxer` with pictures that it gets as `format`.
-    pub(super) fn new(muxer: &Muxer, kind: EncoderKind, format: AvFormat) -> AlphaWatch {
+    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the frames have it.
+    pub(super) fn new(
+        container: &Container,
+        kind: EncoderKind,
+        format: AvFormat,
+        has_alpha: bool,
+    ) -> AlphaWatch {
         let facts = format.facts().unwrap_or_default();
         AlphaWatch {
             fate: match (facts.palette, facts.alpha) {
@@ -46,8 +52,12 @@ impl AlphaWatch {
             },
             frames: 0,
             was_used: false,
-            advice: advice(muxer),
-            place: format!("{} in {}", kind.name(), muxer.name()),
+            advice: if has_alpha {
+                advice(container)
+            } else {
+                String::new()
+            },
+            place: format!("{} in {}", kind.name(), container.name()),
         }
     }
 
@@ -132,16 +142,16 @@ fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
 
 /// True if what `kind` writes keeps its alpha in `muxer`. The alpha of VP8 and VP9 is not in their packets but beside them, and
 /// Matroska's family alone holds that.
-pub(super) fn is_held(muxer: &Muxer, kind: EncoderKind) -> bool {
+pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
     let beside = matches!(kind.codec_name().as_str(), "vp8" | "vp9");
-    !beside || matches!(muxer.name().as_str(), "matroska" | "webm")
+    !beside || matches!(container.name(), "matroska" | "webm")
 }
 
 /// Which encoder of this container keeps alpha, or which container does.
-fn advice(muxer: &Muxer) -> String {
+fn advice(container: &Container) -> String {
     let keeps = |kind: &EncoderKind| {
         let has_alpha = |format: &AvFormat| format.facts().is_some_and(|f| f.alpha && !f.hardware);
-        muxer.holds(*kind) == Some(true) && is_held(muxer, *kind) && kind.formats().iter().any(has_alpha)
+        kind.formats().iter().any(has_alpha) && is_held(container, *kind) && container.holds(*kind)
     };
     let found = KEEPING_ALPHA
         .iter()

@@ -5,6 +5,7 @@
 //! Pictures with alpha get an encoder that keeps it where the container has one: MOV ProRes 4444 for YUV and deep pictures, else
 //! QuickTime Animation; Matroska VP9, or FFV1 for deep ones.
 
+use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
 use crate::frame::{Colour, ColourModel, PixelFormat, Range, Rational, SideData};
@@ -46,41 +47,43 @@ fn candidates(container: &str, format: PixelFormat, alpha: bool) -> &'static [&'
 /// The encoder that the user named, or the best for the container; an error is a sentence.
 pub(super) fn choose_encoder(
     muxer: &Muxer,
+    container: &Container,
     wanted: Option<&str>,
     format: PixelFormat,
     alpha: bool,
 ) -> Result<EncoderKind, String> {
-    let container = muxer.name();
-    if let Some(name) = wanted {
-        let kind = EncoderKind::find(name)
-            .ok_or_else(|| format!("this FFmpeg has no video encoder '{name}'; {}", offer(muxer)))?;
-        if muxer.holds(kind) == Some(false) {
+    let name = container.name();
+    let offer = || offer(muxer, container);
+    if let Some(wanted) = wanted {
+        let kind = EncoderKind::find(wanted)
+            .ok_or_else(|| format!("this FFmpeg has no video encoder '{wanted}'; {}", offer()))?;
+        if container.refuses(kind) {
             return Err(format!(
-                "{container} cannot hold {}, which the encoder {name} writes; {}",
+                "{name} cannot hold {}, which the encoder {wanted} writes; {}",
                 kind.codec_name(),
-                offer(muxer)
+                offer()
             ));
         }
         return Ok(kind);
     }
-    candidates(&container, format, alpha)
+    candidates(name, format, alpha)
         .iter()
-        .filter_map(|name| EncoderKind::find(name))
-        .find(|&kind| muxer.holds(kind) != Some(false))
+        .find_map(|name| EncoderKind::find(name))
         .or_else(|| muxer.default_encoder())
         .ok_or_else(|| {
             format!(
-                "{container} is no container for video, or this FFmpeg has no encoder for it; {}",
-                offer(muxer)
+                "{name} is no container for video, or this FFmpeg has no encoder for it; {}",
+                offer()
             )
         })
 }
 
 /// The encoders that fit the container, as part of a sentence.
-fn offer(muxer: &Muxer) -> String {
+pub(super) fn offer(muxer: &Muxer, container: &Container) -> String {
+    let default = muxer.default_encoder().map(EncoderKind::codec_name);
     let mut names: Vec<String> = EncoderKind::all()
         .into_iter()
-        .filter(|&kind| muxer.holds(kind) == Some(true))
+        .filter(|&kind| container.holds(kind) || default == Some(kind.codec_name()))
         .map(EncoderKind::name)
         .collect();
     names.sort();
@@ -94,7 +97,7 @@ fn offer(muxer: &Muxer) -> String {
     } else {
         String::new()
     };
-    format!("for {} it has {}{more}", muxer.name(), names.join(", "))
+    format!("for {} it has {}{more}", container.name(), names.join(", "))
 }
 
 /// The pixel format that goes to the encoder.

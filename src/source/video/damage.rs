@@ -1,0 +1,222 @@
+//! What is wrong with an input: damage that was concealed, pictures that cannot be decoded, an end that is missing.
+//!
+//! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else the list
+//! of packets that an MP4 file begins or ends with, else the length that a header states.
+
+use super::extent::Extent;
+use crate::ffmpeg::{Demuxer, Jumps};
+use crate::frame::Rational;
+
+/// Packets at the head of a stream among which leading pictures are looked for: more than any reordering.
+const HEAD: usize = 64;
+
+/// Codecs of which each packet is one picture that is shown.
+const ONE_PICTURE_A_PACKET: &[&str] = &["h264", "hevc", "vvc", "mpeg1video", "mpeg2video"];
+
+/// What was found to be wrong with the input, in counts.
+#[derive(Debug, Default)]
+pub(super) struct Damage {
+    /// Packets that could not be read, were marked as damaged, or that the decoder refused.
+    pub(super) packets: u64,
+    /// Pictures that the decoder patched.
+    pub(super) pictures: u64,
+    /// Packets of the filtered stream read so far.
+    pub(super) read: u64,
+    /// Largest end of any packet of any stream, in seconds.
+    pub(super) end: f64,
+    /// Largest end of any packet of the filtered stream, in seconds.
+    pub(super) stream_end: f64,
+    pub(super) errors_in_a_row: u32,
+    /// Reading stopped for this reason.
+    pub(super) stopped: Option<String>,
+    /// Times of the first packets that were decoded to be shown.
+    head: Vec<Option<i64>>,
+    /// Packets that were decoded to be shown, and pictures that came out.
+    decoded: u64,
+    shown: u64,
+    /// Time of the first picture.
+    first: Option<i64>,
+    /// One of the pictures is interlaced, so that a packet may be half of one.
+    interlaced: bool,
+}
+
+impl Damage {
+    /// Counts a packet that is to be shown at `pts`.
+    pub(super) fn note_packet(&mut self, pts: Option<i64>) {
+        self.decoded += 1;
+        if self.head.len() < HEAD {
+            self.head.push(pts);
+        }
+    }
+
+    /// Counts a picture that is shown at `pts`.
+    pub(super) fn note_picture(&mut self, pts: Option<i64>, interlaced: bool) {
+        if self.shown == 0 {
+            self.first = pts;
+        }
+        self.shown += 1;
+        self.interlaced |= interlaced;
+    }
+
+    /// Pictures at the head of the stream that cannot be decoded, because what they refer to comes before it.
+    fn leading(&self, codec: &str) -> u64 {
+        if !ONE_PICTURE_A_PACKET.contains(&codec) || self.shown == 0 {
+            return 0;
+        }
+        let before = |pts: &&Option<i64>| self.first.zip(**pts).is_some_and(|(first, pts)| pts < first);
+        let early = self.head.iter().filter(before).count() as u64;
+        // A bare stream has no times, and some containers have none for what comes before their clock begins. Damaged
+        // packets bear no picture, and are counted by themselves.
+        let timeless = self.head.iter().filter(|pts| pts.is_none()).count();
+        match timeless {
+            0 => early,
+            _ if self.packets > 0 || self.interlaced => early,
+            _ => self.decoded.saturating_sub(self.shown),
+        }
+    }
+
+    /// The counts as a sentence, if there is anything to report.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let count = |n: u64, what: &str| match n {
+            1 => format!("1 {what}"),
+            n => format!("{n} {what}s"),
+        };
+        match (self.packets, self.pictures) {
+            (0, 0) => None,
+            (0, pictures) => Some(format!(
+                "{} concealed by the decoder; --strict would fail",
+                count(pictures, "damaged frame")
+            )),
+            (packets, 0) => Some(format!(
+                "{} concealed or skipped; --strict would fail",
+                count(packets, "corrupt packet")
+            )),
+            (packets, pictures) => Some(format!(
+                "{} and {} concealed or skipped; --strict would fail",
+                count(packets, "corrupt packet"),
+                count(pictures, "damaged frame")
+            )),
+        }
+    }
+
+    /// Pictures that are missing at the beginning, as a sentence.
+    pub(super) fn missing_head(&self, codec: &str) -> Option<String> {
+        match self.leading(codec) {
+            0 => None,
+            1 => Some(
+                "1 picture at its beginning cannot be decoded, because it refers to one before the cut"
+                    .to_owned(),
+            ),
+            n => Some(format!(
+                "{n} pictures at its beginning cannot be decoded, because they refer to ones before the cut"
+            )),
+        }
+    }
+
+    /// Signs that the input was cut off at its end, as a sentence.
+    pub(super) fn missing_end(
+        &self,
+        demuxer: &Demuxer,
+        stream: usize,
+        extent: Extent,
+        frame_rate: Option<Rational>,
+        stated: Option<f64>,
+    ) -> Option<String> {
+        if let Some(reason) = &self.stopped {
+            return Some(format!("reading ended early ({reason})"));
+        }
+        if let Extent::Missing(bytes) = extent {
+            return Some(format!("by its own account its last {bytes} bytes are missing"));
+        }
+        // Its list says what is to be read, whatever an edit list makes of the length.
+        if let Some(listed) = demuxer.listed_packets(stream) {
+            return (self.read < listed)
+                .then(|| format!("only {} of its {listed} packets are there", self.read));
+        }
+        let fragments = demuxer.format_name().contains("mp4");
+        if (extent == Extent::Whole && !fragments) || demuxer.jumps().count > 0 {
+            return None;
+        }
+        // Containers round to milliseconds and guess the last frame's duration.
+        let tolerance = match frame_rate {
+            Some(rate) if rate.to_f64() > 0.0 => f64::max(0.1, 2.0 / rate.to_f64()),
+            _ => 0.25,
+        };
+        [(self.stream_end, stated), (self.end, demuxer.duration())]
+            .into_iter()
+            .filter_map(|(end, seconds)| Some((end, seconds?)))
+            .find(|&(end, seconds)| end > 0.0 && end + tolerance < seconds)
+            .map(|(end, seconds)| {
+                format!("its data end at {end:.3} s, though its header says {seconds:.3} s")
+            })
+    }
+}
+
+/// The jumps of an input's clock as a sentence, if there are any.
+pub(super) fn jumps_sentence(jumps: Jumps) -> Option<String> {
+    let first = jumps.first?;
+    let times = match jumps.count {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    };
+    Some(format!(
+        "its clock jumps {times}, first by {:+.3} s at {:.3} s; what comes after a jump follows on what came before",
+        first.by, first.at
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffmpeg::Jump;
+
+    #[test]
+    fn damage_is_counted_in_the_singular_and_the_plural() {
+        let mut damage = Damage::default();
+        assert_eq!(damage.sentence(), None);
+        damage.packets = 1;
+        assert_eq!(
+            damage.sentence().as_deref(),
+            Some("1 corrupt packet concealed or skipped; --strict would fail")
+        );
+        damage.pictures = 2;
+        assert_eq!(
+            damage.sentence().as_deref(),
+            Some("1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail")
+        );
+    }
+
+    #[test]
+    fn leading_pictures_are_those_before_the_first_that_comes_out() {
+        let mut damage = Damage::default();
+        for pts in [3, 0, 1, 2, 6, 4, 5] {
+            damage.note_packet(Some(pts));
+        }
+        for pts in [3, 4, 5, 6] {
+            damage.note_picture(Some(pts), false);
+        }
+        assert_eq!(damage.leading("h264"), 3);
+        assert_eq!(damage.leading("vp8"), 0);
+        let mut bare = Damage::default();
+        for _ in 0..7 {
+            bare.note_packet(None);
+        }
+        for _ in 0..4 {
+            bare.note_picture(None, false);
+        }
+        assert_eq!(bare.leading("hevc"), 3);
+        bare.note_picture(None, true);
+        assert_eq!(bare.leading("hevc"), 0);
+    }
+
+    #[test]
+    fn jumps_are_said_with_the_first() {
+        assert_eq!(jumps_sentence(Jumps::default()), None);
+        let first = Some(Jump { at: 2.0, by: -1.5 });
+        let sentence = jumps_sentence(Jumps { count: 2, first }).unwrap_or_default();
+        assert!(
+            sentence.contains("2 times, first by -1.500 s at 2.000 s"),
+            "{sentence}"
+        );
+    }
+}
