@@ -313,11 +313,12 @@ fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
 }
 
 /// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. What a pixel's colour is off by goes on to the pixels
-/// right of it (a half), below and below on the left (a quarter each).
+/// right of it (a half), below and below on the left (a quarter each), in whole levels: what is off by less is not seen, and
+/// would only add noise.
 fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
     let mut nearest = Nearest::new(colours);
     let mut indices = Vec::with_capacity(rgba.len() / 4);
-    // Errors in quarters, with a place more on the left.
+    // With a place more on the left.
     let (mut here, mut below) = (vec![[0_i32; 3]; width + 2], vec![[0_i32; 3]; width + 2]);
     for row in rgba.chunks_exact(4 * width) {
         for (x, p) in row.chunks_exact(4).enumerate() {
@@ -325,18 +326,15 @@ fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
                 indices.push(0);
                 continue;
             }
-            let wanted: [i32; 3] = std::array::from_fn(|i| {
-                // Halves go away from zero, so that errors of both signs weigh the same.
-                let error = here[x + 1][i];
-                (i32::from(p[i]) + (error + 2 * error.signum()) / 4).clamp(0, 255)
-            });
+            let wanted: [i32; 3] = std::array::from_fn(|i| (i32::from(p[i]) + here[x + 1][i]).clamp(0, 255));
             let index = nearest.find(wanted);
             indices.push(index + 1);
             for (i, (wanted, got)) in wanted.into_iter().zip(colours[usize::from(index)]).enumerate() {
                 let error = wanted - i32::from(got);
-                here[x + 2][i] += 2 * error;
-                below[x][i] += error;
-                below[x + 1][i] += error;
+                // Divided towards zero, so that errors of both signs weigh the same.
+                here[x + 2][i] += error / 2;
+                below[x][i] += error / 4;
+                below[x + 1][i] += error / 4;
             }
         }
         std::mem::swap(&mut here, &mut below);

@@ -71,7 +71,7 @@ pub struct VideoOptions {
     pub copy_streams: bool,
     /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
     pub streams: StreamOptions,
-    /// Fail where something of the input is lost, instead of warning.
+    /// Fail where something of the input is lost, before anything is written where that is known then.
     pub strict: bool,
 }
 
@@ -184,8 +184,9 @@ impl VideoSink {
             }
         })?;
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
-        let kind = choice::choose_encoder(&muxer, &container, options.encoder.as_deref(), info.format, false)
-            .map_err(unsupported)?;
+        let encoder = options.encoder.as_deref();
+        let kind =
+            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
         if let AudioEncoding::By(name) = &options.streams.audio
             && AudioEncoderKind::find(name).is_none()
         {
@@ -360,7 +361,12 @@ impl VideoSink {
             (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
             (true, _) => Palette::Encoder,
         };
-        let alpha = AlphaWatch::new(&self.container, self.kind, choice.format);
+        let alpha = AlphaWatch::new(
+            &self.container,
+            self.kind,
+            choice.format,
+            layout.format().has_alpha(),
+        );
         Ok(Box::new(Running {
             palette,
             is_webp: encoder_name == "libwebp_anim",
@@ -690,10 +696,10 @@ impl Running {
         if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
             match &mut self.passthrough {
                 Some(passthrough) => {
-                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())?;
+                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
                 }
-                None => return Err(e),
-            }
+                None => Err(e),
+            }?;
         }
         muxer.io_error().map_or(Ok(()), Err)
     }

@@ -639,6 +639,7 @@ impl Source for VideoSource {
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
         let signs = [
+            self.lost.take(),
             jumps_sentence(self.demuxer.jumps()),
             self.lost.take(),
             self.damage.missing_head(&codec),

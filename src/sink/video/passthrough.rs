@@ -29,6 +29,7 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"rotate",
     c"alpha_mode",
     c"DURATION",
+    c"alpha_mode",
     c"BPS",
     c"NUMBER_OF_FRAMES",
     c"NUMBER_OF_BYTES",
