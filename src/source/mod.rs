@@ -1,5 +1,6 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod fields;
 pub mod images;
 mod inlet;
 pub mod listing;
