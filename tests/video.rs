@@ -567,7 +567,7 @@ fn odd_sizes_and_odd_pixels_stay() {
 }
 
 #[test]
-fn rotation_is_kept_or_its_loss_is_told() {
+fn rotation_is_kept_or_carried_out() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (sample("clip-rotated.mp4"), folder.path().join("out.mp4"));
     let written = transcode(&input, to(&out)).unwrap();
@@ -579,10 +579,17 @@ fn rotation_is_kept_or_its_loss_is_told() {
 
     let out = folder.path().join("out.avi");
     let written = transcode(&input, to(&out)).unwrap();
-    assert_eq!(
-        written.warnings,
-        ["the rotation (display matrix) is not kept: avi does not hold it"]
+    assert_eq!(written.warnings, Vec::<String>::new());
+    assert!(
+        written.description.contains("pictures turned: 90 degrees"),
+        "{}",
+        written.description
     );
+    let size = |path: &Path| {
+        let stream = &streams(path)[0];
+        (stream["width"].clone(), stream["height"].clone())
+    };
+    assert_eq!(size(&out), (size(&input).1, size(&input).0));
     assert_eq!(times(&out).len(), times(&input).len());
 }
 
