@@ -6,10 +6,12 @@ use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageKind, ImageOptions};
 use framepipe::sink::{self, AnySink, Rules};
+use framepipe::source::animation::is_animated_webp;
 use framepipe::source::pattern::Pattern;
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use framepipe::source::webp::WebpSource;
 use framepipe::source::{self, AnySource, StreamInfo};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -214,9 +216,26 @@ impl Input {
                 files = Some(images.files().clone());
                 AnySource::Indexed(Arc::new(images))
             }
+            Input::Video(path) if is_animated_webp(path) => {
+                if reading.stream.is_some_and(|stream| stream != 0) {
+                    return Err(Failure::Usage(
+                        "an animated WebP has one stream; leave --stream out".to_owned(),
+                    ));
+                }
+                AnySource::Stream(Box::new(WebpSource::open(path, reading.strict)?))
+            }
             Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
         };
         Ok(Opened { source, files })
+    }
+
+    /// True if the input is no still, as far as that is known before it is opened.
+    fn has_several_frames(&self) -> bool {
+        match self {
+            Input::Images(path) => source::listing::list(path).is_ok_and(|files| files.len() > 1),
+            Input::Synthetic(spec) => spec.frames != Some(1),
+            Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => true,
+        }
     }
 
     /// The rate that image files need where the output has time.
@@ -283,6 +302,21 @@ impl Output {
         }
     }
 
+    /// A video file where one WebP file is to hold several frames, which it can.
+    pub(crate) fn for_input(self, input: &Input) -> Output {
+        match self {
+            Output::Images(path)
+                if input.has_several_frames()
+                    && ImageKind::of(&path) == Some(ImageKind::WebP)
+                    && !path.is_dir()
+                    && matches!(Pattern::parse(&path), Ok(None)) =>
+            {
+                Output::Video(path)
+            }
+            output => output,
+        }
+    }
+
     /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel format.
     pub(crate) fn open(
         &self,
@@ -304,14 +338,14 @@ impl Output {
                     Arc::new(move |format| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::y4m::create(path, &after, rules)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Raw(path) => {
                 let wanted = self.wanted(encoding, |_| true)?;
                 let choose: Choose = Arc::new(move |format| wanted.unwrap_or(format));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::raw::create(path, &after, rules)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Images(path) => {
                 let mut options = ImageOptions {
@@ -333,7 +367,7 @@ impl Output {
                 });
                 let after = info_after(info, &choose);
                 let sink = AnySink::Indexed(sink::images::create(path, &after, &options)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
         }
     }

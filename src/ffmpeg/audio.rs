@@ -16,7 +16,7 @@ use std::ffi::{CString, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is the container's rounding.
-const TOLERANCE: Rational = Rational { num: 1, den: 100 };
+const TOLERANCE: Rational = Rational { num: 1, den: 200 };
 
 /// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a jump in the times.
 const LONGEST_SILENCE: i64 = 60;

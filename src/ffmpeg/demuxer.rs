@@ -175,7 +175,9 @@ impl Demuxer {
     /// True if the container's clock begins anywhere and may jump.
     pub(crate) fn may_jump(&self) -> bool {
         // SAFETY: an open input has its format, which is static.
-        unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 }
+        let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
+        // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
+        is_marked || self.format_name().contains("flv")
     }
 
     /// True if streams may appear that the beginning of the input does not show.
@@ -362,6 +364,28 @@ impl Demuxer {
         unsafe {
             let entry = ffi::av_dict_get((*stream).metadata, key.as_ptr(), ptr::null(), 0);
             entry.as_ref().map(|entry| text(entry.value))
+        }
+    }
+
+    /// True if the container says that stream `index` carries alpha beside its pictures.
+    pub(crate) fn claims_alpha(&self, index: usize) -> bool {
+        // Keys are compared without regard to case.
+        self.stream_tag(index, c"alpha_mode")
+            .is_some_and(|value| value.trim().parse::<i64>().is_ok_and(|mode| mode != 0))
+    }
+
+    /// The codec's headers of stream `index`, as the container stores them; empty if there are none.
+    pub(crate) fn extradata(&self, index: usize) -> &[u8] {
+        let Some(stream) = self.stream_ptr(index) else {
+            return &[];
+        };
+        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the stream.
+        unsafe {
+            let parameters = &*(*stream).codecpar;
+            if parameters.extradata.is_null() || parameters.extradata_size <= 0 {
+                return &[];
+            }
+            std::slice::from_raw_parts(parameters.extradata, parameters.extradata_size as usize)
         }
     }
 

@@ -7,6 +7,7 @@
 mod damage;
 mod dolby;
 mod extent;
+mod layers;
 
 use super::{Origin, Source, SourceError, StreamInfo, Supply};
 use crate::convert::{self, is_full_range_name, nearest_native};
@@ -70,6 +71,8 @@ pub struct VideoSource {
     rotation: Option<SideData>,
     /// What shows that the input was cut off.
     cut: Option<String>,
+    /// What the decoder does not give of the stream.
+    lost: Option<String>,
 }
 
 /// How far the input has been read.
@@ -170,6 +173,7 @@ impl VideoSource {
             frames: 0,
             rotation: None,
             cut: None,
+            lost: None,
             path: path.to_owned(),
             name,
         };
@@ -183,6 +187,7 @@ impl VideoSource {
             .stated_seconds()
             .map(|seconds| seconds + source.demuxer.shift());
         source.learn()?;
+        source.find_lost_layers()?;
         Ok(source)
     }
 
@@ -265,6 +270,39 @@ impl VideoSource {
             self.decoder.codec_name(),
             coded.name(),
         );
+        Ok(())
+    }
+
+    /// Looks for alpha and second views beside the first picture. Whatever a decoder of some version reads, its picture shows.
+    fn find_lost_layers(&mut self) -> Result<(), SourceError> {
+        if self
+            .native
+            .facts()
+            .is_some_and(|facts| facts.alpha || facts.palette)
+        {
+            return Ok(());
+        }
+        let codec = self.decoder.codec_name();
+        let lost = if self.demuxer.claims_alpha(self.stream) {
+            if self.decoder.reads_alpha() {
+                tracing::debug!(path = %self.name, "marked as having alpha, which its packets do not hold");
+                return Ok(());
+            }
+            format!("its alpha is lost: this FFmpeg has no decoder that reads the alpha of {codec}")
+        } else if codec == "hevc" && layers::has_hevc_layers(self.demuxer.extradata(self.stream)) {
+            "its second layer is lost: this FFmpeg does not decode the alpha or second view that HEVC can hold"
+                .to_owned()
+        } else if self.demuxer.format_name().contains("mp4") && layers::has_alpha_item(&self.path) {
+            format!(
+                "its alpha is lost: this FFmpeg does not join the alpha of {codec} stills to their pictures"
+            )
+        } else {
+            return Ok(());
+        };
+        if self.strict {
+            return Err(self.invalid(format!("{lost}; without --strict it is read without")));
+        }
+        self.lost = Some(lost);
         Ok(())
     }
 
@@ -601,7 +639,9 @@ impl Source for VideoSource {
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
         let signs = [
+            self.lost.take(),
             jumps_sentence(self.demuxer.jumps()),
+            self.lost.take(),
             self.damage.missing_head(&codec),
             self.damage.sentence(),
             cut,

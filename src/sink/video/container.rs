@@ -29,6 +29,9 @@ pub(super) const STALE_TEXTS: &[&CStr] = &[
 /// Seconds that a container's milliseconds may be off, on the way in and on the way out.
 const ROUNDING: f64 = 0.0016;
 
+/// Seconds that a picture may be moved by a container that counts frames instead of time.
+const COARSE: f64 = 0.03;
+
 /// The option that has a muxer write times before zero as they are.
 pub(super) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
 
@@ -227,18 +230,31 @@ impl Container {
                 keeps_negative,
             })
             .find(|way| {
-                let times = self.times_back((demuxer, index), carriage, priming, way);
+                let begins = if way.delayed { 0.0 } else { -priming };
+                let times = self.times_back((demuxer, index), carriage, (0.0, begins), way.keeps_negative);
                 times.is_some_and(|(picture, sound)| near(picture, 0.0) && near(sound, -priming))
             })
     }
 
-    /// When the first picture and the first sound come back, in seconds, of a file whose picture begins at zero.
+    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when they begin at
+    /// these seconds, or if that cannot be found out.
+    pub(super) fn keeps_apart(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        (picture, sound): (f64, f64),
+    ) -> bool {
+        let back = self.times_back((demuxer, index), carriage, (picture, sound), false);
+        back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
+    }
+
+    /// When the first picture and the first sound come back, in seconds, that were written at `begins`.
     fn times_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
         carriage: &Carriage,
-        priming: f64,
-        way: &EarlySound,
+        begins: (f64, f64),
+        keeps_negative: bool,
     ) -> Option<(f64, f64)> {
         // Any picture will do that needs no headers of its own.
         let kinds = ["libvpx", "mpeg4", "mjpeg"]
@@ -246,7 +262,7 @@ impl Container {
             .filter_map(EncoderKind::find);
         let (mut muxer, picture, sound) = kinds.into_iter().find_map(|kind| {
             let mut muxer = self.in_memory().ok()?;
-            if way.keeps_negative {
+            if keeps_negative {
                 muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1).ok()?;
             }
             let picture = muxer.add_presumed(kind, &[]).ok()?;
@@ -254,8 +270,7 @@ impl Container {
             muxer.begin().ok()?;
             Some((muxer, picture, sound))
         })?;
-        let begins = if way.delayed { 0.0 } else { -priming };
-        for (stream, begins, lasts) in [(picture, 0.0, 0.04), (sound, begins, 0.02)] {
+        for (stream, begins, lasts) in [(picture, begins.0, 0.04), (sound, begins.1, 0.02)] {
             let base = muxer.time_base(stream);
             for step in 0..2 {
                 let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;

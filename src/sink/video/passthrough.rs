@@ -27,7 +27,9 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
 const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"encoder",
     c"rotate",
+    c"alpha_mode",
     c"DURATION",
+    c"alpha_mode",
     c"BPS",
     c"NUMBER_OF_FRAMES",
     c"NUMBER_OF_BYTES",
@@ -41,6 +43,12 @@ const INTERRUPTED_AFTER: f64 = 1.0;
 
 /// A packet that goes back by more seconds than this is left out.
 const TOO_LATE: f64 = 1.0;
+
+/// Sound that is late by so few seconds is where it belongs.
+const TOO_SHORT_TO_HEAR: f64 = 0.01;
+
+/// Seconds of discarded sound that are kept, because decoders need it to begin.
+const PREROLL: f64 = 0.05;
 
 /// Seconds past the video's end after which streams of a file are not mixed any more.
 const SETTLED_AFTER: f64 = 10.0;
@@ -101,6 +109,8 @@ pub(super) struct Passthrough {
     /// Packets that were read but whose time has not come, with that time in seconds.
     pending: VecDeque<(Packet, f64)>,
     ended: bool,
+    /// Seconds before picture and sound begin that the output leaves out.
+    pause: f64,
     /// Streams that were there when the output's were fixed, and those that came later, with their first time in seconds.
     known: usize,
     unforeseen: Vec<(String, f64)>,
@@ -155,6 +165,7 @@ impl Passthrough {
                 copied: Vec::new(),
                 pending: VecDeque::new(),
                 ended: false,
+                pause: 0.0,
                 known: usize::MAX,
                 unforeseen: Vec::new(),
                 limit: None,
@@ -177,6 +188,7 @@ impl Passthrough {
         container: &Container,
         add_video: AddVideo<'_>,
         options: &StreamOptions,
+        picture: f64,
     ) -> Result<usize, MapFailure> {
         let planned = self.plan(muxer, container, add_video, options)?;
         self.choose_metadata_form(muxer, &planned);
@@ -213,6 +225,7 @@ impl Passthrough {
             None => add_video(muxer)?,
         };
         self.place_early_sound(muxer, container);
+        self.place_late_sound(container, picture);
         self.known = self.demuxer.stream_count();
         self.options = options.clone();
         self.wanted = self.copied.iter().map(|c| c.from).collect();
@@ -245,6 +258,58 @@ impl Passthrough {
                 }
             }
         }
+    }
+
+    /// Has picture and sound stay together in a container that cannot say that sound begins late. What both are late by
+    /// is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
+    fn place_late_sound(&mut self, container: &Container, picture: f64) {
+        let shift = self.demuxer.shift();
+        let mut late = Vec::new();
+        for copied in &self.copied {
+            let Some(facts) = self.demuxer.stream(copied.from) else {
+                continue;
+            };
+            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
+            if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
+                late.push((copied, start));
+            }
+        }
+        let keeps = |copied: &Copied, begins| {
+            container.keeps_apart((&self.demuxer, copied.from), &copied.carriage, begins)
+        };
+        if late
+            .iter()
+            .all(|(copied, start)| keeps(copied, (picture, *start)))
+        {
+            return;
+        }
+        let common = late
+            .iter()
+            .map(|(_, start)| *start)
+            .fold(picture, f64::min)
+            .max(0.0);
+        let mut losses = Vec::new();
+        for (copied, start) in &late {
+            if !keeps(copied, (picture - common, start - common)) {
+                losses.push(format!(
+                    "{} begins {:.3} s after the picture, which {} cannot say, and comes too early by that",
+                    copied.label,
+                    start - picture,
+                    container.name()
+                ));
+            }
+        }
+        self.warnings.extend(losses.iter().cloned());
+        self.losses.extend(losses);
+        self.pause = common;
+        for copied in &mut self.copied {
+            copied.delay -= common;
+        }
+    }
+
+    /// Seconds before picture and sound begin that the output leaves out.
+    pub(super) fn pause(&self) -> f64 {
+        self.pause
     }
 
     /// How each stream comes into the output, without those that do not; what is left out against the user's wish is told.
@@ -690,6 +755,11 @@ impl Passthrough {
             }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
+            // An edit list leaves it out, and other containers would play it.
+            let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
+            if packet.is_discarded() && end < -PREROLL {
+                return Ok(Read::Other(packet.size()));
+            }
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
         }
         Ok(Read::Other(packet.size()))

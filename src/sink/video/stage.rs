@@ -5,7 +5,7 @@
 
 use super::choice::{self, FormatChoice, Hdr, Wishes};
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
-use super::{Running, VideoSink};
+use super::{Running, VideoSink, alpha};
 use crate::convert::{self, Converter, RangeChange, YCGCO};
 use crate::ffmpeg::{
     AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
@@ -58,6 +58,7 @@ impl VideoSink {
             (layout.format(), first.colour),
             (width, height),
             self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
         )
         .map_err(|problem| self.unsupported(problem))?;
         let setup = EncoderSetup {
@@ -451,6 +452,14 @@ impl SampleSteps {
     }
 }
 
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+pub(super) fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
 /// swscale for frames of `layout`, and the padded picture that it reads.
 fn make_scaler(
     layout: &Layout,
@@ -474,7 +483,7 @@ fn make_scaler(
             chroma_location: colour.chroma_location,
         },
         ScalerEnd {
-            format: choice.format,
+            format: scaled_format(choice),
             full_range: to_full,
             matrix: convert::written_matrix(choice.colour.matrix, height),
             chroma_location: choice.colour.chroma_location,
