@@ -3,7 +3,7 @@
 use super::Failure;
 use clap::Args;
 use framepipe::frame::PixelFormat;
-use framepipe::sink::video::{VideoOptions, VideoSink};
+use framepipe::sink::video::{AudioEncoding, StreamOptions, Streams, VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
 use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
@@ -34,6 +34,20 @@ pub(crate) struct EncodingArguments {
     /// FFmpeg's name of the container [default: by the file's name].
     #[arg(long, value_name = "MUXER")]
     pub(crate) format: Option<String>,
+    /// Leave all sound out.
+    #[arg(long)]
+    pub(crate) no_audio: bool,
+    /// Leave all subtitles out.
+    #[arg(long)]
+    pub(crate) no_subtitles: bool,
+    /// The input's streams that go into the output beside the filtered one: all, video (none), or their indices, such as 1,3
+    /// [default: all that the container holds].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) streams: Option<Streams>,
+    /// FFmpeg's name of an encoder for all sound, such as libopus, or copy to never encode it [default: sound is copied, and encoded
+    /// only if the container cannot hold it].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) audio_encoder: Option<String>,
     /// Replace an existing output.
     #[arg(long)]
     pub(crate) overwrite: bool,
@@ -48,7 +62,12 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 
 impl EncodingArguments {
     /// Makes the sink of a video file.
-    pub(crate) fn open_video(&self, path: &Path, info: &StreamInfo) -> Result<Box<dyn Sink>, SinkError> {
+    pub(crate) fn open_video(
+        &self,
+        path: &Path,
+        info: &StreamInfo,
+        strict: bool,
+    ) -> Result<Box<dyn Sink>, SinkError> {
         let options = VideoOptions {
             path: path.to_owned(),
             overwrite: self.overwrite,
@@ -60,6 +79,16 @@ impl EncodingArguments {
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
             copy_streams: true,
+            streams: StreamOptions {
+                streams: self.streams.clone().unwrap_or_default(),
+                no_audio: self.no_audio,
+                no_subtitles: self.no_subtitles,
+                audio: self
+                    .audio_encoder
+                    .as_deref()
+                    .map_or_else(AudioEncoding::default, AudioEncoding::from),
+            },
+            strict,
         };
         Ok(Box::new(VideoSink::create(info, options)?))
     }

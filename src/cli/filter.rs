@@ -51,7 +51,7 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it.
+    /// Fail at the first damaged packet instead of concealing it, and where a stream cannot be carried over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].
@@ -199,7 +199,8 @@ impl FilterArguments {
 pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     arguments.output = arguments
         .output
-        .with_container(arguments.encoding.format.as_deref());
+        .with_container(arguments.encoding.format.as_deref())
+        .for_input(&arguments.input);
     arguments.check()?;
     let quiet = arguments.quiet;
     let say = |text: &str| {
@@ -254,7 +255,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .map(|path| PartFile::create(path, true))
         .transpose()?;
     let trace_file = arguments.trace.open()?;
-    let mut sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
+    let mut sink = arguments
+        .output
+        .open(&info, &arguments.encoding, arguments.strict, opened.files)?;
     // Frames of the pipeline in one of the output.
     let parts = if arguments.fields {
         sink = sink::fields::weaving(sink, arguments.output.to_string());

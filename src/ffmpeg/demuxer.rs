@@ -74,6 +74,8 @@ pub(crate) struct StreamFacts {
     pub(crate) medium: Medium,
     /// FFmpeg's name of the codec.
     pub(crate) codec: String,
+    /// The codec is known: the data is not just bytes without a name.
+    pub(crate) has_codec: bool,
     /// The container's four-letter mark for the codec, 0 if none.
     pub(crate) tag: u32,
     /// A still picture such as a cover, not a video.
@@ -91,8 +93,8 @@ pub(crate) struct StreamFacts {
     pub(crate) height: i32,
     /// Its times tell where the input's clock is.
     leads: bool,
-    /// Nanoseconds of sound at its beginning that are decoded to be thrown away.
-    priming: i64,
+    /// Seconds of sound at its beginning that are decoded to be thrown away.
+    pub(crate) priming: f64,
 }
 
 /// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
@@ -126,13 +128,15 @@ impl Demuxer {
     pub(crate) fn open(path: &Path) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
-        Demuxer::begin(ptr::null_mut(), &name, None)
+        Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
     }
 
-    /// Opens a file that lies in memory; `name` helps to tell its format, as a file's name would.
+    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the name of a file would.
     pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
         init();
         let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
+        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to tell.
+        let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
         let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
         // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
         let context = unsafe {
@@ -143,19 +147,18 @@ impl Demuxer {
             (*context).pb = memory.as_ptr();
             context
         };
-        Demuxer::begin(context, &name, Some(memory))
+        Demuxer::begin(context, &name, format, Some(memory))
     }
 
     /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.
     fn begin(
         mut context: *mut ffi::AVFormatContext,
         name: &CStr,
+        format: *const ffi::AVInputFormat,
         memory: Option<MemoryFile>,
     ) -> Result<Demuxer, OpenFailure> {
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
-        let code = unsafe {
-            ffi::avformat_open_input(&mut context, name.as_ptr(), ptr::null_mut(), ptr::null_mut())
-        };
+        let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
         AvError::check(code).map_err(OpenFailure::Open)?;
         let mut demuxer = Demuxer {
             context,
@@ -172,7 +175,14 @@ impl Demuxer {
     /// True if the container's clock begins anywhere and may jump.
     pub(crate) fn may_jump(&self) -> bool {
         // SAFETY: an open input has its format, which is static.
-        unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 }
+        let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
+        // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
+        is_marked || self.format_name().contains("flv")
+    }
+
+    /// True if streams may appear that the beginning of the input does not show.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.context().ctx_flags & ffi::AVFMTCTX_NOHEADER as c_int != 0
     }
 
     /// When the earliest sound or picture is shown, in nanoseconds of the container's clock.
@@ -181,7 +191,7 @@ impl Demuxer {
             let facts = self.stream(index).filter(|facts| facts.leads)?;
             let start = rescale(facts.start?, facts.time_base, NANOSECOND);
             // What is decoded before zero to be thrown away is not heard. Containers round its length.
-            let heard = start + facts.priming;
+            let heard = start + (facts.priming * 1e9).round() as i64;
             Some(match start {
                 0.. => start,
                 _ if heard.abs() < ROUNDING => 0,
@@ -232,6 +242,10 @@ impl Demuxer {
         Some(StreamFacts {
             medium: Medium::of(parameters.codec_type),
             codec,
+            has_codec: !matches!(
+                parameters.codec_id,
+                ffi::AVCodecID::AV_CODEC_ID_NONE | ffi::AVCodecID::AV_CODEC_ID_BIN_DATA
+            ),
             tag: parameters.codec_tag,
             is_cover: stream.disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0,
             is_default: stream.disposition & ffi::AV_DISPOSITION_DEFAULT as c_int != 0,
@@ -244,13 +258,17 @@ impl Demuxer {
             height: parameters.height,
             leads: leads(Medium::of(parameters.codec_type), stream.disposition),
             priming: match parameters.sample_rate {
-                rate if rate > 0 => {
-                    let sample = Rational { num: 1, den: rate };
-                    rescale(i64::from(parameters.initial_padding), sample, NANOSECOND)
-                }
-                _ => 0,
+                rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),
+                _ => 0.0,
             },
         })
+    }
+
+    /// True if packets are found by an index only, which may lie behind them, and the input cannot go back.
+    pub(crate) fn needs_index(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        let io = unsafe { self.context().pb.as_ref() };
+        self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
     }
 
     /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list leaves out;
@@ -281,9 +299,33 @@ impl Demuxer {
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
-    /// True if there are chapters.
-    pub(crate) fn has_chapters(&self) -> bool {
-        self.context().nb_chapters > 0
+    /// How many chapters there are.
+    pub(crate) fn chapter_count(&self) -> usize {
+        self.context().nb_chapters as usize
+    }
+
+    /// The texts that belong to the whole file, as names and values.
+    pub(crate) fn texts(&self) -> Vec<(String, String)> {
+        entries(self.context().metadata)
+    }
+
+    /// The texts of the file, of its streams and of its programs.
+    pub(crate) fn all_texts(&self) -> Vec<(String, String)> {
+        let mut found = self.texts();
+        for index in 0..self.stream_count() {
+            // SAFETY: the stream is valid.
+            found.extend(
+                self.stream_ptr(index)
+                    .map_or_else(Vec::new, |s| entries(unsafe { (*s).metadata })),
+            );
+        }
+        for index in 0..self.context().nb_programs as usize {
+            // SAFETY: `programs` holds `nb_programs` valid pointers.
+            found.extend(entries(unsafe {
+                (**self.context().programs.add(index)).metadata
+            }));
+        }
+        found
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.
@@ -322,6 +364,28 @@ impl Demuxer {
         unsafe {
             let entry = ffi::av_dict_get((*stream).metadata, key.as_ptr(), ptr::null(), 0);
             entry.as_ref().map(|entry| text(entry.value))
+        }
+    }
+
+    /// True if the container says that stream `index` carries alpha beside its pictures.
+    pub(crate) fn claims_alpha(&self, index: usize) -> bool {
+        // Keys are compared without regard to case.
+        self.stream_tag(index, c"alpha_mode")
+            .is_some_and(|value| value.trim().parse::<i64>().is_ok_and(|mode| mode != 0))
+    }
+
+    /// The codec's headers of stream `index`, as the container stores them; empty if there are none.
+    pub(crate) fn extradata(&self, index: usize) -> &[u8] {
+        let Some(stream) = self.stream_ptr(index) else {
+            return &[];
+        };
+        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the stream.
+        unsafe {
+            let parameters = &*(*stream).codecpar;
+            if parameters.extradata.is_null() || parameters.extradata_size <= 0 {
+                return &[];
+            }
+            std::slice::from_raw_parts(parameters.extradata, parameters.extradata_size as usize)
         }
     }
 
@@ -378,6 +442,28 @@ impl Demuxer {
         let offset = self.clock.offset(index, leads, times);
         packet.shift(rescale(offset, NANOSECOND, base));
         Ok(())
+    }
+}
+
+/// What a dictionary holds.
+fn entries(dictionary: *const ffi::AVDictionary) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut entry: *const ffi::AVDictionaryEntry = ptr::null();
+    loop {
+        // SAFETY: null is an empty dictionary; an empty name with this flag steps from one entry to the next.
+        entry = unsafe {
+            ffi::av_dict_get(
+                dictionary,
+                c"".as_ptr(),
+                entry,
+                ffi::AV_DICT_IGNORE_SUFFIX as c_int,
+            )
+        };
+        // SAFETY: an entry is valid as long as its dictionary is not changed.
+        let Some(found_entry) = (unsafe { entry.as_ref() }) else {
+            return found;
+        };
+        found.push((text(found_entry.key), text(found_entry.value)));
     }
 }
 

@@ -5,10 +5,12 @@
 //! ```text
 //!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer -> file
 //!                                  | memory: pictures decoded into the frames' own blocks
+//!          sound that is encoded anew: audio (AudioTranscoder)
 //!                                            frames lent to the encoder without a copy: lend
 //! ```
 #![allow(unsafe_code)]
 
+mod audio;
 mod clock;
 mod decoder;
 mod demuxer;
@@ -27,11 +29,12 @@ mod side_data;
 mod text;
 mod version;
 
+pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
 #[cfg(test)]
 pub(crate) use clock::Jump;
 pub(crate) use clock::Jumps;
 pub(crate) use decoder::Decoder;
-pub(crate) use demuxer::{Demuxer, Medium, OpenFailure};
+pub(crate) use demuxer::{Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
 pub(crate) use format::{AvFormat, FormatFacts};

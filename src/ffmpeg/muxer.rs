@@ -4,7 +4,9 @@
 use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
 use super::text::{c_string, raw_rational, text};
-use super::{AvError, Demuxer, Encoder, EncoderKind, Packet, init, version};
+use super::{
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
+};
 use crate::frame::{Rational, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, OsStr, c_int};
@@ -16,6 +18,8 @@ use std::ptr;
 pub(crate) struct Muxer {
     context: *mut ffi::AVFormatContext,
     begun: bool,
+    /// Packets of each stream that were handed over, and those of them that are known to be lost.
+    given: Vec<(i64, i64)>,
     /// The file, if it is in memory.
     memory: Option<MemoryFile>,
 }
@@ -102,6 +106,7 @@ impl Muxer {
             Ok(Muxer {
                 context,
                 begun: false,
+                given: Vec::new(),
                 memory: None,
             })
         }
@@ -129,25 +134,23 @@ impl Muxer {
         (codec.type_ == ffi::AVMediaType::AVMEDIA_TYPE_VIDEO).then_some(EncoderKind { codec })
     }
 
-    /// Whether the container can hold what `encoder` writes; `None` if it does not say.
-    pub(crate) fn holds(&self, encoder: EncoderKind) -> Option<bool> {
-        self.query(encoder.codec.id)
+    /// The audio encoder that FFmpeg itself would choose for this container.
+    pub(crate) fn default_audio_encoder(&self) -> Option<AudioEncoderKind> {
+        AudioEncoderKind::of_codec(self.format().audio_codec)
     }
 
-    /// Whether the container can hold stream `index` of `demuxer`; `None` if it does not say.
-    pub(crate) fn holds_stream(&self, demuxer: &Demuxer, index: usize) -> Option<bool> {
-        let stream = demuxer.stream_ptr(index)?;
-        // SAFETY: the stream and its parameters live as long as the demuxer.
-        self.query(unsafe { (*(*stream).codecpar).codec_id })
+    /// True if the container is one of a single video stream: raw video, elementary streams, stills and animations. Some of their
+    /// muxers write whatever they are given, one packet after the other.
+    pub(crate) fn is_video_only(&self) -> bool {
+        let format = self.format();
+        let none = ffi::AVCodecID::AV_CODEC_ID_NONE;
+        format.audio_codec == none && format.subtitle_codec == none
     }
 
-    fn query(&self, id: ffi::AVCodecID) -> Option<bool> {
-        // SAFETY: reads static tables.
-        match unsafe { ffi::avformat_query_codec(self.format(), id, ffi::FF_COMPLIANCE_NORMAL as c_int) } {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
+    /// True if output can go back to change what it wrote.
+    pub(crate) fn can_seek(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        unsafe { (*self.context).pb.as_ref() }.is_some_and(|io| io.seekable != 0)
     }
 
     /// Sets an option of the muxer.
@@ -198,6 +201,53 @@ impl Muxer {
             }
         }
         Ok(index)
+    }
+
+    /// Adds a stream of the codec that `kind` writes, without an open encoder: enough for the head of a container, if `extradata`
+    /// is what it expects.
+    pub(crate) fn add_presumed(&mut self, kind: EncoderKind, extradata: &[u8]) -> Result<usize, AvError> {
+        let (index, stream) = self.new_stream()?;
+        let format = kind.formats().first().map_or(0, |format| format.0);
+        // SAFETY: the parameters are valid; FFmpeg frees the block, which has the padding that it wants, with them.
+        unsafe {
+            let parameters = &mut *(*stream).codecpar;
+            parameters.codec_type = ffi::AVMediaType::AVMEDIA_TYPE_VIDEO;
+            parameters.codec_id = kind.codec.id;
+            (parameters.width, parameters.height) = (352, 288);
+            parameters.format = format;
+            (*stream).time_base = ffi::AVRational { num: 1, den: 25 };
+            if !extradata.is_empty() {
+                let size = extradata.len() + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize;
+                let block = ffi::av_mallocz(size).cast::<u8>();
+                if block.is_null() {
+                    return Err(AvError::no_memory());
+                }
+                ptr::copy_nonoverlapping(extradata.as_ptr(), block, extradata.len());
+                parameters.extradata = block;
+                parameters.extradata_size = extradata.len() as c_int;
+            }
+        }
+        Ok(index)
+    }
+
+    /// Adds the stream that holds stream `index` of `demuxer` as `transcoder` encodes it.
+    pub(crate) fn add_transcoded(
+        &mut self,
+        demuxer: &Demuxer,
+        index: usize,
+        transcoder: &AudioTranscoder,
+        stale: &[&CStr],
+    ) -> Result<usize, AvError> {
+        let (new, stream) = self.new_stream()?;
+        // SAFETY: stream and open encoder are valid.
+        unsafe {
+            let context = &*transcoder.encoder();
+            AvError::check(ffi::avcodec_parameters_from_context((*stream).codecpar, context))?;
+            (*(*stream).codecpar).codec_tag = 0;
+            (*stream).time_base = context.time_base;
+        }
+        self.describe(new, demuxer, index, stale)?;
+        Ok(new)
     }
 
     /// Adds a stream that holds the packets of stream `index` of `demuxer` as they are.
@@ -357,6 +407,10 @@ impl Muxer {
     /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.
     pub(crate) fn write(&mut self, packet: &mut Packet, index: usize, base: Rational) -> Result<(), AvError> {
         let to = self.time_base(index);
+        if self.given.len() <= index {
+            self.given.resize(index + 1, (0, 0));
+        }
+        self.given[index].0 += 1;
         // SAFETY: context and packet are valid; av_interleaved_write_frame takes the packet's reference.
         unsafe {
             let raw = packet.as_ptr();
@@ -365,6 +419,35 @@ impl Muxer {
             (*raw).pos = -1;
             AvError::check(ffi::av_interleaved_write_frame(self.context, raw)).map(|_| ())
         }
+    }
+
+    /// Writes what is held back until other streams catch up.
+    pub(crate) fn flush(&mut self) -> Result<(), AvError> {
+        // SAFETY: the context is valid; null asks for the packets that are held back.
+        AvError::check(unsafe { ffi::av_interleaved_write_frame(self.context, ptr::null_mut()) }).map(|_| ())
+    }
+
+    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the stream whose packet was refused, which may be
+    /// another one, as packets wait for those of other streams. What was held back is written.
+    pub(crate) fn refused(&mut self, written: Option<usize>) -> Option<usize> {
+        // Each failure takes the refused packet away, so that the end is reached.
+        while let Err(e) = self.flush() {
+            if self.io_error().is_some() || e.is_again() {
+                return None;
+            }
+        }
+        let mut refused = Vec::new();
+        for (index, &(given, lost)) in self.given.iter().enumerate() {
+            // SAFETY: the stream is valid.
+            let held = self.stream_ptr(index).map_or(0, |s| unsafe { (*s).nb_frames });
+            if given - held > lost {
+                refused.push((index, given - held));
+            }
+        }
+        let own = refused.iter().find(|(index, _)| Some(*index) == written);
+        let &(index, lost) = own.or(refused.first())?;
+        self.given[index].1 = lost;
+        Some(index)
     }
 
     /// Writes what is still held back and the container's tail, closes the file, and tells its size.

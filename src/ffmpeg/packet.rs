@@ -27,6 +27,50 @@ impl Packet {
         Ok(Packet { packet })
     }
 
+    /// A packet of the same data.
+    pub(crate) fn duplicate(&self) -> Result<Packet, AvError> {
+        let copy = Packet::new()?;
+        // SAFETY: both packets are valid; the data is shared by counted references, or copied.
+        AvError::check(unsafe { ffi::av_packet_ref(copy.packet, self.packet) })?;
+        Ok(copy)
+    }
+
+    /// A packet of zeros that is shown at `at`.
+    pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
+        let mut packet = Packet::from_data(&vec![0; size], at, true)?;
+        packet.set_duration(1);
+        Ok(packet)
+    }
+
+    /// A packet of these bytes, shown at `pts`.
+    pub(crate) fn from_data(data: &[u8], pts: i64, is_key: bool) -> Result<Packet, AvError> {
+        let packet = Packet::new()?;
+        let size = c_int::try_from(data.len()).map_err(|_| AvError::no_memory())?;
+        // SAFETY: the new packet has room for `size` bytes.
+        unsafe {
+            AvError::check(ffi::av_new_packet(packet.packet, size))?;
+            ptr::copy_nonoverlapping(data.as_ptr(), (*packet.packet).data, data.len());
+            (*packet.packet).pts = pts;
+            (*packet.packet).dts = pts;
+            if is_key {
+                (*packet.packet).flags |= ffi::AV_PKT_FLAG_KEY as c_int;
+            }
+        }
+        Ok(packet)
+    }
+
+    /// The bytes, to be changed where they lie.
+    pub(crate) fn data_mut(&mut self) -> Result<&mut [u8], AvError> {
+        if self.size() == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: the packet is valid; av_packet_make_writable leaves it as the only owner of `size` bytes.
+        unsafe {
+            AvError::check(ffi::av_packet_make_writable(self.packet))?;
+            Ok(std::slice::from_raw_parts_mut((*self.packet).data, self.size()))
+        }
+    }
+
     /// The raw packet, for encoder and muxer.
     pub(crate) fn as_ptr(&self) -> *mut ffi::AVPacket {
         self.packet
@@ -86,7 +130,7 @@ impl Packet {
     }
 
     /// Adds ticks to both of its times.
-    pub(super) fn shift(&mut self, ticks: i64) {
+    pub(crate) fn shift(&mut self, ticks: i64) {
         // SAFETY: the packet is valid and borrowed mutably.
         let raw = unsafe { &mut *self.packet };
         for time in [&mut raw.pts, &mut raw.dts] {

@@ -1,25 +1,28 @@
-//! What differs between FFmpeg's versions, from 5.1 to 9: one function for each difference, and no other place that asks for the version.
+//! What differs between FFmpeg's versions, from 5.1 to 9: one function for each difference, and no other
+//! place that asks for the version.
 //!
-//! `cfg(ffmpeg_7_1)` means that the headers are those of 7.1 or newer; build.rs sets it from what ffmpeg-sys-next found in them.
-//! Names are FFmpeg's. The version given is that of the first release with the new way, and the old way is used below it, even where
-//! FFmpeg kept both for a while.
+//! `cfg(ffmpeg_7_1)` means that the headers are those of 7.1 or newer; build.rs sets it from what
+//! ffmpeg-sys-next found in them. Names are FFmpeg's. The version given is that of the first release with the
+//! new way, and the old way is used below it, even where FFmpeg kept both for a while.
 //!
 //! | since | old | new |
 //! |---|---|---|
 //! | 6.0 | `AVFrame.pkt_duration` | `AVFrame.duration` |
 //! | 6.1 | `AVFrame.interlaced_frame`, `top_field_first` | bits of `AVFrame.flags` |
-//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which parameters take along when they are copied |
+//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which is copied with it |
+//! | 7.0 | `uint8_t *` of a write callback | `const uint8_t *` |
 //! | 7.1 | lists in `AVCodec`, such as `pix_fmts` | `avcodec_get_supported_config` |
 //!
-//! swscale's flags became an enumeration in 8; they are set by their names (see `scaler`), which all versions understand.
+//! swscale's flags became an enumeration in 8; they are set by their names (see `scaler`), which all versions
+//! understand.
 #![allow(unsafe_code)]
 
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_uint};
 
-/// Ends the program if it runs with another major version of FFmpeg's libraries than that of the headers that it was compiled with, because
-/// every structure would be misread. A dynamic linker does not let it come to that; a build folder that outlives an upgrade of the
-/// system does.
+/// Ends the program if it runs with another major version of FFmpeg's libraries than that of the headers that
+/// it was compiled with, because every structure would be misread. A dynamic linker does not let it come to
+/// that; a build folder that outlives an upgrade of the system does.
 pub(super) fn check() {
     // SAFETY: these calls read constants.
     let libraries = unsafe {
@@ -40,6 +43,11 @@ pub(super) fn check() {
                 ffi::avformat_version(),
             ),
             (
+                "libswresample",
+                ffi::LIBSWRESAMPLE_VERSION_MAJOR as c_uint,
+                ffi::swresample_version(),
+            ),
+            (
                 "libswscale",
                 ffi::LIBSWSCALE_VERSION_MAJOR as c_uint,
                 ffi::swscale_version(),
@@ -50,11 +58,18 @@ pub(super) fn check() {
         let runs = runs >> 16;
         assert!(
             built == runs,
-            "framepipe was built for version {built} of FFmpeg's {name} and runs with version {runs}; build it anew, after \
-             'cargo clean -p ffmpeg-sys-next' in its folder"
+            "framepipe was built for version {built} of FFmpeg's {name} and runs with version {runs}; \
+             build it anew, after 'cargo clean -p ffmpeg-sys-next' in its folder"
         );
     }
 }
+
+/// What an I/O context's write callback is given.
+#[cfg(ffmpeg_7_0)]
+pub(super) type BytesToWrite = *const u8;
+/// What an I/O context's write callback is given.
+#[cfg(not(ffmpeg_7_0))]
+pub(super) type BytesToWrite = *mut u8;
 
 /// A stream's block of side data of one kind.
 ///
@@ -64,7 +79,8 @@ pub(super) unsafe fn stream_side_data<'a>(
     stream: *const ffi::AVStream,
     kind: ffi::AVPacketSideDataType,
 ) -> Option<&'a [u8]> {
-    // SAFETY: the stream is valid by the caller's word; a block, where there is one, holds as many bytes as it says.
+    // SAFETY: the stream is valid by the caller's word; a block, where there is one, holds as many bytes as
+    // it says.
     unsafe {
         #[cfg(ffmpeg_6_1)]
         let (data, size) = {
@@ -83,8 +99,8 @@ pub(super) unsafe fn stream_side_data<'a>(
     }
 }
 
-/// Gives a stream a block of side data, in place of one of the same kind, and tells where its `size` bytes are to be written; null if
-/// there is no memory.
+/// Gives a stream a block of side data, in place of one of the same kind, and tells where its `size` bytes
+/// are to be written; null if there is no memory.
 ///
 /// # Safety
 /// `stream` must be valid.
@@ -157,15 +173,26 @@ pub(super) fn set_fields(frame: &mut ffi::AVFrame, interlaced: bool, top_first: 
     }
 }
 
-/// The numbers of the pixel formats that an encoder takes, the one that it prefers first; empty if it takes any.
-pub(super) fn pixel_formats(codec: &'static ffi::AVCodec) -> Vec<c_int> {
-    // Read as numbers, since a newer library may know more formats than our headers.
-    let first: *const c_int;
+/// What can be asked of an encoder, in [`supported`].
+enum Config {
+    PixelFormat,
+    SampleRate,
+    SampleFormat,
+    ChannelLayout,
+}
+
+/// The first entry of the list of what an encoder takes; null if it takes anything, or does not say. The lists are static.
+fn supported(codec: &'static ffi::AVCodec, config: &Config) -> *const std::ffi::c_void {
     #[cfg(ffmpeg_7_1)]
     {
+        let kind = match config {
+            Config::PixelFormat => ffi::AVCodecConfig::AV_CODEC_CONFIG_PIX_FORMAT,
+            Config::SampleRate => ffi::AVCodecConfig::AV_CODEC_CONFIG_SAMPLE_RATE,
+            Config::SampleFormat => ffi::AVCodecConfig::AV_CODEC_CONFIG_SAMPLE_FORMAT,
+            Config::ChannelLayout => ffi::AVCodecConfig::AV_CODEC_CONFIG_CHANNEL_LAYOUT,
+        };
         let mut list = std::ptr::null();
-        let kind = ffi::AVCodecConfig::AV_CODEC_CONFIG_PIX_FORMAT;
-        // SAFETY: no context is allowed, and no count. The list, where there is one, is static, because the codec is.
+        // SAFETY: no context is allowed, and no count.
         let code = unsafe {
             ffi::avcodec_get_supported_config(
                 std::ptr::null(),
@@ -176,23 +203,74 @@ pub(super) fn pixel_formats(codec: &'static ffi::AVCodec) -> Vec<c_int> {
                 std::ptr::null_mut(),
             )
         };
-        first = if code < 0 { std::ptr::null() } else { list.cast() };
+        if code < 0 { std::ptr::null() } else { list }
     }
     #[cfg(not(ffmpeg_7_1))]
-    {
-        first = codec.pix_fmts.cast();
+    match config {
+        Config::PixelFormat => codec.pix_fmts.cast(),
+        Config::SampleRate => codec.supported_samplerates.cast(),
+        Config::SampleFormat => codec.sample_fmts.cast(),
+        Config::ChannelLayout => codec.ch_layouts.cast(),
     }
-    let mut formats = Vec::new();
-    if first.is_null() {
-        return formats;
-    }
-    // SAFETY: the list is static and ends with -1.
+}
+
+/// The entries at `at` up to the one that is the end; none if it is null.
+///
+/// # Safety
+/// `at` is null or leads to entries that end with one for which `is_end` holds.
+unsafe fn list<T: Copy>(mut at: *const T, is_end: impl Fn(&T) -> bool) -> Vec<T> {
+    let mut found = Vec::new();
+    // SAFETY: reads up to the end, which is there by the caller's word.
     unsafe {
-        while *first.add(formats.len()) != -1 {
-            formats.push(*first.add(formats.len()));
+        while let Some(entry) = at.as_ref().filter(|entry| !is_end(entry)) {
+            found.push(*entry);
+            at = at.add(1);
         }
     }
-    formats
+    found
+}
+
+/// The numbers of the pixel formats that an encoder takes, the one that it prefers first; empty if it takes any.
+pub(super) fn pixel_formats(codec: &'static ffi::AVCodec) -> Vec<c_int> {
+    // SAFETY: the list ends with -1. Read as numbers, since a newer library may know more formats than our headers.
+    unsafe {
+        list(
+            supported(codec, &Config::PixelFormat).cast(),
+            |&format: &c_int| format == -1,
+        )
+    }
+}
+
+/// The sample rates that an audio encoder takes; empty if it takes any.
+pub(super) fn sample_rates(codec: &'static ffi::AVCodec) -> Vec<c_int> {
+    // SAFETY: the list ends with 0.
+    unsafe {
+        list(supported(codec, &Config::SampleRate).cast(), |&rate: &c_int| {
+            rate == 0
+        })
+    }
+}
+
+/// The numbers of the sample formats that an audio encoder takes; empty if it does not say.
+pub(super) fn sample_formats(codec: &'static ffi::AVCodec) -> Vec<c_int> {
+    // SAFETY: the list ends with -1.
+    unsafe {
+        list(
+            supported(codec, &Config::SampleFormat).cast(),
+            |&format: &c_int| format == -1,
+        )
+    }
+}
+
+/// The channel layouts that an audio encoder takes; empty if it does not say.
+pub(super) fn channel_layouts(codec: &'static ffi::AVCodec) -> Vec<ffi::AVChannelLayout> {
+    // SAFETY: the list ends with a layout without channels.
+    unsafe {
+        list(
+            supported(codec, &Config::ChannelLayout).cast(),
+            |layout: &ffi::AVChannelLayout| layout.nb_channels == 0,
+        )
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +289,8 @@ mod tests {
         use ffi::AVPacketSideDataType::{
             AV_PKT_DATA_CONTENT_LIGHT_LEVEL as LIGHT, AV_PKT_DATA_DISPLAYMATRIX as MATRIX,
         };
-        // SAFETY: the stream lives until its context is freed at the end, and a new block has room for what is written.
+        // SAFETY: the stream lives until its context is freed at the end, and a new block has room for what
+        // is written.
         unsafe {
             let context = ffi::avformat_alloc_context();
             let stream = ffi::avformat_new_stream(context, ptr::null());
@@ -283,6 +362,19 @@ mod tests {
             [ffi::AVPixelFormat::AV_PIX_FMT_YUV420P as c_int]
         );
         assert_eq!(formats(c"rawvideo"), [] as [c_int; 0]);
+        // SAFETY: the name is zero-terminated; codecs are static.
+        let codec = unsafe {
+            ffi::avcodec_find_encoder_by_name(c"mp2".as_ptr())
+                .as_ref()
+                .unwrap()
+        };
+        assert!(sample_rates(codec).contains(&44_100) && !sample_rates(codec).contains(&8000));
+        assert_eq!(
+            sample_formats(codec),
+            [ffi::AVSampleFormat::AV_SAMPLE_FMT_S16 as c_int]
+        );
+        let channels: Vec<_> = channel_layouts(codec).iter().map(|l| l.nb_channels).collect();
+        assert_eq!(channels, [1, 2]);
         let huffyuv = formats(c"huffyuv");
         for format in [
             ffi::AVPixelFormat::AV_PIX_FMT_YUV422P,

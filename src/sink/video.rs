@@ -1,22 +1,33 @@
-//! Video files, encoded by FFmpeg, with every stream beside the filtered one copied from the input.
+//! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
 //! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
 
-mod beside;
+mod alpha;
 mod choice;
+mod container;
+mod gif;
+mod kept;
+mod passthrough;
+mod selection;
+mod webp;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::convert;
 use crate::ffmpeg::{
-    AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, ScalerEnd, lend, log, rescale,
+    AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
+    Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
 };
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
-use beside::Beside;
+pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
+
+use alpha::AlphaWatch;
 use choice::{FormatChoice, Hdr, Wishes};
+use container::{Container, explained};
+use gif::GifEncoder;
+use passthrough::{MapFailure, Passthrough};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +69,10 @@ pub struct VideoOptions {
     pub threads: Option<usize>,
     /// Copy sound, subtitles, attachments, chapters and texts from the input.
     pub copy_streams: bool,
+    /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
+    pub streams: StreamOptions,
+    /// Fail where something of the input is lost, instead of warning.
+    pub strict: bool,
 }
 
 /// True if both paths lead to the same existing file.
@@ -78,6 +93,7 @@ pub struct VideoSink {
     info: StreamInfo,
     /// Fields are dropped in this order: the muxer closes its file before the file is removed.
     output: Output,
+    container: Container,
     part: PartFile,
     warnings: Vec<String>,
 }
@@ -88,23 +104,44 @@ struct Output {
     muxer: Muxer,
 }
 
+/// How pictures come to a palette, if they do.
+enum Palette {
+    /// The encoder takes others.
+    None,
+    /// FFmpeg's encoder takes indices and palette.
+    Encoder,
+    /// FFmpeg's encoder only tells the container what to write.
+    Gif(Box<GifEncoder>),
+}
+
 /// What exists from the first frame on.
 struct Running {
     encoder: Encoder,
     layout: Layout,
     choice: FormatChoice,
     scaler: Option<(Scaler, Picture)>,
-    beside: Option<Beside>,
+    palette: Palette,
+    /// All frames come in one packet, at the end.
+    is_webp: bool,
+    /// The user said how long the last frame of an animation is shown.
+    ends_by_option: bool,
+    alpha: AlphaWatch,
+    passthrough: Option<Passthrough>,
     stream: usize,
     /// The encoder's time base.
     base: Rational,
+    /// Ticks before picture and sound begin that are left out.
+    pause: i64,
     packet: Packet,
     lent: Arc<AtomicUsize>,
     lends: bool,
     /// Durations of frames that are inside the encoder, by time.
     durations: HashMap<i64, i64>,
+    first: Option<i64>,
     last: Option<i64>,
     step: i64,
+    /// How long the last frame is shown, in the encoder's time base.
+    last_step: i64,
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
@@ -146,14 +183,21 @@ impl VideoSink {
                 },
             }
         })?;
-        let kind =
-            choice::choose_encoder(&muxer, options.encoder.as_deref(), info.format).map_err(unsupported)?;
+        let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
+        let kind = choice::choose_encoder(&muxer, &container, options.encoder.as_deref(), info.format, false)
+            .map_err(unsupported)?;
+        if let AudioEncoding::By(name) = &options.streams.audio
+            && AudioEncoderKind::find(name).is_none()
+        {
+            return Err(unsupported(passthrough::no_audio_encoder(name)));
+        }
         Ok(VideoSink {
             name,
             kind,
             origin: info.origin.clone().filter(|_| options.copy_streams),
             info: info.clone(),
             output: Output { running: None, muxer },
+            container,
             part,
             warnings: Vec::new(),
             options,
@@ -171,6 +215,16 @@ impl VideoSink {
     fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
+        if is_seen_through(frame) {
+            self.kind = choice::choose_encoder(
+                &self.output.muxer,
+                &self.container,
+                self.options.encoder.as_deref(),
+                layout.format(),
+                true,
+            )
+            .map_err(|problem| self.unsupported(problem))?;
+        }
         let encoder_name = self.kind.name();
         let colour = merged(frame.metadata.colour, self.info.colour);
         let choice = choice::choose_format(
@@ -178,6 +232,7 @@ impl VideoSink {
             (layout.format(), colour),
             (width, height),
             self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
         )
         .map_err(|problem| self.unsupported(problem))?;
         let sample_aspect = match frame.metadata.sample_aspect {
@@ -230,8 +285,19 @@ impl VideoSink {
         };
         let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
             .map_err(|problem| self.unsupported(problem))?;
+        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
+        let repeat = match self.output.muxer.name().as_str() {
+            "webp" => Some("loop"),
+            "apng" => Some("plays"),
+            _ => None,
+        };
+        let left = repeat
+            .map(|key| (key.to_owned(), "0".to_owned()))
+            .into_iter()
+            .chain(left);
         for (key, value) in left {
             let container = self.output.muxer.name();
+            self.container.option(&key, &value);
             self.output.muxer.set(&key, &value).map_err(|e| {
                 self.unsupported(if e.is_option_not_found() {
                     format!(
@@ -259,19 +325,12 @@ impl VideoSink {
                 side_data.push(block);
             }
         }
-        let (stream, beside) = self.map_streams(&encoder, &side_data)?;
-        self.output.muxer.begin().map_err(|e| {
-            if let Some(io) = self.output.muxer.io_error() {
-                return SinkError::Io {
-                    path: self.name.clone(),
-                    cause: io.to_io(),
-                };
-            }
-            let container = self.output.muxer.name();
-            self.unsupported(format!(
-                "the container {container} refuses these streams ({e}); choose another container such as .mkv, or do not copy the other streams"
-            ))
-        })?;
+        let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
+        let (stream, passthrough) = self.map_streams(&encoder, &side_data, picture)?;
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
+        if let Err(reason) = explained(|| self.output.muxer.begin()) {
+            return Err(self.refused_head(&reason));
+        }
         let scaler = if choice.converts {
             let own = AvFormat::from_name(layout.format().name())
                 .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
@@ -295,20 +354,34 @@ impl VideoSink {
                 rescale(1, one, self.info.time_base)
             })
         });
+        let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+        let palette = match (has_palette, encoder_name.as_str()) {
+            (false, _) => Palette::None,
+            (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
+            (true, _) => Palette::Encoder,
+        };
+        let alpha = AlphaWatch::new(&self.container, self.kind, choice.format);
         Ok(Box::new(Running {
+            palette,
+            is_webp: encoder_name == "libwebp_anim",
+            ends_by_option: options.iter().any(|(key, _)| key == "final_delay"),
+            alpha,
             encoder,
             layout,
             lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
             choice,
             scaler,
-            beside,
+            passthrough,
             stream,
             base,
+            pause: (pause / base.to_f64()).round() as i64,
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
+            first: None,
             last: None,
             step: step.max(1),
+            last_step: 1,
             end: 0.0,
             frames: 0,
             moved: 0,
@@ -318,14 +391,26 @@ impl VideoSink {
         }))
     }
 
-    /// Adds the encoded stream and those beside it to the container.
+    /// Adds the encoded stream and the passthrough streams to the container.
     fn map_streams(
         &mut self,
         encoder: &Encoder,
         side_data: &[SideData],
-    ) -> Result<(usize, Option<Beside>), SinkError> {
-        let mut beside = match self.origin.as_ref().map(Beside::open) {
-            Some(Ok(beside)) => Some(beside),
+        picture: f64,
+    ) -> Result<(usize, Option<Passthrough>), SinkError> {
+        let strict = self.options.strict;
+        let opened = self
+            .origin
+            .as_ref()
+            .map(|origin| Passthrough::open(origin, strict));
+        let mut passthrough = match opened {
+            Some(Ok(passthrough)) => Some(passthrough),
+            Some(Err(_)) if self.options.streams.streams == Streams::Video => None,
+            Some(Err(warning)) if strict => {
+                return Err(self.unsupported(format!(
+                    "{warning}; give a file, or leave the other streams out with --streams video"
+                )));
+            }
             Some(Err(warning)) => {
                 self.warnings.push(warning);
                 None
@@ -343,17 +428,50 @@ impl VideoSink {
             }
             Ok(index)
         };
-        let mapped = match &mut beside {
-            Some(beside) => beside.map(muxer, add_video),
-            None => add_video(muxer),
+        let mapped = match &mut passthrough {
+            Some(passthrough) => {
+                passthrough.map(muxer, &self.container, &add_video, &self.options.streams, picture)
+            }
+            None => add_video(muxer).map_err(MapFailure::Memory),
         };
-        match mapped {
-            Ok(stream) => Ok((stream, beside)),
-            Err(e) => Err(SinkError::Io {
+        let stream = mapped.map_err(|failure| match failure {
+            MapFailure::Memory(e) => SinkError::Io {
                 path: self.name.clone(),
                 cause: e.to_io(),
-            }),
+            },
+            MapFailure::Refused(problem) => self.unsupported(problem),
+        })?;
+        if let Some(passthrough) = &passthrough
+            && strict
+            && !passthrough.losses.is_empty()
+        {
+            return Err(self.unsupported(passthrough.losses.join("; ")));
         }
+        Ok((stream, passthrough))
+    }
+
+    /// What to say if the container's head cannot be written for `reason`. The other streams were tried before, so that it is the
+    /// encoder's or the file's.
+    fn refused_head(&self, reason: &str) -> SinkError {
+        if let Some(io) = self.output.muxer.io_error() {
+            return SinkError::Io {
+                path: self.name.clone(),
+                cause: io.to_io(),
+            };
+        }
+        let container = self.container.name();
+        if !self.output.muxer.can_seek() {
+            return self.unsupported(format!(
+                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
+                 --encoder-option movflags=frag_keyframe+empty_moov"
+            ));
+        }
+        self.unsupported(format!(
+            "{container} cannot hold {}, which the encoder {} writes: {reason}; {}",
+            self.kind.codec_name(),
+            self.kind.name(),
+            choice::offer(&self.output.muxer, &self.container)
+        ))
     }
 
     /// A failed call below, told as what it most likely is.
@@ -389,6 +507,23 @@ impl VideoSink {
     }
 }
 
+impl VideoSink {
+    /// Tells what became of alpha.
+    fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
+        self.warnings.extend(running.alpha.warning());
+        if self.part.path() == self.options.path {
+            return Ok(());
+        }
+        if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
+            if self.options.strict {
+                return Err(alpha::refused(&self.name, &lost));
+            }
+            self.warnings.push(lost);
+        }
+        Ok(())
+    }
+}
+
 impl Running {
     /// Encodes one frame and writes what comes out.
     fn write(
@@ -397,7 +532,10 @@ impl Running {
         frame: Frame,
         time_base: Rational,
     ) -> Result<(), (&'static str, AvError)> {
-        let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
+        let told = frame
+            .metadata
+            .pts
+            .map(|pts| rescale(pts, time_base, self.base) - self.pause);
         let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
         let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         if let Some(last) = self.last
@@ -407,7 +545,9 @@ impl Running {
             self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
             pts = last + 1;
         }
+        self.first.get_or_insert(pts);
         self.last = Some(pts);
+        self.last_step = step;
         self.frames += 1;
         self.durations.insert(pts, step);
         self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
@@ -419,6 +559,26 @@ impl Running {
         self.encode(muxer, Some(&picture.0))
     }
 
+    /// The picture of `after`, which the scaler made, as the encoder takes it.
+    fn to_palette(&self, after: Picture) -> Result<Picture, AvError> {
+        if !matches!(self.palette, Palette::Encoder) {
+            return Ok(after);
+        }
+        let (width, height) = (after.width(), after.height());
+        let indexed = convert::indexed(&rgba_bytes(&after)?, width, false);
+        let mut picture = Picture::allocate(self.choice.format, width, height)?;
+        for (y, row) in indexed.indices.chunks_exact(width).enumerate() {
+            let to = picture.row_mut(0, y, width).ok_or_else(AvError::bug)?;
+            to.copy_from_slice(row);
+        }
+        let mut colours: Vec<[u8; 4]> = indexed.palette.iter().map(|&[r, g, b]| [r, g, b, 255]).collect();
+        if let (true, Some(first)) = (indexed.transparent, colours.first_mut()) {
+            *first = [0; 4];
+        }
+        picture.set_palette(&colours)?;
+        Ok(picture)
+    }
+
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
         let metadata = frame.metadata.clone();
@@ -427,12 +587,12 @@ impl Running {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(
-                    self.choice.format,
+                    scaled_format(&self.choice),
                     frame.layout().width(),
                     frame.layout().height(),
                 )?;
                 scaler.run(before, &mut after)?;
-                after
+                self.to_palette(after)?
             }
             None if self.lends && self.lent.load(Ordering::Acquire) < MAX_LENT => {
                 lend(frame, self.choice.format, &self.lent)?
@@ -460,6 +620,21 @@ impl Running {
     ) -> Result<(), (&'static str, AvError)> {
         const ENCODER: &str = "the encoder failed";
         const MUXER: &str = "a packet cannot be written";
+        if let Palette::Gif(gif) = &mut self.palette {
+            let ready = match (picture, self.last) {
+                (Some(picture), Some(pts)) => {
+                    let rgba = rgba_bytes(picture).map_err(|e| (ENCODER, e))?;
+                    gif.push(rgba, pts)
+                }
+                _ => gif.finish(),
+            };
+            if let Some(frame) = ready {
+                self.packet =
+                    Packet::from_data(&frame.data, frame.pts, frame.is_first).map_err(|e| (ENCODER, e))?;
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
+            }
+            return Ok(());
+        }
         loop {
             let taken = match self.encoder.send(picture) {
                 Ok(()) => true,
@@ -474,25 +649,53 @@ impl Running {
                     Received::Again => break,
                     Received::End => return Ok(()),
                 }
-                let pts = self.packet.pts();
-                if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
-                    self.packet.set_duration(duration);
-                }
-                if let (Some(beside), Some(at)) = (&mut self.beside, self.packet.dts().or(pts)) {
-                    let seconds = at as f64 * self.base.to_f64();
-                    beside.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
-                }
-                muxer
-                    .write(&mut self.packet, self.stream, self.base)
-                    .map_err(|e| (MUXER, e))?;
-                if let Some(e) = muxer.io_error() {
-                    return Err((MUXER, e));
-                }
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
             }
             if taken {
                 return Ok(());
             }
         }
+    }
+
+    /// Tells the containers of animations how long the last frame is shown: they count frames' times from one to the next.
+    fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let Some(last) = self.last else { return Ok(()) };
+        let ticks = |pts: i64, den: i32| rescale(pts, self.base, Rational { num: 1, den });
+        let shown = |den: i32| ticks(last + self.last_step, den) - ticks(last, den);
+        match muxer.name().as_str() {
+            "gif" => muxer.set("final_delay", &shown(100).clamp(0, 65_535).to_string()),
+            "apng" => muxer.set("final_delay", &format!("{}/1000", shown(1000).clamp(0, 65_535))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the packet, and before it those of other streams whose time has come.
+    fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let pts = self.packet.pts();
+        if let (Some(first), Some(last)) = (self.first, self.last)
+            && self.is_webp
+        {
+            let milliseconds = Rational { num: 1, den: 1000 };
+            let end = rescale(last + self.last_step, self.base, milliseconds);
+            let total = end - rescale(first, self.base, milliseconds);
+            webp::set_total(self.packet.data_mut()?, total);
+        }
+        if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
+            self.packet.set_duration(duration);
+        }
+        let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
+        if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
+            passthrough.copy_until(muxer, seconds)?;
+        }
+        if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
+            match &mut self.passthrough {
+                Some(passthrough) => {
+                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())?;
+                }
+                None => return Err(e),
+            }
+        }
+        muxer.io_error().map_or(Ok(()), Err)
     }
 }
 
@@ -519,6 +722,11 @@ impl Sink for VideoSink {
                 expected: geometry(expected),
             });
         }
+        if let Some(lost) = running.alpha.look(&frame)
+            && self.options.strict
+        {
+            return Err(alpha::refused(&self.name, &lost));
+        }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)
             .map_err(|(what, e)| self.failure(what, e))?;
@@ -533,10 +741,14 @@ impl Sink for VideoSink {
         let muxer = &mut self.output.muxer;
         let mut result = running.encode(muxer, None);
         if result.is_ok()
-            && let Some(beside) = &mut running.beside
+            && let Some(passthrough) = &mut running.passthrough
         {
-            let rest = beside.copy_rest(muxer, running.end);
+            let rest = passthrough.copy_rest(muxer, running.end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
+        }
+        if result.is_ok() && !running.ends_by_option {
+            let told = running.end_last_frame(muxer);
+            result = told.map_err(|e| ("the last frame's time cannot be set", e));
         }
         let ended = match result {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
@@ -544,6 +756,7 @@ impl Sink for VideoSink {
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
         self.check_kept(&running);
+        self.check_alpha(&running)?;
         if running.moved > 0 {
             self.warnings.push(format!(
                 "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
@@ -556,20 +769,30 @@ impl Sink for VideoSink {
             ));
         }
         let mut copied = String::new();
-        if let Some(beside) = &mut running.beside {
-            self.warnings.append(&mut beside.warnings);
-            self.warnings.append(&mut beside.lost());
-            copied = match beside.count() {
-                0 => String::new(),
-                1 => ", 1 stream copied".to_owned(),
-                n => format!(", {n} streams copied"),
-            };
+        if let Some(passthrough) = &mut running.passthrough {
+            let container = self.container.name();
+            self.warnings.append(&mut passthrough.warnings);
+            let mut lost = passthrough.lost();
+            if self.options.strict && !lost.is_empty() {
+                return Err(self.unsupported(lost.join("; ")));
+            }
+            self.warnings.append(&mut lost);
+            copied = passthrough.summary(container);
+            if self.part.path() != self.options.path {
+                let open = || Demuxer::open(self.part.path()).ok();
+                self.warnings.append(&mut passthrough.not_kept(open, container));
+            }
         }
-        let converted = running
+        let mut converted = running
             .choice
             .note
             .as_ref()
             .map_or_else(String::new, |n| format!(", {n}"));
+        if let Palette::Gif(gif) = &running.palette
+            && gif.inexact() > 0
+        {
+            converted.push_str(&format!(", {} frames reduced to 256 colours", gif.inexact()));
+        }
         let description = format!(
             "{}, {}{}, {} in {}{converted}{copied}",
             self.name,
@@ -609,6 +832,32 @@ fn merged(frame: Colour, stream: Colour) -> Colour {
     }
 }
 
+/// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have it by habit (all GIFs
+/// do), so that their first frame tells; others have it on purpose.
+fn is_seen_through(frame: &Frame) -> bool {
+    let format = frame.format();
+    let by_habit = format.depth() <= 8 && format.model() != ColourModel::Yuv;
+    format.has_alpha() && !(by_habit && frame.is_opaque())
+}
+
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
+/// The bytes of a picture of four-byte pixels, without padding.
+fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
+    let len = 4 * picture.width();
+    let mut bytes = Vec::with_capacity(len * picture.height());
+    for y in 0..picture.height() {
+        bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
+    }
+    Ok(bytes)
+}
+
 /// swscale for frames of `layout`, and the padded picture that it reads.
 fn make_scaler(
     layout: &Layout,
@@ -632,7 +881,7 @@ fn make_scaler(
             chroma_location: colour.chroma_location,
         },
         ScalerEnd {
-            format: choice.format,
+            format: scaled_format(choice),
             full_range: to_full,
             matrix: convert::written_matrix(choice.colour.matrix, height),
             chroma_location: choice.colour.chroma_location,

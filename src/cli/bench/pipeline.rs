@@ -147,7 +147,9 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let engine = arguments.engine.start(chain)?;
     let (files, trace_file) = (arguments.files.open()?, arguments.trace.open()?);
     let wants_page = arguments.files.wants_page();
-    let sink = arguments.output.open(&info, &arguments.encoding, opened.files)?;
+    let sink = arguments
+        .output
+        .open(&info, &arguments.encoding, false, opened.files)?;
     let defaults = PipelineOptions::default();
     let job = Job {
         source: opened.source,

@@ -1,0 +1,368 @@
+//! What a container holds, found out by trying: the head is written into memory with the real streams, and what it kept is read back.
+//!
+//! FFmpeg's own answer (`avformat_query_codec`) is wrong both ways: Matroska denies codecs that it stores under the names of other
+//! systems, MPEG-TS takes anything as data without a name, and raw muxers write any packet between the frames.
+
+use crate::ffmpeg::{
+    AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
+    log,
+};
+use crate::frame::{Colour, FieldOrder, Rational};
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+/// Packets of a stream that a trial writes.
+pub(super) const PACKETS_TRIED: usize = 8;
+
+/// Texts about a stream that are not true of it any more once it is encoded anew.
+pub(super) const STALE_TEXTS: &[&CStr] = &[
+    c"encoder",
+    c"DURATION",
+    c"BPS",
+    c"NUMBER_OF_FRAMES",
+    c"NUMBER_OF_BYTES",
+    c"_STATISTICS_TAGS",
+    c"_STATISTICS_WRITING_APP",
+    c"_STATISTICS_WRITING_DATE_UTC",
+];
+
+/// Seconds that a container's milliseconds may be off, on the way in and on the way out.
+const ROUNDING: f64 = 0.0016;
+
+/// Seconds that a picture may be moved by a container that counts frames instead of time.
+const COARSE: f64 = 0.03;
+
+/// The option that has a muxer write times before zero as they are.
+pub(super) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
+
+/// How sound that begins before it is heard is handed to a muxer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EarlySound {
+    /// Its packets are moved to begin at zero, since reading them takes the delay off again.
+    pub(super) delayed: bool,
+    /// The muxer must not move all streams to begin at zero.
+    pub(super) keeps_negative: bool,
+}
+
+/// Adds the filtered stream to a muxer.
+pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
+
+/// How a stream of the input comes into the output.
+pub(super) enum Carriage {
+    /// Its packets as they are, under the input's four-letter mark or the container's own.
+    Copy { keep_tag: bool },
+    /// Its sound encoded anew.
+    Encode(Box<AudioTranscoder>),
+}
+
+impl Carriage {
+    /// Adds stream `index` of `demuxer` to `muxer`.
+    pub(super) fn add(&self, muxer: &mut Muxer, demuxer: &Demuxer, index: usize) -> Result<usize, AvError> {
+        match self {
+            Carriage::Copy { keep_tag } => muxer.add_copied(demuxer, index, *keep_tag),
+            Carriage::Encode(transcoder) => muxer.add_transcoded(demuxer, index, transcoder, STALE_TEXTS),
+        }
+    }
+}
+
+/// A container as the user chose it, of which trials are made in memory.
+pub(super) struct Container {
+    muxer: Option<String>,
+    target: PathBuf,
+    /// Options of the muxer that the user gave.
+    options: Vec<(String, String)>,
+    name: String,
+}
+
+impl Container {
+    /// The container that `muxer` writes, which was chosen by these two.
+    pub(super) fn of(muxer: &Muxer, name: Option<&str>, target: &Path) -> Container {
+        Container {
+            muxer: name.map(str::to_owned),
+            target: target.to_owned(),
+            options: Vec::new(),
+            name: muxer.name(),
+        }
+    }
+
+    /// The muxer's short name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Notes an option that was set on the muxer.
+    pub(super) fn option(&mut self, key: &str, value: &str) {
+        self.options.push((key.to_owned(), value.to_owned()));
+    }
+
+    fn in_memory(&self) -> Result<Muxer, AvError> {
+        let mut muxer =
+            Muxer::in_memory(self.muxer.as_deref(), &self.target).map_err(|_| AvError::no_memory())?;
+        for (key, value) in &self.options {
+            muxer.set(key, value)?;
+        }
+        // The index of a trial stays where it is: to bring it to the front, FFmpeg would open a file of the trial's name. A
+        // container that has no such option has no such step.
+        let _ = muxer.set("movflags", "-faststart");
+        Ok(muxer)
+    }
+
+    /// Whether the head can be written with the filtered stream and these others, each where it stands in the input; if not, the
+    /// reason.
+    pub(super) fn try_head<'a>(
+        &self,
+        add_video: AddVideo<'_>,
+        (demuxer, filtered): (&Demuxer, usize),
+        others: impl Iterator<Item = (usize, &'a Carriage)>,
+    ) -> Result<(), String> {
+        let run = || -> Result<(), AvError> {
+            let mut muxer = self.in_memory()?;
+            let mut has_video = false;
+            for (index, carriage) in others {
+                if index > filtered && !has_video {
+                    add_video(&mut muxer)?;
+                    has_video = true;
+                }
+                carriage.add(&mut muxer, demuxer, index)?;
+            }
+            if !has_video {
+                add_video(&mut muxer)?;
+            }
+            muxer.begin()
+        };
+        explained(run)
+    }
+
+    /// Whether the container holds stream `index` of `demuxer`, of which `packets` are some, beside the filtered one; if not, the
+    /// reason.
+    pub(super) fn try_stream(
+        &self,
+        add_video: AddVideo<'_>,
+        (demuxer, filtered): (&Demuxer, usize),
+        (index, carriage): (usize, &Carriage),
+        packets: &[&Packet],
+    ) -> Result<(), String> {
+        let others = std::iter::once((index, carriage));
+        self.try_head(add_video, (demuxer, filtered), others)
+            .map_err(|reason| format!("{} cannot hold it: {reason}", self.name))?;
+        let medium = demuxer.stream(index).map_or(Medium::Other, |facts| facts.medium);
+        // An attachment comes beside the video, other streams are recognised more safely if they are alone.
+        let video = (medium == Medium::Attachment).then_some(add_video);
+        let comes_back = self.comes_back(video, demuxer, (index, carriage), packets);
+        match (comes_back, medium) {
+            (Some(true), _) | (None, Medium::Video | Medium::Audio | Medium::Subtitle | Medium::Data) => {
+                Ok(())
+            }
+            (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
+                "{} has no name for its codec, so that no player could read it",
+                self.name
+            )),
+            _ => Err(format!("{} does not keep it", self.name)),
+        }
+    }
+
+    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be told by a file so short.
+    fn comes_back(
+        &self,
+        video: Option<AddVideo<'_>>,
+        demuxer: &Demuxer,
+        (index, carriage): (usize, &Carriage),
+        packets: &[&Packet],
+    ) -> Option<bool> {
+        let facts = demuxer.stream(index)?;
+        let written = match carriage {
+            Carriage::Copy { .. } => facts.codec.clone(),
+            Carriage::Encode(transcoder) => transcoder.codec_name(),
+        };
+        let mut muxer = self.in_memory().ok()?;
+        if let Some(add_video) = video {
+            add_video(&mut muxer).ok()?;
+        }
+        let to = carriage.add(&mut muxer, demuxer, index).ok()?;
+        muxer.begin().ok()?;
+        if facts.medium != Medium::Attachment {
+            match (carriage, packets) {
+                (Carriage::Copy { .. }, [_, ..]) => {
+                    for packet in packets {
+                        muxer
+                            .write(&mut packet.duplicate().ok()?, to, facts.time_base)
+                            .ok()?;
+                    }
+                }
+                // Containers that list their streams in passing do so when a packet comes, whatever is in it.
+                _ => {
+                    let base = muxer.time_base(to);
+                    muxer.write(&mut Packet::zeros(8, 0).ok()?, to, base).ok()?;
+                }
+            }
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        let found = (0..back.stream_count())
+            .filter_map(|at| back.stream(at))
+            .any(|found| match facts.medium {
+                // Whatever has no name of its own is data.
+                Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
+                Medium::Attachment => found.medium == Medium::Attachment,
+                // A lone video's codec may take more of it to be recognised.
+                Medium::Video => found.medium == Medium::Video && found.has_codec,
+                medium => found.medium == medium && is_same_kind(&found.codec, &written),
+            });
+        Some(found)
+    }
+
+    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be handed over so
+    /// that it and the picture come back at their own times; `None` if the container has no way to say it.
+    ///
+    /// Some containers hold times before zero, some state the delay and take it off when they are read, and versions
+    /// of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet of sound.
+    pub(super) fn early_sound(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        priming: f64,
+    ) -> Option<EarlySound> {
+        let ways = [(false, false), (true, false), (false, true), (true, true)];
+        let near = |found: f64, expected: f64| (found - expected).abs() < ROUNDING;
+        ways.into_iter()
+            .map(|(delayed, keeps_negative)| EarlySound {
+                delayed,
+                keeps_negative,
+            })
+            .find(|way| {
+                let begins = if way.delayed { 0.0 } else { -priming };
+                let times = self.times_back((demuxer, index), carriage, (0.0, begins), way.keeps_negative);
+                times.is_some_and(|(picture, sound)| near(picture, 0.0) && near(sound, -priming))
+            })
+    }
+
+    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when they begin at
+    /// these seconds, or if that cannot be found out.
+    pub(super) fn keeps_apart(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        (picture, sound): (f64, f64),
+    ) -> bool {
+        let back = self.times_back((demuxer, index), carriage, (picture, sound), false);
+        back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
+    }
+
+    /// When the first picture and the first sound come back, in seconds, that were written at `begins`.
+    fn times_back(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        begins: (f64, f64),
+        keeps_negative: bool,
+    ) -> Option<(f64, f64)> {
+        // Any picture will do that needs no headers of its own.
+        let kinds = ["libvpx", "mpeg4", "mjpeg"]
+            .into_iter()
+            .filter_map(EncoderKind::find);
+        let (mut muxer, picture, sound) = kinds.into_iter().find_map(|kind| {
+            let mut muxer = self.in_memory().ok()?;
+            if keeps_negative {
+                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1).ok()?;
+            }
+            let picture = muxer.add_presumed(kind, &[]).ok()?;
+            let sound = carriage.add(&mut muxer, demuxer, index).ok()?;
+            muxer.begin().ok()?;
+            Some((muxer, picture, sound))
+        })?;
+        for (stream, begins, lasts) in [(picture, begins.0, 0.04), (sound, begins.1, 0.02)] {
+            let base = muxer.time_base(stream);
+            for step in 0..2 {
+                let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
+                let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
+                packet.set_duration(ticks(lasts));
+                muxer.write(&mut packet, stream, base).ok()?;
+            }
+        }
+        let bytes = muxer.finish_in_memory().ok()?;
+        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        let (mut first_picture, mut first_sound) = (None, None);
+        let mut packet = Packet::new().ok()?;
+        while back.read(&mut packet).is_ok() {
+            let facts = back.stream(packet.stream())?;
+            let time = packet.pts()? as f64 * facts.time_base.to_f64();
+            match facts.medium {
+                Medium::Video => first_picture.get_or_insert(time),
+                Medium::Audio => first_sound.get_or_insert(time),
+                _ => continue,
+            };
+        }
+        Some((first_picture?, first_sound?))
+    }
+
+    /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.
+    pub(super) fn holds(&self, kind: EncoderKind) -> bool {
+        // The muxers of some codecs look into their headers: H.264 and HEVC as MP4 has them, and the three of Xiph's.
+        let mut start = [0_u8; 64];
+        start[..6].copy_from_slice(&[1, 100, 0, 31, 255, 225]);
+        let mut xiph = vec![0, 42];
+        xiph.extend([0; 42]);
+        xiph.extend([0, 1, 0, 0, 1, 0]);
+        [&[], &start[..], &xiph].into_iter().any(|extradata| {
+            let run = || -> Result<(), AvError> {
+                let mut muxer = self.in_memory()?;
+                muxer.add_presumed(kind, extradata)?;
+                muxer.begin()
+            };
+            run().is_ok()
+        })
+    }
+
+    /// True if the container surely cannot hold what `kind` writes: not even an open encoder makes a head possible.
+    pub(super) fn refuses(&self, kind: EncoderKind) -> bool {
+        if self.holds(kind) {
+            return false;
+        }
+        let run = || -> Result<bool, AvError> {
+            let mut muxer = self.in_memory()?;
+            let rate = Rational { num: 25, den: 1 };
+            let setup = EncoderSetup {
+                format: kind
+                    .formats()
+                    .first()
+                    .copied()
+                    .or(AvFormat::from_name("yuv420p"))
+                    .ok_or(AvError::no_memory())?,
+                width: 352,
+                height: 288,
+                time_base: Rational { num: 1, den: 25 },
+                frame_rate: Some(rate),
+                sample_aspect: (1, 1),
+                colour: Colour::default(),
+                field_order: FieldOrder::Progressive,
+                threads: 1,
+                global_header: muxer.wants_global_header(),
+            };
+            let mut encoder = Encoder::new(kind, &setup)?;
+            encoder.open()?;
+            muxer.add_encoded(&encoder, None)?;
+            Ok(muxer.begin().is_err())
+        };
+        // An encoder that does not open here may open for the real frames, which then show it.
+        run().unwrap_or(false)
+    }
+}
+
+/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the container has one name for
+/// both.
+fn is_same_kind(a: &str, b: &str) -> bool {
+    let family = |codec: &str| match codec {
+        "mp1" | "mp2" | "mp3" => "MPEG audio".to_owned(),
+        "ass" | "ssa" => "ass".to_owned(),
+        "subrip" | "srt" | "text" => "text".to_owned(),
+        codec if codec.starts_with("pcm_") => "pcm".to_owned(),
+        codec => codec.to_owned(),
+    };
+    family(a) == family(b)
+}
+
+/// The result of a call of FFmpeg's, with its own words for a failure.
+pub(super) fn explained<T>(run: impl FnOnce() -> Result<T, AvError>) -> Result<T, String> {
+    log::forget();
+    run().map_err(|e| log::explained(&e.to_string()))
+}

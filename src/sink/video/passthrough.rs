@@ -1,0 +1,889 @@
+//! The passthrough streams: sound, subtitles, attachments, data, chapters and texts that come from the input without being filtered.
+//!
+//! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot hold is left out, with
+//! a warning. What it holds is found out by trying (see [`Container`]).
+
+use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, explained};
+use super::kept;
+use super::selection::{AudioEncoding, StreamOptions, Streams};
+use crate::ffmpeg::{
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log,
+};
+use crate::frame::Rational;
+use crate::source::Origin;
+use std::collections::VecDeque;
+use std::ffi::CStr;
+
+/// Texts about the whole file that describe the old container and that the new one writes for itself.
+const STALE_FILE_TEXTS: &[&CStr] = &[
+    c"encoder",
+    c"major_brand",
+    c"minor_version",
+    c"compatible_brands",
+    c"duration",
+];
+
+/// Texts about the filtered stream that are no longer true of it.
+const STALE_VIDEO_TEXTS: &[&CStr] = &[
+    c"encoder",
+    c"rotate",
+    c"alpha_mode",
+    c"DURATION",
+    c"BPS",
+    c"NUMBER_OF_FRAMES",
+    c"NUMBER_OF_BYTES",
+    c"_STATISTICS_TAGS",
+    c"_STATISTICS_WRITING_APP",
+    c"_STATISTICS_WRITING_DATE_UTC",
+];
+
+/// A video that ends this many seconds before its source does was interrupted, and so are the streams beside it.
+const INTERRUPTED_AFTER: f64 = 1.0;
+
+/// A packet that goes back by more seconds than this is left out.
+const TOO_LATE: f64 = 1.0;
+
+/// Sound that is late by so few seconds is where it belongs.
+const TOO_SHORT_TO_HEAR: f64 = 0.01;
+
+/// Seconds of discarded sound that are kept, because decoders need it to begin.
+const PREROLL: f64 = 0.05;
+
+/// Seconds past the video's end after which streams of a file are not mixed any more.
+const SETTLED_AFTER: f64 = 10.0;
+
+/// Bytes of the input that are read to find a first packet of each stream.
+const READ_AHEAD: usize = 32 << 20;
+
+/// Audio encoders to try where FFmpeg's own choice for a container does not do.
+const AUDIO_ENCODERS: &[&str] = &[
+    "libopus",
+    "libvorbis",
+    "aac",
+    "libmp3lame",
+    "ac3",
+    "mp2",
+    "pcm_s16le",
+];
+
+/// One stream that is carried over.
+struct Copied {
+    from: usize,
+    to: usize,
+    base: Rational,
+    /// Seconds that are added to its times (see [`Container::early_sound`]).
+    delay: f64,
+    /// Decoding time of the last packet, in the output's time base.
+    last: Option<i64>,
+    /// Packets that came too late to be written.
+    late: u64,
+    /// Its medium and codec, for messages.
+    label: String,
+    carriage: Carriage,
+    refusal: Option<Refusal>,
+}
+
+/// A stream whose packets the container refused in mid-stream.
+struct Refusal {
+    /// Where that began, in seconds, and why.
+    from: f64,
+    reason: String,
+    /// Packets left out.
+    packets: u64,
+}
+
+/// A stream of the input and how it comes into the output.
+struct Planned {
+    index: usize,
+    carriage: Carriage,
+}
+
+/// A second reader of the input file, and which of its streams go where.
+pub(super) struct Passthrough {
+    demuxer: Demuxer,
+    filtered: usize,
+    /// The streams whose packets are read.
+    wanted: Vec<usize>,
+    copied: Vec<Copied>,
+    /// Packets that were read but whose time has not come, with that time in seconds.
+    pending: VecDeque<(Packet, f64)>,
+    ended: bool,
+    /// Seconds before picture and sound begin that the output leaves out.
+    pause: f64,
+    /// Streams that were there when the output's were fixed, and those that came later, with their first time in seconds.
+    known: usize,
+    unforeseen: Vec<(String, f64)>,
+    /// Where the filtered video ended, set once the file shows that the input's goes on.
+    limit: Option<f64>,
+    /// A packet that the container refuses ends the run.
+    strict: bool,
+    /// Which streams the user wants.
+    options: StreamOptions,
+    /// What could not be carried over, a sentence each.
+    pub(super) warnings: Vec<String>,
+    /// Those of them that a strict run does not allow, and that are known before anything is written.
+    pub(super) losses: Vec<String>,
+}
+
+/// What came of reading one packet.
+enum Read {
+    /// A packet of a wanted stream, with its time in seconds.
+    Wanted(Packet, f64),
+    /// So many bytes of something else.
+    Other(usize),
+    End,
+}
+
+/// Why streams could not be added.
+pub(super) enum MapFailure {
+    Memory(AvError),
+    /// What the user asked for cannot be: a sentence.
+    Refused(String),
+}
+
+impl From<AvError> for MapFailure {
+    fn from(e: AvError) -> MapFailure {
+        MapFailure::Memory(e)
+    }
+}
+
+impl Passthrough {
+    /// Opens the input a second time; an error is a warning.
+    pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
+        let name = origin.path.display();
+        if !origin.path.is_file() {
+            return Err(format!(
+                "{name} can be read only once, so its sound, subtitles and other streams are not copied"
+            ));
+        }
+        match Demuxer::open(&origin.path) {
+            Ok(demuxer) => Ok(Passthrough {
+                demuxer,
+                filtered: origin.stream,
+                wanted: Vec::new(),
+                copied: Vec::new(),
+                pending: VecDeque::new(),
+                ended: false,
+                pause: 0.0,
+                known: usize::MAX,
+                unforeseen: Vec::new(),
+                limit: None,
+                strict,
+                options: StreamOptions::default(),
+                warnings: Vec::new(),
+                losses: Vec::new(),
+            }),
+            Err(_) => Err(format!(
+                "{name} cannot be opened a second time, so its sound, subtitles and other streams are not copied"
+            )),
+        }
+    }
+
+    /// Adds every stream that is wanted and that `muxer`, which writes `container`, can hold, in the input's order, with the filtered
+    /// one where it stands, and takes over chapters and texts. Gives the index of the filtered stream in the output.
+    pub(super) fn map(
+        &mut self,
+        muxer: &mut Muxer,
+        container: &Container,
+        add_video: AddVideo<'_>,
+        options: &StreamOptions,
+        picture: f64,
+    ) -> Result<usize, MapFailure> {
+        let planned = self.plan(muxer, container, add_video, options)?;
+        self.choose_metadata_form(muxer, &planned);
+        let mut planned = planned.into_iter().peekable();
+        let mut video = None;
+        for index in 0..self.demuxer.stream_count() {
+            if index == self.filtered {
+                let to = add_video(muxer)?;
+                muxer.describe(to, &self.demuxer, index, STALE_VIDEO_TEXTS)?;
+                video = Some(to);
+                continue;
+            }
+            let (Some(Planned { carriage, .. }), Some(facts)) =
+                (planned.next_if(|p| p.index == index), self.demuxer.stream(index))
+            else {
+                self.demuxer.discard(index);
+                continue;
+            };
+            let to = carriage.add(muxer, &self.demuxer, index)?;
+            self.copied.push(Copied {
+                from: index,
+                to,
+                base: facts.time_base,
+                delay: 0.0,
+                last: None,
+                late: 0,
+                label: label(index, &facts),
+                carriage,
+                refusal: None,
+            });
+        }
+        let video = match video {
+            Some(video) => video,
+            None => add_video(muxer)?,
+        };
+        self.place_early_sound(muxer, container);
+        self.place_late_sound(container, picture);
+        self.known = self.demuxer.stream_count();
+        self.options = options.clone();
+        self.wanted = self.copied.iter().map(|c| c.from).collect();
+        self.pending
+            .retain(|(packet, _)| self.wanted.contains(&packet.stream()));
+        muxer.copy_metadata(&self.demuxer, STALE_FILE_TEXTS)?;
+        muxer.copy_chapters(&self.demuxer)?;
+        Ok(video)
+    }
+
+    /// Has sound that begins before it is heard come back at its times, where the container has a way.
+    fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container) {
+        for copied in &mut self.copied {
+            let priming = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.priming(),
+                Carriage::Copy { .. } => self
+                    .demuxer
+                    .stream(copied.from)
+                    .map_or(0.0, |facts| facts.priming),
+            };
+            if priming <= 0.0 {
+                continue;
+            }
+            let source = (&self.demuxer, copied.from);
+            if let Some(early) = container.early_sound(source, &copied.carriage, priming) {
+                copied.delay = if early.delayed { priming } else { 0.0 };
+                if early.keeps_negative {
+                    // The same option was accepted when it was tried.
+                    let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
+                }
+            }
+        }
+    }
+
+    /// Has picture and sound stay together in a container that cannot say that sound begins late. What both are late by
+    /// is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
+    fn place_late_sound(&mut self, container: &Container, picture: f64) {
+        let shift = self.demuxer.shift();
+        let mut late = Vec::new();
+        for copied in &self.copied {
+            let Some(facts) = self.demuxer.stream(copied.from) else {
+                continue;
+            };
+            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
+            if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
+                late.push((copied, start));
+            }
+        }
+        let keeps = |copied: &Copied, begins| {
+            container.keeps_apart((&self.demuxer, copied.from), &copied.carriage, begins)
+        };
+        if late
+            .iter()
+            .all(|(copied, start)| keeps(copied, (picture, *start)))
+        {
+            return;
+        }
+        let common = late
+            .iter()
+            .map(|(_, start)| *start)
+            .fold(picture, f64::min)
+            .max(0.0);
+        let mut losses = Vec::new();
+        for (copied, start) in &late {
+            if !keeps(copied, (picture - common, start - common)) {
+                losses.push(format!(
+                    "{} begins {:.3} s after the picture, which {} cannot say, and comes too early by that",
+                    copied.label,
+                    start - picture,
+                    container.name()
+                ));
+            }
+        }
+        self.warnings.extend(losses.iter().cloned());
+        self.losses.extend(losses);
+        self.pause = common;
+        for copied in &mut self.copied {
+            copied.delay -= common;
+        }
+    }
+
+    /// Seconds before picture and sound begin that the output leaves out.
+    pub(super) fn pause(&self) -> f64 {
+        self.pause
+    }
+
+    /// How each stream comes into the output, without those that do not; what is left out against the user's wish is told.
+    fn plan(
+        &mut self,
+        muxer: &Muxer,
+        container: &Container,
+        add_video: AddVideo<'_>,
+        options: &StreamOptions,
+    ) -> Result<Vec<Planned>, MapFailure> {
+        let count = self.demuxer.stream_count();
+        if let Streams::List(list) = &options.streams
+            && let Some(missing) = list.iter().find(|&&index| index >= count)
+        {
+            return Err(MapFailure::Refused(format!(
+                "--streams names stream {missing}, but the input has only streams 0 to {}",
+                count.saturating_sub(1)
+            )));
+        }
+        let mut candidates = Vec::new();
+        let filtered = self.filtered;
+        for index in (0..count).filter(|&index| index != filtered) {
+            let Some(facts) = self.demuxer.stream(index) else {
+                continue;
+            };
+            if !options.wants(index, facts.medium) {
+                continue;
+            }
+            match self.prospect(muxer, &facts) {
+                Prospect::Candidate => candidates.push((index, facts)),
+                Prospect::Remade => {}
+                Prospect::Hopeless(reason) => self.leave_out(index, &facts, &reason),
+            }
+        }
+        self.wanted = candidates
+            .iter()
+            .filter(|(_, facts)| facts.medium != Medium::Attachment)
+            .map(|(index, _)| *index)
+            .collect();
+        self.read_ahead()?;
+        let mut planned = Vec::new();
+        for (index, facts) in candidates {
+            match self.carriage(muxer, container, add_video, (index, &facts), &options.audio)? {
+                Ok(carriage) => planned.push(Planned { index, carriage }),
+                Err(reason) => self.leave_out(index, &facts, &reason),
+            }
+        }
+        let held = self.those_together(container, add_video, planned);
+        if options.audio == AudioEncoding::WhereNeeded {
+            self.tell_encoded(container, &held);
+        }
+        Ok(held)
+    }
+
+    /// Tells what sound is encoded anew, though nobody asked for it.
+    fn tell_encoded(&mut self, container: &Container, planned: &[Planned]) {
+        for Planned { index, carriage } in planned {
+            let (Carriage::Encode(transcoder), Some(facts)) = (carriage, self.demuxer.stream(*index)) else {
+                continue;
+            };
+            if transcoder.is_lossy() {
+                let sentence = format!(
+                    "{} is encoded anew by {}, because {} cannot hold it as it is",
+                    label(*index, &facts),
+                    transcoder.encoder_name(),
+                    container.name()
+                );
+                self.losses.push(format!(
+                    "{sentence}; choose the encoder with --audio-encoder, or leave the sound out with --no-audio"
+                ));
+                self.warnings.push(sentence);
+            }
+        }
+    }
+
+    /// What can be said of a stream before the container is tried.
+    fn prospect(&self, muxer: &Muxer, facts: &StreamFacts) -> Prospect {
+        let container = muxer.name();
+        let is_mov = matches!(
+            container.as_str(),
+            "mov" | "mp4" | "ipod" | "3gp" | "3g2" | "psp" | "ismv" | "f4v"
+        );
+        let tag = facts.tag.to_le_bytes();
+        match facts.medium {
+            // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
+            Medium::Data if &tag == b"text" && self.demuxer.chapter_count() > 0 => Prospect::Remade,
+            // A time code, which the muxer writes anew from the text of that name.
+            Medium::Data if &tag == b"tmcd" && is_mov => Prospect::Remade,
+            _ if muxer.is_video_only() => {
+                Prospect::Hopeless(format!("{container} holds one video stream and nothing else"))
+            }
+            // Telemetry of action cameras: the one kind of plain data that the container's tag gives a meaning.
+            Medium::Data if is_mov && &tag != b"gpmd" => {
+                Prospect::Hopeless(format!("{container} cannot hold it"))
+            }
+            Medium::Other => Prospect::Hopeless("what it holds is unknown".to_owned()),
+            _ => Prospect::Candidate,
+        }
+    }
+
+    /// Reads until each wanted stream has shown a packet, or enough of the file is read.
+    fn read_ahead(&mut self) -> Result<(), AvError> {
+        let mut missing = self.wanted.clone();
+        let mut read = 0;
+        while !missing.is_empty() && read < READ_AHEAD {
+            match self.step(None)? {
+                Read::Wanted(packet, time) => {
+                    missing.retain(|&index| index != packet.stream());
+                    read += packet.size();
+                    self.pending.push_back((packet, time));
+                }
+                Read::Other(bytes) => read += bytes,
+                Read::End => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// How a stream can come into the output, or the reason why it cannot.
+    fn carriage(
+        &self,
+        muxer: &Muxer,
+        container: &Container,
+        add_video: AddVideo<'_>,
+        (index, facts): (usize, &StreamFacts),
+        audio: &AudioEncoding,
+    ) -> Result<Result<Carriage, String>, MapFailure> {
+        let is_audio = facts.medium == Medium::Audio;
+        if let (true, AudioEncoding::By(name)) = (is_audio, audio) {
+            let kind =
+                AudioEncoderKind::find(name).ok_or_else(|| MapFailure::Refused(no_audio_encoder(name)))?;
+            let carriage = self.encoded(muxer, container, add_video, index, kind);
+            return carriage.map(Ok).map_err(|reason| {
+                MapFailure::Refused(format!(
+                    "{} cannot be encoded with {name}: {reason}; choose another --audio-encoder",
+                    label(index, facts)
+                ))
+            });
+        }
+        let packets: Vec<&Packet> = self
+            .pending
+            .iter()
+            .map(|(packet, _)| packet)
+            .filter(|packet| packet.stream() == index)
+            .take(PACKETS_TRIED)
+            .collect();
+        let mut reason = String::new();
+        let is_data = facts.medium == Medium::Data;
+        // A container's own mark is known to more players than one that came with the input, but it may have none.
+        for keep_tag in if is_data { [true, false] } else { [false, true] } {
+            let carriage = Carriage::Copy { keep_tag };
+            let tried = container.try_stream(
+                add_video,
+                (&self.demuxer, self.filtered),
+                (index, &carriage),
+                &packets,
+            );
+            match tried {
+                Ok(()) => return Ok(Ok(carriage)),
+                Err(why) if reason.is_empty() => reason = why,
+                Err(_) => {}
+            }
+        }
+        if !is_audio || *audio == AudioEncoding::Never {
+            return Ok(Err(reason));
+        }
+        let others = AUDIO_ENCODERS
+            .iter()
+            .filter_map(|name| AudioEncoderKind::find(name));
+        let mut unencoded = None;
+        for kind in muxer.default_audio_encoder().into_iter().chain(others) {
+            match self.encoded(muxer, container, add_video, index, kind) {
+                Ok(carriage) => return Ok(Ok(carriage)),
+                Err(why) => unencoded = unencoded.or(Some(why)),
+            }
+        }
+        Ok(Err(match unencoded {
+            Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
+            None => reason,
+        }))
+    }
+
+    /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and container take.
+    fn encoded(
+        &self,
+        muxer: &Muxer,
+        container: &Container,
+        add_video: AddVideo<'_>,
+        index: usize,
+        kind: AudioEncoderKind,
+    ) -> Result<Carriage, String> {
+        let mut reason = "the form of its samples is unknown".to_owned();
+        for form in AudioTranscoder::forms(&self.demuxer, index, kind) {
+            let opened = explained(|| {
+                AudioTranscoder::open(&self.demuxer, index, kind, form, muxer.wants_global_header())
+            });
+            match opened {
+                Ok(Some(transcoder)) => {
+                    let carriage = Carriage::Encode(Box::new(transcoder));
+                    let source = (&self.demuxer, self.filtered);
+                    match container.try_stream(add_video, source, (index, &carriage), &[]) {
+                        Ok(()) => return Ok(carriage),
+                        Err(why) => reason = why,
+                    }
+                }
+                Ok(None) => return Err("this FFmpeg has no decoder for it".to_owned()),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    /// The streams that the container holds at one time: all of them, or as many as can be had in their order.
+    fn those_together(
+        &mut self,
+        container: &Container,
+        add_video: AddVideo<'_>,
+        planned: Vec<Planned>,
+    ) -> Vec<Planned> {
+        fn streams(planned: &[Planned]) -> impl Iterator<Item = (usize, &Carriage)> {
+            planned.iter().map(|p| (p.index, &p.carriage))
+        }
+        let filtered = self.filtered;
+        let all = container.try_head(add_video, (&self.demuxer, filtered), streams(&planned));
+        let mut held = Vec::new();
+        for next in planned {
+            let index = next.index;
+            held.push(next);
+            if all.is_err() {
+                let tried = container.try_head(add_video, (&self.demuxer, filtered), streams(&held));
+                if let (Err(reason), Some(facts)) = (tried, self.demuxer.stream(index)) {
+                    held.pop();
+                    let reason = format!("{} cannot hold it beside the others: {reason}", container.name());
+                    self.leave_out(index, &facts, &reason);
+                }
+            }
+        }
+        held
+    }
+
+    /// Tells that a stream is left out.
+    fn leave_out(&mut self, index: usize, facts: &StreamFacts, reason: &str) {
+        let sentence = format!("{} is left out: {reason}", label(index, facts));
+        let advice = match facts.medium {
+            Medium::Audio => "--no-audio",
+            Medium::Subtitle => "--no-subtitles",
+            _ => "--streams",
+        };
+        self.losses.push(format!(
+            "{sentence}; choose another container, such as .mkv, or leave it out with {advice}"
+        ));
+        self.warnings.push(sentence);
+    }
+
+    /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place for. Not where a cover
+    /// is kept, which cannot be written beside such texts.
+    fn choose_metadata_form(&self, muxer: &mut Muxer, planned: &[Planned]) {
+        let has_cover = planned
+            .iter()
+            .any(|p| self.demuxer.stream(p.index).is_some_and(|facts| facts.is_cover));
+        let mut texts = self.demuxer.texts().into_iter();
+        if !has_cover && texts.any(|(name, _)| kept::is_reverse_domain(&name)) {
+            // Other containers have no such option, and need none.
+            let _ = muxer.set("movflags", "+use_metadata_tags");
+        }
+    }
+
+    /// Texts and chapters that the finished file, which `open` opens, does not have, a sentence each.
+    pub(super) fn not_kept(&self, open: impl FnOnce() -> Option<Demuxer>, container: &str) -> Vec<String> {
+        kept::losses(&self.demuxer, open, container)
+    }
+
+    /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which webm holds".
+    pub(super) fn summary(&self, container: &str) -> String {
+        let held = || self.copied.iter().filter(|c| c.refusal.is_none());
+        let mut summary = match held()
+            .filter(|c| matches!(c.carriage, Carriage::Copy { .. }))
+            .count()
+        {
+            0 => String::new(),
+            1 => ", 1 stream copied".to_owned(),
+            n => format!(", {n} streams copied"),
+        };
+        for copied in held() {
+            if let Carriage::Encode(transcoder) = &copied.carriage {
+                let codec = self
+                    .demuxer
+                    .stream(copied.from)
+                    .map_or_else(String::new, |facts| facts.codec);
+                summary += &format!(
+                    ", stream {}: {codec} to {}, which {container} holds",
+                    copied.from,
+                    transcoder.encoder_name()
+                );
+            }
+        }
+        summary
+    }
+
+    /// Packets that could not be copied, a sentence for each stream.
+    pub(super) fn lost(&self) -> Vec<String> {
+        let late = self.copied.iter().filter(|copied| copied.late > 0);
+        let late = late.map(|copied| {
+            format!(
+                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
+                copied.late, copied.label
+            )
+        });
+        let unforeseen = self.unforeseen.iter().map(|(label, time)| {
+            format!(
+                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left out; \
+                 bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c copy OUT.mkv)"
+            )
+        });
+        late.chain(unforeseen).collect()
+    }
+
+    /// Writes the packets whose time is up to `until` seconds.
+    pub(super) fn copy_until(&mut self, muxer: &mut Muxer, until: f64) -> Result<(), AvError> {
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
+            let Some((packet, time)) = self.next(None)? else {
+                break;
+            };
+            if time > until {
+                self.pending.push_front((packet, time));
+                break;
+            }
+            self.pass(muxer, packet, time)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short there.
+    pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
+        // Packets past the end wait until it is clear which of the two it is.
+        let mut unclear = VecDeque::new();
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
+            let Some((packet, time)) = self.next(Some(end))? else {
+                break;
+            };
+            if time < end {
+                self.pass(muxer, packet, time)?;
+                continue;
+            }
+            match self.limit {
+                Some(_) => unclear.clear(),
+                None => unclear.push_back((packet, time)),
+            }
+            if time > end + SETTLED_AFTER {
+                for (packet, time) in unclear.drain(..) {
+                    self.pass(muxer, packet, time)?;
+                }
+            }
+        }
+        if self.limit.is_none() {
+            for (packet, time) in unclear {
+                self.pass(muxer, packet, time)?;
+            }
+        }
+        for position in 0..self.copied.len() {
+            if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
+                self.transcode(muxer, position, None, end)?;
+            }
+        }
+        while let Err(e) = muxer.flush() {
+            self.absorb(muxer, None, e, end)?;
+        }
+        self.tell_refusals();
+        Ok(())
+    }
+
+    /// Tells which streams were given up in mid-stream, and what was wrong with sound that was decoded.
+    fn tell_refusals(&mut self) {
+        for copied in &self.copied {
+            if let Some(refusal) = &copied.refusal {
+                self.warnings.push(format!(
+                    "{} is cut off at {:.3} s, {} packets are left out: {}",
+                    copied.label, refusal.from, refusal.packets, refusal.reason
+                ));
+            }
+            let damaged = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.damaged(),
+                Carriage::Copy { .. } => 0,
+            };
+            if damaged > 0 {
+                self.warnings.push(format!(
+                    "{damaged} packets of {} could not be decoded, and silence stands for them",
+                    copied.label
+                ));
+            }
+        }
+    }
+
+    /// The next packet of a wanted stream with its time in seconds. With `end`, the end of the filtered video, a later packet of that
+    /// video sets the limit, and reading stops well past it.
+    fn next(&mut self, end: Option<f64>) -> Result<Option<(Packet, f64)>, AvError> {
+        if let Some(read) = self.pending.pop_front() {
+            return Ok(Some(read));
+        }
+        loop {
+            match self.step(end)? {
+                Read::Wanted(packet, time) => return Ok(Some((packet, time))),
+                Read::Other(_) => {}
+                Read::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads one packet.
+    fn step(&mut self, end: Option<f64>) -> Result<Read, AvError> {
+        if self.ended {
+            return Ok(Read::End);
+        }
+        let mut packet = Packet::new()?;
+        let mut errors = 0;
+        while let Err(e) = self.demuxer.read(&mut packet) {
+            errors += 1;
+            if !e.is_invalid_data() || errors >= 10_000 {
+                // The source has read the same bytes and told what was wrong with them.
+                self.ended = true;
+                return Ok(Read::End);
+            }
+        }
+        let Some(facts) = self.demuxer.stream(packet.stream()) else {
+            return Ok(Read::Other(packet.size()));
+        };
+        let seconds = |ticks: i64| ticks as f64 * facts.time_base.to_f64();
+        if packet.stream() == self.filtered {
+            if let (Some(end), Some(shown)) = (end, packet.pts().or_else(|| packet.dts()).map(seconds)) {
+                if shown > end + INTERRUPTED_AFTER {
+                    self.limit = Some(end);
+                }
+                if shown > end + SETTLED_AFTER {
+                    self.ended = true;
+                    return Ok(Read::End);
+                }
+            }
+        } else if packet.stream() >= self.known && self.options.wants(packet.stream(), facts.medium) {
+            let label = label(packet.stream(), &facts);
+            if self.unforeseen.iter().all(|(other, _)| *other != label) {
+                let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);
+                self.unforeseen.push((label, time));
+            }
+        } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
+            let time = packet.dts().or_else(|| packet.pts()).map(seconds);
+            // An edit list leaves it out, and other containers would play it.
+            let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
+            if packet.is_discarded() && end < -PREROLL {
+                return Ok(Read::Other(packet.size()));
+            }
+            return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
+        }
+        Ok(Read::Other(packet.size()))
+    }
+
+    /// Brings a packet into the output, unless its stream was given up. A stream of which the container refuses a packet is.
+    fn pass(&mut self, muxer: &mut Muxer, mut packet: Packet, time: f64) -> Result<(), AvError> {
+        let Some(position) = self.copied.iter().position(|c| c.from == packet.stream()) else {
+            return Ok(());
+        };
+        let copied = &mut self.copied[position];
+        if let Some(refusal) = &mut copied.refusal {
+            refusal.packets += 1;
+            return Ok(());
+        }
+        let to = copied.to;
+        if matches!(copied.carriage, Carriage::Encode(_)) {
+            return self.transcode(muxer, position, Some(&packet), time);
+        }
+        log::forget();
+        match self.write(muxer, &mut packet) {
+            Ok(()) => Ok(()),
+            Err(e) => self.absorb(muxer, Some(to), e, time),
+        }
+    }
+
+    /// Decodes a packet, or its stream's end, and writes what the encoder makes of it.
+    fn transcode(
+        &mut self,
+        muxer: &mut Muxer,
+        position: usize,
+        packet: Option<&Packet>,
+        time: f64,
+    ) -> Result<(), AvError> {
+        let copied = &mut self.copied[position];
+        let Carriage::Encode(transcoder) = &mut copied.carriage else {
+            return Ok(());
+        };
+        let (to, base) = (copied.to, transcoder.time_base());
+        let delay = (copied.delay / base.to_f64()).round() as i64;
+        match explained(|| transcoder.feed(packet)) {
+            Ok(packets) => {
+                for mut packet in packets {
+                    packet.shift(delay);
+                    if let Err(e) = muxer.write(&mut packet, to, base) {
+                        self.absorb(muxer, Some(to), e, time)?;
+                    }
+                }
+            }
+            Err(reason) => {
+                copied.refusal = Some(Refusal {
+                    from: time,
+                    reason: format!("it cannot be encoded anew: {reason}"),
+                    packets: 1,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a packet that could not be written, perhaps while one of stream `written` was, for the end of the stream that it is
+    /// of, if that is a passthrough stream. Else, and if the disk is at fault, the error is given back.
+    pub(super) fn absorb(
+        &mut self,
+        muxer: &mut Muxer,
+        written: Option<usize>,
+        e: AvError,
+        time: f64,
+    ) -> Result<(), AvError> {
+        if self.strict || muxer.io_error().is_some() {
+            return Err(e);
+        }
+        let reason = log::explained(&e.to_string());
+        let refused = muxer.refused(written);
+        let Some(copied) = self.copied.iter_mut().find(|c| Some(c.to) == refused) else {
+            return Err(e);
+        };
+        let refusal = copied.refusal.get_or_insert_with(|| Refusal {
+            from: time,
+            reason: format!("the container refuses one ({reason})"),
+            packets: 0,
+        });
+        refusal.packets += 1;
+        Ok(())
+    }
+
+    fn write(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
+        let from = packet.stream();
+        let Some(copied) = self.copied.iter_mut().find(|c| c.from == from) else {
+            return Ok(());
+        };
+        let base = muxer.time_base(copied.to);
+        packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
+        packet.rescale(copied.base, base);
+        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last one at
+        // the distance of one tick.
+        if let (Some(last), Some(at)) = (copied.last, packet.dts().or_else(|| packet.pts()))
+            && (at < last || at == last && muxer.needs_rising_times(copied.to))
+        {
+            if (last - at) as f64 * base.to_f64() > TOO_LATE {
+                copied.late += 1;
+                return Ok(());
+            }
+            packet.delay(last + 1);
+        }
+        copied.last = packet.dts().or_else(|| packet.pts()).or(copied.last);
+        muxer.write(packet, copied.to, base)
+    }
+}
+
+/// A stream in messages.
+fn label(index: usize, facts: &StreamFacts) -> String {
+    format!("stream {index} ({}, {})", facts.medium.word(), facts.codec)
+}
+
+/// What to say of an audio encoder that does not exist.
+pub(super) fn no_audio_encoder(name: &str) -> String {
+    format!("this FFmpeg has no audio encoder '{name}'; `ffmpeg -encoders` lists those that it has")
+}
+
+/// What is known of a stream before the container is tried.
+enum Prospect {
+    Candidate,
+    /// The muxer makes it from other facts.
+    Remade,
+    /// It is left out, for this reason.
+    Hopeless(String),
+}

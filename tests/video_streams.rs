@@ -1,0 +1,861 @@
+//! Sound, subtitles, data, covers, chapters and texts through `framepipe filter`, judged by FFmpeg's own programs.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const AUDIO: &[&str] = &[
+    "aac",
+    "libmp3lame",
+    "ac3",
+    "libopus",
+    "libvorbis",
+    "flac",
+    "pcm_s16le",
+    "wmav2",
+];
+
+/// Containers of several streams.
+const CONTAINERS: &[&str] = &[
+    "mp4", "mov", "mkv", "webm", "avi", "ts", "mpg", "flv", "ogg", "wmv", "mxf", "nut",
+];
+
+/// Containers of one video stream.
+const VIDEO_ONLY: &[&str] = &["gif", "apng", "h264", "hevc", "m2v", "mjpeg", "ivf", "yuv"];
+
+/// Frames of the inputs.
+const FRAMES: u64 = 12;
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    Command::new(program).args(arguments).output().unwrap()
+}
+
+fn ffmpeg(arguments: &[&str]) -> String {
+    let done = run(
+        "ffmpeg",
+        &[&["-nostdin", "-v", "error", "-y"], arguments].concat(),
+    );
+    assert!(
+        done.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8(done.stdout).unwrap()
+}
+
+fn probe(path: &Path, arguments: &[&str]) -> Value {
+    let all = [
+        &["-v", "quiet", "-of", "json"],
+        arguments,
+        &[path.to_str().unwrap()],
+    ]
+    .concat();
+    serde_json::from_slice(&run("ffprobe", &all).stdout).unwrap()
+}
+
+/// The streams of a file.
+fn streams(path: &Path) -> Vec<Value> {
+    let found = probe(path, &["-show_streams"]);
+    found["streams"].as_array().cloned().unwrap_or_default()
+}
+
+/// Media and codecs of a file's streams, in its order.
+fn codecs(path: &Path) -> Vec<String> {
+    let name = |s: &Value| s["codec_name"].as_str().unwrap_or("none").to_owned();
+    streams(path).iter().map(name).collect()
+}
+
+/// MD5 of the packets of the streams that `map` chooses, in order.
+fn packets(path: &Path, map: &str) -> Vec<String> {
+    let path = path.to_str().unwrap();
+    let text = ffmpeg(&[
+        "-i",
+        path,
+        "-map",
+        map,
+        "-c",
+        "copy",
+        "-f",
+        "streamhash",
+        "-hash",
+        "md5",
+        "-",
+    ]);
+    text.lines()
+        .map(|line| line.rsplit('=').next().unwrap().to_owned())
+        .collect()
+}
+
+/// What `framepipe filter` did: whether it succeeded, and its errors and warnings.
+fn filter(input: &Path, output: &Path, more: &[&str]) -> (bool, Vec<String>) {
+    let fixed = ["filter", "--filter", "mask:rows=1", "--overwrite"];
+    let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
+    let speed: &[&str] = match output.extension().and_then(|e| e.to_str()) {
+        Some("webm" | "ivf") => &["--preset", "8"],
+        Some("mp4" | "mov" | "mkv" | "ts" | "flv" | "nut") if !more.contains(&"--encoder") => {
+            &["--preset", "ultrafast"]
+        }
+        _ => &[],
+    };
+    let done = run(
+        env!("CARGO_BIN_EXE_framepipe"),
+        &[&fixed, &paths[..], speed, more].concat(),
+    );
+    let text = String::from_utf8(done.stderr).unwrap();
+    let words = text
+        .lines()
+        .filter(|line| line.starts_with("warning: ") || line.starts_with("error: "));
+    (done.status.success(), words.map(str::to_owned).collect())
+}
+
+/// As [`filter`], for a run that must succeed; gives its warnings.
+fn warnings(input: &Path, output: &Path, more: &[&str]) -> Vec<String> {
+    let (done, words) = filter(input, output, more);
+    assert!(done, "{} {more:?}: {words:?}", output.display());
+    words
+}
+
+/// Frames of the output's video.
+fn frames(path: &Path) -> u64 {
+    if path.extension().is_some_and(|e| e == "yuv") {
+        return std::fs::metadata(path).unwrap().len() / (64 * 48 * 3 / 2);
+    }
+    let found = probe(
+        path,
+        &[
+            "-count_frames",
+            "-select_streams",
+            "V:0",
+            "-show_entries",
+            "stream=nb_read_frames",
+        ],
+    );
+    let count = found["streams"][0]["nb_read_frames"].as_str();
+    count.map_or(0, |n| n.parse().unwrap())
+}
+
+/// A clip with sound by `audio`, and further options of ffmpeg.
+fn clip(path: &Path, audio: &str, more: &[&str]) {
+    let video = format!("testsrc2=s=64x48:r=25:d={}", FRAMES as f64 / 25.0);
+    let sound = format!("sine=440:r=48000:d={}", FRAMES as f64 / 25.0);
+    let fixed = [
+        "-f",
+        "lavfi",
+        "-i",
+        &video,
+        "-f",
+        "lavfi",
+        "-i",
+        &sound,
+        "-c:v",
+        "libx264",
+        "-preset",
+        "ultrafast",
+        "-bf",
+        "2",
+        "-c:a",
+        audio,
+    ];
+    ffmpeg(&[&fixed, more, &[path.to_str().unwrap()]].concat());
+}
+
+fn subtitles(folder: &Path) -> PathBuf {
+    let path = folder.join("words.srt");
+    std::fs::write(&path, "1\n00:00:00,100 --> 00:00:00,300\nHello\n").unwrap();
+    path
+}
+
+/// An input, the number of its streams, and the hash of each one's packets.
+struct Input {
+    path: PathBuf,
+    hashes: Vec<String>,
+}
+
+/// Checks one output: frames, each stream's packets or a word about it, and that a strict run fails if there is such a word.
+fn check(input: &Input, output: &Path) {
+    let name = output.display();
+    let said = warnings(&input.path, output, &[]);
+    assert_eq!(frames(output), FRAMES, "{name}: {said:?}");
+    let mut lost = 0;
+    let can_be_read = output.extension().is_none_or(|e| e != "yuv");
+    let found = if can_be_read { streams(output) } else { Vec::new() };
+    let mut next = 1;
+    for index in 1..input.hashes.len() {
+        let start = format!("warning: stream {index} (");
+        let word = said.iter().find(|w| w.starts_with(&start));
+        match word {
+            Some(word) if word.contains(" is left out: ") => lost += 1,
+            Some(word) => {
+                assert!(word.contains(" is encoded anew by "), "{name}: {word}");
+                assert_eq!(found[next]["codec_type"], "audio", "{name}");
+                let seconds = ffmpeg(&[
+                    "-i",
+                    output.to_str().unwrap(),
+                    "-map",
+                    &format!("0:{next}"),
+                    "-f",
+                    "s16le",
+                    "-ac",
+                    "1",
+                    "-ar",
+                    "48000",
+                    "-c:a",
+                    "pcm_s16le",
+                    "-v",
+                    "quiet",
+                    "-f",
+                    "md5",
+                    "-",
+                ]);
+                assert!(seconds.starts_with("MD5="));
+                lost += 1;
+                next += 1;
+            }
+            None => {
+                let hash = packets(output, &format!("0:{next}"));
+                // AAC is stored in two ways, of which the packets of one have a header more.
+                let is_rewrapped = found[next]["codec_name"] == "aac" && output.extension().unwrap() == "ts";
+                if !is_rewrapped {
+                    assert_eq!(hash[0], input.hashes[index], "{name}: stream {index}, {said:?}");
+                }
+                next += 1;
+            }
+        }
+    }
+    if can_be_read {
+        assert_eq!(found.len(), next, "{name}: {said:?}");
+    }
+    let strict = output.with_file_name(format!("strict-{}", output.file_name().unwrap().display()));
+    let (done, words) = filter(&input.path, &strict, &["--strict"]);
+    assert_eq!(done, lost == 0, "{name}: {said:?}, but with --strict {words:?}");
+    assert_eq!(done, strict.exists());
+}
+
+#[test]
+fn every_stream_is_in_every_container_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = subtitles(folder.path());
+    let words = words.to_str().unwrap();
+    let kinds = [
+        ("srt", "subrip"),
+        ("mkv", "ass"),
+        ("mp4", "mov_text"),
+        ("mkv", "webvtt"),
+    ];
+    let inputs: Vec<Input> = AUDIO
+        .iter()
+        .enumerate()
+        .map(|(at, audio)| {
+            let subtitle = kinds[at % kinds.len()].1;
+            let is_mp4 = subtitle == "mov_text" && *audio != "pcm_s16le" && *audio != "wmav2";
+            let (extension, subtitle) = match (is_mp4, subtitle) {
+                (true, _) => ("mp4", subtitle),
+                (false, "mov_text") => ("mkv", "subrip"),
+                _ => ("mkv", subtitle),
+            };
+            let path = folder.path().join(format!("in-{audio}.{extension}"));
+            let more = [
+                "-i", words, "-map", "0", "-map", "1", "-map", "2", "-strict", "-2", "-c:s", subtitle,
+            ];
+            let video = format!("testsrc2=s=64x48:r=25:d={}", FRAMES as f64 / 25.0);
+            let sound = format!("sine=440:r=48000:d={}", FRAMES as f64 / 25.0);
+            let mut all = vec!["-f", "lavfi", "-i", &video, "-f", "lavfi", "-i", &sound];
+            all.extend(more);
+            all.extend([
+                "-c:v",
+                "libx264",
+                "-preset",
+                "ultrafast",
+                "-c:a",
+                audio,
+                path.to_str().unwrap(),
+            ]);
+            ffmpeg(&all);
+            Input {
+                hashes: packets(&path, "0"),
+                path,
+            }
+        })
+        .collect();
+    let mut cases: Vec<(usize, &str)> = Vec::new();
+    for at in 0..inputs.len() {
+        cases.extend(CONTAINERS.iter().map(|&to| (at, to)));
+    }
+    for at in [0, 3] {
+        cases.extend(VIDEO_ONLY.iter().map(|&to| (at, to)));
+    }
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some(&(at, to)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    check(
+                        &inputs[at],
+                        &folder.path().join(format!("out-{}.{to}", AUDIO[at])),
+                    );
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn encoders_that_the_container_holds_without_saying_so_are_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    clip(&input, "wmav2", &[]);
+    let output = folder.path().join("out.mkv");
+    for encoder in ["utvideo", "huffyuv", "magicyuv"] {
+        let said = warnings(&input, &output, &["--encoder", encoder]);
+        assert!(said.is_empty(), "{said:?}");
+        assert_eq!(codecs(&output), [encoder, "wmav2"]);
+        assert_eq!(frames(&output), FRAMES);
+    }
+    let (done, said) = filter(&input, &folder.path().join("out.webm"), &["--encoder", "libx264"]);
+    assert!(
+        !done && said[0].contains("webm cannot hold h264, which the encoder libx264 writes; for webm it has")
+    );
+    assert!(
+        said[0].contains("libvpx-vp9") && !said[0].contains("mpeg4"),
+        "{said:?}"
+    );
+}
+
+/// A transport stream with a data stream of KLV: ffmpeg writes one of unnamed data, whose entry in the program map gets the mark of KLV.
+fn klv(path: &Path) {
+    let folder = path.parent().unwrap();
+    let data = folder.join("data.bin");
+    std::fs::write(&data, [6, 14, 43, 52].repeat(8)).unwrap();
+    clip(
+        path,
+        "aac",
+        &[
+            "-f",
+            "data",
+            "-i",
+            data.to_str().unwrap(),
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-map",
+            "2",
+            "-c:d",
+            "copy",
+        ],
+    );
+    let mut bytes = std::fs::read(path).unwrap();
+    for packet in bytes.chunks_mut(188) {
+        // A packet of the program map's: payload from byte 4 on, a pointer of 0, table 2.
+        if packet[1] & 0x5f != 0x50 || packet[4] != 0 || packet[5] != 2 {
+            continue;
+        }
+        let length = (usize::from(packet[6] & 15) << 8) + usize::from(packet[7]);
+        let crc = 8 + length - 4;
+        // The last entry is that of the data: its list of descriptors is empty.
+        let mark = *b"\x05\x04KLVA";
+        packet.copy_within(crc - 2..crc, crc - 2);
+        packet[crc - 1] = mark.len() as u8;
+        packet[crc..crc + 6].copy_from_slice(&mark);
+        packet[7] += 6;
+        let crc = crc + 6;
+        let sum = packet[5..crc].iter().fold(u32::MAX, |sum, &byte| {
+            (0..8).fold(sum ^ (u32::from(byte) << 24), |sum, _| {
+                (sum << 1) ^ if sum >> 31 == 1 { 0x04c1_1db7 } else { 0 }
+            })
+        });
+        packet[crc..crc + 4].copy_from_slice(&sum.to_be_bytes());
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_transport_stream_keeps_named_data_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.ts");
+    klv(&input);
+    let named = |path: &Path| codecs(path).iter().filter(|c| *c == "klv").count();
+    let there = named(&input);
+    assert!(there > 0, "{:?}", codecs(&input));
+    let output = folder.path().join("out.ts");
+    assert_eq!(warnings(&input, &output, &["--strict"]), [] as [String; 0]);
+    assert_eq!(named(&output), there, "{:?}", codecs(&output));
+    let said = warnings(&input, &folder.path().join("out.mkv"), &[]);
+    assert!(
+        said.len() == 1 && said[0].contains("(data, klv) is left out: matroska cannot hold it"),
+        "{said:?}"
+    );
+    let text = folder.path().join("in.mkv");
+    let words = subtitles(folder.path());
+    clip(
+        &text,
+        "aac",
+        &[
+            "-i",
+            words.to_str().unwrap(),
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-map",
+            "2",
+            "-c:s",
+            "subrip",
+        ],
+    );
+    let said = warnings(&text, &output, &[]);
+    assert!(
+        said.len() == 1 && said[0].contains("stream 2 (subtitle, subrip) is left out: mpegts has no name"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_user_chooses_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    let words = subtitles(folder.path());
+    clip(
+        &input,
+        "aac",
+        &[
+            "-i",
+            words.to_str().unwrap(),
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-map",
+            "2",
+            "-c:s",
+            "subrip",
+            "-metadata:s:a",
+            "language=deu",
+            "-disposition:a",
+            "default+comment",
+        ],
+    );
+    let output = folder.path().join("out.mkv");
+    for (options, expected) in [
+        (&[][..], &["h264", "aac", "subrip"][..]),
+        (&["--no-audio"], &["h264", "subrip"]),
+        (&["--no-subtitles"], &["h264", "aac"]),
+        (&["--streams", "video"], &["h264"]),
+        (&["--streams", "all"], &["h264", "aac", "subrip"]),
+        (&["--streams", "2"], &["h264", "subrip"]),
+        (&["--streams", "0,1"], &["h264", "aac"]),
+        (&["--audio-encoder", "flac"], &["h264", "flac", "subrip"]),
+        (&["--audio-encoder", "copy"], &["h264", "aac", "subrip"]),
+    ] {
+        let said = warnings(&input, &output, &[options, &["--strict"]].concat());
+        assert!(said.is_empty(), "{options:?}: {said:?}");
+        assert_eq!(codecs(&output), expected, "{options:?}");
+    }
+    warnings(&input, &output, &["--audio-encoder", "libopus"]);
+    let sound = &streams(&output)[1];
+    assert_eq!(sound["tags"]["language"], "ger");
+    assert_eq!(
+        (&sound["disposition"]["default"], &sound["disposition"]["comment"]),
+        (&1.into(), &1.into())
+    );
+    // What was left out on purpose is no loss.
+    let gif = folder.path().join("out.gif");
+    assert!(filter(&input, &gif, &["--strict", "--no-audio", "--no-subtitles"]).0);
+    let (done, said) = filter(&input, &gif, &["--strict"]);
+    assert!(
+        !done && said[0].contains("--no-audio") && said[0].contains("--no-subtitles"),
+        "{said:?}"
+    );
+    let webm = folder.path().join("out.webm");
+    let said = warnings(&input, &webm, &["--audio-encoder", "copy"]);
+    assert!(
+        said.iter()
+            .any(|w| w.contains("stream 1 (audio, aac) is left out")),
+        "{said:?}"
+    );
+    assert_eq!(codecs(&webm), ["vp9"]);
+    for (options, problem) in [
+        (
+            &["--streams", "7"][..],
+            "--streams names stream 7, but the input has only streams 0 to 2",
+        ),
+        (&["--audio-encoder", "nothing"], "no audio encoder 'nothing'"),
+        (&["--audio-encoder", "libx264"], "no audio encoder 'libx264'"),
+        (&["--streams", "sound"], "write all, video, or indices"),
+    ] {
+        let (done, said) = filter(&input, &output, options);
+        assert!(!done && said[0].contains(problem), "{options:?}: {said:?}");
+    }
+    let (done, said) = filter(&input, &webm, &["--audio-encoder", "aac"]);
+    assert!(
+        !done && said[0].contains("cannot be encoded with aac: webm cannot hold it"),
+        "{said:?}"
+    );
+    for option in [
+        &["--no-audio"][..],
+        &["--no-subtitles"],
+        &["--streams", "all"],
+        &["--audio-encoder", "aac"],
+    ] {
+        let (done, said) = filter(&input, &folder.path().join("out.y4m"), option);
+        assert!(
+            !done && said[0].contains("is an option of video files"),
+            "{said:?}"
+        );
+    }
+}
+
+/// Sound of a file's first audio stream, as 48000 mono samples a second from time 0 of the video's first frame on.
+fn samples(path: &Path) -> Vec<f64> {
+    let start = |kind: &str| -> f64 {
+        let found = probe(
+            path,
+            &[
+                "-select_streams",
+                kind,
+                "-show_entries",
+                "packet=pts_time",
+                "-read_intervals",
+                "%+#1",
+            ],
+        );
+        found["packets"][0]["pts_time"].as_str().unwrap().parse().unwrap()
+    };
+    let video = start("v:0");
+    let raw = path.with_extension("raw");
+    // Times as they are in the file; silence up to the first one, so that the samples' places are their times.
+    let trim = format!("aresample=48000:first_pts=0:async=1,atrim=start={video}");
+    ffmpeg(&[
+        "-copyts",
+        "-i",
+        path.to_str().unwrap(),
+        "-map",
+        "0:a:0",
+        "-af",
+        &trim,
+        "-ac",
+        "1",
+        "-f",
+        "s16le",
+        raw.to_str().unwrap(),
+    ]);
+    let bytes = std::fs::read(raw).unwrap();
+    bytes
+        .chunks_exact(2)
+        .map(|b| f64::from(i16::from_le_bytes([b[0], b[1]])) / 32768.0)
+        .collect()
+}
+
+/// Where the loudest sample is, in seconds.
+fn click(samples: &[f64]) -> f64 {
+    let at = (0..samples.len())
+        .max_by(|&a, &b| samples[a].abs().total_cmp(&samples[b].abs()))
+        .unwrap();
+    at as f64 / 48_000.0
+}
+
+#[test]
+fn sound_that_is_encoded_stays_with_the_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    // A soft tone, and a burst of a millisecond at 1.5 s.
+    let sound = "aevalsrc='0.05*sin(2*PI*440*t)+0.8*sin(2*PI*4000*t)*between(t\\,1.5\\,1.501)':s=48000:d=2";
+    for (rate, channels) in [("48000", "1"), ("44100", "2")] {
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=s=64x48:r=25:d=2",
+            "-f",
+            "lavfi",
+            "-i",
+            sound,
+            "-c:v",
+            "libx264",
+            "-preset",
+            "ultrafast",
+            "-bf",
+            "0",
+            "-c:a",
+            "pcm_s16le",
+            "-ar",
+            rate,
+            "-ac",
+            channels,
+            input.to_str().unwrap(),
+        ]);
+        let expected = click(&samples(&input));
+        assert!((expected - 1.5).abs() < 0.002, "{expected}");
+        for (to, encoder) in [
+            ("mp4", "aac"),
+            ("mp4", "libopus"),
+            ("mov", "alac"),
+            ("webm", "libopus"),
+            ("webm", "libvorbis"),
+            ("mkv", "aac"),
+            ("mkv", "libopus"),
+            ("mkv", "flac"),
+            ("mkv", "libmp3lame"),
+            ("avi", "ac3"),
+            ("ts", "mp2"),
+            ("mxf", "pcm_s16le"),
+        ] {
+            let output = folder.path().join(format!("out.{to}"));
+            let said = warnings(&input, &output, &["--audio-encoder", encoder]);
+            assert!(said.is_empty(), "{to} {encoder}: {said:?}");
+            let sound = samples(&output);
+            let found = click(&sound);
+            // MPEG's audio encoders smear a burst by about a millisecond; the place of its peak is a matter of chance within it.
+            assert!(
+                (found - expected).abs() < 0.0015,
+                "{to} {encoder} {rate}: {found} for {expected}"
+            );
+            let length = sound.len() as f64 / 48_000.0;
+            assert!((length - 2.0).abs() < 0.05, "{to} {encoder} {rate}: {length} s");
+        }
+    }
+}
+
+#[test]
+fn sound_keeps_its_place_over_many_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("0.webm");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=25:d=0.4",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=440:d=0.4",
+        "-c:v",
+        "libvpx",
+        "-c:a",
+        "libopus",
+        first.to_str().unwrap(),
+    ]);
+    let start = |path: &Path, kind: &str| -> f64 {
+        let found = probe(
+            path,
+            &["-select_streams", kind, "-show_entries", "packet=pts_time"],
+        );
+        found["packets"][0]["pts_time"].as_str().unwrap().parse().unwrap()
+    };
+    let apart = |path: &Path| start(path, "v:0") - start(path, "a:0");
+    let expected = apart(&first);
+    let mut last = first.clone();
+    for pass in 1..=4 {
+        let next = folder.path().join(format!("{pass}.webm"));
+        warnings(&last, &next, &[]);
+        let found = apart(&next);
+        assert!(
+            (found - expected).abs() < 0.0015,
+            "pass {pass}: {found} for {expected}"
+        );
+        last = next;
+    }
+}
+
+#[test]
+fn gaps_in_sound_that_is_encoded_become_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=25:d=2",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=440:r=48000:d=2",
+        "-af",
+        "aselect='not(between(t,0.5,1.2))'",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "ultrafast",
+        "-c:a",
+        "pcm_s16le",
+        input.to_str().unwrap(),
+    ]);
+    let output = folder.path().join("out.avi");
+    warnings(&input, &output, &["--audio-encoder", "pcm_s16le"]);
+    let sound = samples(&output);
+    let loud = |from: f64, to: f64| {
+        let part = &sound[(from * 48_000.0) as usize..(to * 48_000.0) as usize];
+        (part.iter().map(|s| s * s).sum::<f64>() / part.len() as f64).sqrt()
+    };
+    assert!(loud(0.1, 0.45) > 0.05 && loud(1.3, 1.9) > 0.05);
+    assert!(loud(0.6, 1.1) < 1e-4, "{}", loud(0.6, 1.1));
+    assert!((sound.len() as f64 / 48_000.0 - 2.0).abs() < 0.05);
+}
+
+#[test]
+fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mkv");
+    // MP4 has no room for the time of the sound's second half.
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:r=25:d=2",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=440:r=48000:d=2",
+        "-af",
+        "asetpts=if(gt(T\\,1)\\,PTS+100000/TB\\,PTS)",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "ultrafast",
+        "-c:a",
+        "ac3",
+        "-max_interleave_delta",
+        "0",
+        input.to_str().unwrap(),
+    ]);
+    let output = folder.path().join("out.mp4");
+    let said = warnings(&input, &output, &[]);
+    let word = said
+        .iter()
+        .find(|w| w.contains("stream 1 (audio, ac3) is cut off at "));
+    assert!(
+        word.is_some_and(|w| w.contains("packets are left out: the container refuses one")),
+        "{said:?}"
+    );
+    assert_eq!(codecs(&output), ["h264", "ac3"]);
+    assert_eq!(frames(&output), 50);
+    let (done, _) = filter(&input, &output, &["--strict"]);
+    assert!(!done);
+}
+
+#[test]
+fn chapters_texts_and_covers_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, chapters) = (folder.path().join("in.mov"), folder.path().join("chapters"));
+    std::fs::write(
+        &chapters,
+        ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=200\ntitle=One\n",
+    )
+    .unwrap();
+    clip(
+        &input,
+        "aac",
+        &[
+            "-i",
+            chapters.to_str().unwrap(),
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-map_metadata",
+            "2",
+            "-movflags",
+            "use_metadata_tags",
+            "-metadata",
+            "com.apple.quicktime.make=Maker",
+            "-metadata",
+            "title=Name",
+        ],
+    );
+    let told = |to: &str, more: &[&str]| -> (Value, usize, Vec<String>) {
+        let output = folder.path().join(format!("out.{to}"));
+        let said = warnings(&input, &output, more);
+        let found = probe(&output, &["-show_format", "-show_chapters"]);
+        (
+            found["format"]["tags"].clone(),
+            found["chapters"].as_array().unwrap().len(),
+            said,
+        )
+    };
+    for to in ["mov", "mp4"] {
+        for more in [&[][..], &["--encoder-option", "movflags=faststart"]] {
+            let (texts, chapters, said) = told(to, more);
+            assert_eq!(texts["com.apple.quicktime.make"], "Maker", "{to}");
+            assert_eq!((&texts["title"], chapters), (&"Name".into(), 1), "{to}");
+            assert!(said.is_empty(), "{to}: {said:?}");
+        }
+    }
+    let (texts, chapters, said) = told("mkv", &[]);
+    assert_eq!(
+        (&texts["title"], chapters, said.len()),
+        (&"Name".into(), 1, 0),
+        "{said:?}"
+    );
+    let (texts, chapters, said) = told("avi", &[]);
+    assert_eq!((&texts["title"], chapters), (&"Name".into(), 0));
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].contains("metadata is not kept: avi does not hold com.apple.quicktime.make"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("the chapters are not kept: avi does not hold them"),
+        "{said:?}"
+    );
+    let (_, chapters, said) = told("ts", &[]);
+    assert!(
+        chapters == 0
+            && said
+                .iter()
+                .any(|w| w.contains("the chapters are not kept: mpegts")),
+        "{said:?}"
+    );
+
+    let (cover, covered) = (folder.path().join("cover.png"), folder.path().join("covered.mp4"));
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=red:s=32x32",
+        "-frames:v",
+        "1",
+        cover.to_str().unwrap(),
+    ]);
+    clip(
+        &covered,
+        "aac",
+        &[
+            "-i",
+            cover.to_str().unwrap(),
+            "-map",
+            "0",
+            "-map",
+            "1",
+            "-map",
+            "2",
+            "-c:v:1",
+            "copy",
+            "-disposition:v:1",
+            "attached_pic",
+        ],
+    );
+    for (to, kept) in [
+        ("mp4", true),
+        ("mkv", true),
+        ("mov", false),
+        ("ts", false),
+        ("avi", true),
+    ] {
+        let output = folder.path().join(format!("cover.{to}"));
+        let said = warnings(&covered, &output, &[]);
+        let has = codecs(&output).contains(&"png".to_owned());
+        let word = said
+            .iter()
+            .any(|w| w.contains("stream 2 (video, png) is left out"));
+        assert_eq!((has, word), (kept, !kept), "{to}: {said:?} {:?}", codecs(&output));
+        if kept {
+            assert!(
+                packets(&output, "0").contains(&packets(&covered, "0:2")[0]),
+                "{to}"
+            );
+        }
+    }
+}
