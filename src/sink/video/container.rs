@@ -5,7 +5,7 @@
 
 use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
-    log,
+    log, rescale,
 };
 use crate::frame::{Colour, FieldOrder, Rational};
 use std::ffi::CStr;
@@ -205,7 +205,7 @@ impl Container {
         Some(found)
     }
 
-    /// By how many nanoseconds sound comes back earlier than the picture that it was written with. Muxers of Matroska state how long
+    /// By how many nanoseconds sound comes back earlier than it was written, if that is what its priming lasts. Muxers of Matroska state how long
     /// the priming is, which readers take off, but not all of FFmpeg's versions add it to the times that they write.
     pub(super) fn early_sound(
         &self,
@@ -226,30 +226,22 @@ impl Container {
             return None;
         }
         let mut muxer = self.in_memory().ok()?;
-        let streams = [
-            add_video(&mut muxer).ok()?,
-            carriage.add(&mut muxer, demuxer, index).ok()?,
-        ];
+        add_video(&mut muxer).ok()?;
+        let stream = carriage.add(&mut muxer, demuxer, index).ok()?;
         muxer.begin().ok()?;
-        for stream in streams {
-            let base = muxer.time_base(stream);
-            let at = rescale(TRIAL_TIME, NANOSECONDS, base);
-            muxer.write(&mut Packet::zeros(8, at).ok()?, stream, base).ok()?;
-        }
-        let bytes = muxer.finish_in_memory().ok()?;
-        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
-        let (mut picture, mut sound) = (None, None);
+        let base = muxer.time_base(stream);
+        let at = rescale(TRIAL_TIME, NANOSECONDS, base);
+        muxer.write(&mut Packet::zeros(8, at).ok()?, stream, base).ok()?;
+        let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
         let mut packet = Packet::new().ok()?;
-        while back.read(&mut packet).is_ok() {
+        let sound = loop {
+            back.read(&mut packet).ok()?;
             let facts = back.stream(packet.stream())?;
-            let at = packet.pts().map(|pts| rescale(pts, facts.time_base, NANOSECONDS));
-            match facts.medium {
-                Medium::Video => picture = picture.or(at),
-                Medium::Audio => sound = sound.or(at),
-                _ => {}
+            if facts.medium == Medium::Audio {
+                break rescale(packet.pts()?, facts.time_base, NANOSECONDS);
             }
-        }
-        let early = picture? - sound?;
+        };
+        let early = TRIAL_TIME - sound;
         // The container's ticks may be coarse; the priming is known exactly.
         ((early - priming).abs() <= COARSE_TICK).then_some(priming)
     }
