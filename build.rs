@@ -1,7 +1,8 @@
 //! Tells the code which FFmpeg it is compiled for: `cfg(ffmpeg_7_1)` holds from FFmpeg 7.1 on, and so forth.
 //!
-//! The facts come from the headers: ffmpeg-sys-next compiles a program that prints what they define, and hands the answers on to
-//! the crates that depend on it. src/ffmpeg/version.rs holds the code that depends on them.
+//! The facts come from the headers: ffmpeg-sys-next compiles a program that prints what they define, and
+//! hands the answers on to the crates that depend on it. src/ffmpeg/version.rs holds the code that depends on
+//! them.
 
 use std::env;
 
@@ -20,8 +21,8 @@ fn main() {
     }
     if !at_least(RELEASES[0]) {
         println!(
-            "cargo::error=The FFmpeg libraries found here are older than 5.1. framepipe needs 5.1 or newer, with development \
-             files; PKG_CONFIG_PATH tells where to look for them."
+            "cargo::error=The FFmpeg libraries found here are older than 5.1. framepipe needs 5.1 or newer, \
+             with development files; PKG_CONFIG_PATH tells where to look for them."
         );
     }
 }

@@ -235,8 +235,14 @@ fn clips(pair: &Pair, folder: &Path, sizes: &[(usize, usize)]) -> Vec<Clip> {
         sizes.iter().map(|size| (path(size), *size)).collect()
     };
     let make = |container: &str, sizes: &[(usize, usize)]| -> Option<Vec<Clip>> {
-        let clips = named(container, sizes);
-        (encode(pair, &clips) && references(&clips)).then_some(clips)
+        let mut clips = named(container, sizes);
+        if !encode(pair, &clips) {
+            return None;
+        }
+        if !references(&clips) {
+            clips.retain(|clip| references(std::slice::from_ref(clip)));
+        }
+        (!clips.is_empty()).then_some(clips)
     };
     if let Some(clips) = make(CONTAINERS[0], sizes) {
         return clips;
@@ -265,7 +271,7 @@ fn clips(pair: &Pair, folder: &Path, sizes: &[(usize, usize)]) -> Vec<Clip> {
         .unwrap_or_default()
 }
 
-/// Every clip decoded by FFmpeg into a raw file beside it.
+/// Every clip decoded by FFmpeg into a raw file beside it; false if FFmpeg cannot decode all that it encoded.
 fn references(clips: &[Clip]) -> bool {
     let mut command = ffmpeg();
     for (path, _) in clips {

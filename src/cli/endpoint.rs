@@ -6,10 +6,12 @@ use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageKind, ImageOptions};
 use framepipe::sink::{self, AnySink};
+use framepipe::source::animation::is_animated_webp;
 use framepipe::source::pattern::Pattern;
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use framepipe::source::webp::WebpSource;
 use framepipe::source::{self, AnySource, StreamInfo};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -73,9 +75,24 @@ pub(crate) enum EndpointError {
     /// `null:` or `synthetic:` on the wrong side.
     #[error("{0} cannot be an {1}")]
     WrongSide(&'static str, &'static str),
+    /// A URL, which no output is.
+    #[error(
+        "'{0}' is a URL, and framepipe writes files and pipes; let ffmpeg send what it writes: framepipe filter INPUT - ... | ffmpeg -i - -c:v libx264 -f flv {0}"
+    )]
+    Url(String),
     /// `raw:` with a geometry on the output's side.
     #[error("raw output has the input's geometry; write raw:PATH, or raw:- for standard output")]
     OutputGeometry,
+}
+
+/// True for what may stand before the "://" of a URL. A folder's name may end in a colon, too, but none before two slashes
+/// is meant.
+fn is_scheme(text: &str) -> bool {
+    let scheme = text.strip_prefix("raw:").unwrap_or(text);
+    !scheme.is_empty()
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 fn is_y4m(path: &Path) -> bool {
@@ -130,6 +147,12 @@ impl FromStr for Output {
         }
         if text == "null:" {
             return Ok(Output::Null);
+        }
+        if text
+            .split_once("://")
+            .is_some_and(|(scheme, _)| is_scheme(scheme))
+        {
+            return Err(EndpointError::Url(text.to_owned()));
         }
         if text.starts_with("synthetic:") {
             return Err(EndpointError::WrongSide("synthetic:", "output"));
@@ -193,9 +216,26 @@ impl Input {
                 files = Some(images.files().clone());
                 AnySource::Indexed(Arc::new(images))
             }
+            Input::Video(path) if is_animated_webp(path) => {
+                if reading.stream.is_some_and(|stream| stream != 0) {
+                    return Err(Failure::Usage(
+                        "an animated WebP has one stream; leave --stream out".to_owned(),
+                    ));
+                }
+                AnySource::Stream(Box::new(WebpSource::open(path, reading.strict)?))
+            }
             Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
         };
         Ok(Opened { source, files })
+    }
+
+    /// True if the input is no still, as far as that is known before it is opened.
+    fn has_several_frames(&self) -> bool {
+        match self {
+            Input::Images(path) => source::listing::list(path).is_ok_and(|files| files.len() > 1),
+            Input::Synthetic(spec) => spec.frames != Some(1),
+            Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => true,
+        }
     }
 
     /// The rate that image files need where the output has time.
@@ -262,6 +302,21 @@ impl Output {
         }
     }
 
+    /// A video file where one WebP file is to hold several frames, which it can.
+    pub(crate) fn for_input(self, input: &Input) -> Output {
+        match self {
+            Output::Images(path)
+                if input.has_several_frames()
+                    && ImageKind::of(&path) == Some(ImageKind::WebP)
+                    && !path.is_dir()
+                    && matches!(Pattern::parse(&path), Ok(None)) =>
+            {
+                Output::Video(path)
+            }
+            output => output,
+        }
+    }
+
     /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel format.
     pub(crate) fn open(
         &self,
@@ -280,14 +335,14 @@ impl Output {
                     Arc::new(move |format| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::y4m::create(path, &after, overwrite)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Raw(path) => {
                 let wanted = self.wanted(encoding, |_| true)?;
                 let choose: Choose = Arc::new(move |format| wanted.unwrap_or(format));
                 let after = info_after(info, &choose);
                 let sink = AnySink::Stream(sink::raw::create(path, &after, overwrite)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Images(path) => {
                 let mut options = ImageOptions {
@@ -308,7 +363,7 @@ impl Output {
                 });
                 let after = info_after(info, &choose);
                 let sink = AnySink::Indexed(sink::images::create(path, &after, &options)?);
-                Ok(converting(sink, self.to_string(), info, choose))
+                Ok(converting(sink, self.to_string(), info, choose, strict))
             }
         }
     }
@@ -438,6 +493,20 @@ mod tests {
             Err(EndpointError::WrongSide(..))
         ));
         assert_eq!("".parse::<Input>(), Err(EndpointError::Empty));
+    }
+
+    #[test]
+    fn urls_are_no_outputs() {
+        for url in [
+            "rtmp://127.0.0.1/live/x",
+            "udp://127.0.0.1:9999",
+            "https://a/b.png",
+            "raw:tcp://a:1",
+        ] {
+            let refused = url.parse::<Output>();
+            assert_eq!(refused, Err(EndpointError::Url(url.to_owned())), "{url}");
+        }
+        assert_eq!(output("rtmp:/x.mkv"), Output::Video("rtmp:/x.mkv".into()));
     }
 
     #[test]

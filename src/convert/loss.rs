@@ -3,9 +3,10 @@
 use crate::ffmpeg::{AvFormat, FormatFacts};
 use crate::frame::PixelFormat;
 
-/// How bad a conversion is, worst kind of damage first; compare with `<`.
+/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most weighs most: a picture without its
+/// alpha is another picture, while RGB as YUV looks the same. A conversion that keeps every sample comes first in any case.
 ///
-/// The fields: colour or RGB/YUV exactness, alpha, bits of depth, chroma resolution, then what is merely wasted: components,
+/// The fields: alpha, colour or RGB/YUV exactness, bits of depth, chroma resolution, then what is merely wasted: components,
 /// bits, chroma samples, and a different arrangement of planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Loss([u32; 8]);
@@ -15,7 +16,24 @@ impl Loss {
     pub(crate) fn is_lossless(self) -> bool {
         self.0[..4].iter().all(|&part| part == 0)
     }
+
+    /// What is lost, in words, worst first.
+    pub(crate) fn words(self) -> Vec<&'static str> {
+        let colour = if self.0[1] >= GRAY_ONLY {
+            "colour"
+        } else {
+            "exact colour"
+        };
+        ["alpha", colour, "depth", "chroma resolution"]
+            .into_iter()
+            .zip(self.0)
+            .filter_map(|(word, part)| (part > 0).then_some(word))
+            .collect()
+    }
 }
+
+/// The weight of colour that becomes gray.
+const GRAY_ONLY: u32 = 8;
 
 /// The family of components, as swscale treats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +66,7 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
         (Family::Gray, _) => 0,
         (Family::Yuv, Family::Rgb) => 1,
         (Family::Rgb, Family::Yuv) => 2,
-        (_, Family::Gray) => 8,
+        (_, Family::Gray) => GRAY_ONLY,
         _ => 4,
     };
     let from_alpha = from.alpha || from.palette;
@@ -65,11 +83,11 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
         tx.saturating_sub(fx) + ty.saturating_sub(fy)
     };
     Loss([
+        u32::from(from_alpha && !to.alpha && !to.palette),
         colour,
-        u32::from(from_alpha && !to.alpha),
         from_depth.saturating_sub(to_depth) + u32::from(from.float),
         chroma_lost,
-        u32::from(family(from) != family(to)) + u32::from(to.alpha && !from_alpha),
+        u32::from(family(from) != family(to)) + u32::from((to.alpha || to.palette) && !from_alpha),
         to_depth.saturating_sub(from_depth),
         fx.saturating_sub(tx) + fy.saturating_sub(ty),
         u32::from(from.planes != to.planes),
@@ -166,6 +184,25 @@ mod tests {
         );
         assert_eq!(nearest_native(AvFormat(-1)), None);
         assert_eq!(nearest_native(AvFormat(100_000)), None);
+    }
+
+    #[test]
+    fn alpha_weighs_more_than_exact_colour() {
+        let facts = |name| AvFormat::from_name(name).unwrap().facts().unwrap();
+        let of_vp9 = ["yuv420p", "yuva420p", "yuv444p", "gbrp"].map(facts);
+        let best = |from| {
+            let from = facts(from);
+            let best = of_vp9.iter().min_by_key(|to| loss(&from, to)).unwrap();
+            (best.name.clone(), loss(&from, best).words())
+        };
+        let seen = vec!["exact colour", "chroma resolution"];
+        assert_eq!(best("rgba"), ("yuva420p".to_owned(), seen));
+        assert_eq!(best("rgb24"), ("gbrp".to_owned(), vec![]));
+        assert_eq!(loss(&facts("rgba"), &facts("yuv420p")).words()[0], "alpha");
+        assert_eq!(loss(&facts("ya8"), &facts("gray")).words(), ["alpha"]);
+        // What loses nothing comes before all else.
+        assert!(loss(&facts("rgba"), &facts("gbrap")).is_lossless());
+        assert!(loss(&facts("rgba"), &facts("gbrap")) < loss(&facts("rgba"), &facts("yuva444p")));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Changes of pixel format: what each loses, and swscale to carry them out.
 
 mod loss;
+mod palette;
 
 pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
+pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
 use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
 use crate::frame::{

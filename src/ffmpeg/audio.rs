@@ -16,7 +16,7 @@ use std::ffi::{CString, c_int};
 use std::ptr;
 
 /// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is the container's rounding.
-const TOLERANCE: Rational = Rational { num: 1, den: 100 };
+const TOLERANCE: Rational = Rational { num: 1, den: 200 };
 
 /// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a jump in the times.
 const LONGEST_SILENCE: i64 = 60;
@@ -245,6 +245,13 @@ impl AudioTranscoder {
         self.encoder.0
     }
 
+    /// Seconds of sound that the encoder puts before the first sample, to be thrown away.
+    pub(crate) fn priming(&self) -> f64 {
+        // SAFETY: the context is open as long as `self` lives.
+        let encoder = unsafe { &*self.encoder.0 };
+        f64::from(encoder.initial_padding.max(0)) / f64::from(encoder.sample_rate.max(1))
+    }
+
     /// The encoder's name.
     pub(crate) fn encoder_name(&self) -> String {
         self.kind.name()
@@ -260,12 +267,6 @@ impl AudioTranscoder {
     pub(crate) fn time_base(&self) -> Rational {
         // SAFETY: the encoder is open.
         rational(unsafe { (*self.encoder.0).time_base })
-    }
-
-    /// How long what the encoder puts in front of the sound lasts, in its time base.
-    pub(crate) fn priming(&self) -> i64 {
-        // SAFETY: the encoder is open.
-        i64::from(unsafe { (*self.encoder.0).initial_padding })
     }
 
     /// True if the samples that come out may differ from those that the source's decoder gives.

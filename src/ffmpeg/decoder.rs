@@ -6,8 +6,17 @@ use super::text::text;
 use super::{AvError, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
 use ffmpeg_next::ffi;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ptr;
+
+/// The decoder that reads alpha where FFmpeg's own does not: that of VP8 and VP9 is a second picture beside each packet.
+fn alpha_decoder(codec: ffi::AVCodecID) -> Option<&'static CStr> {
+    match codec {
+        ffi::AVCodecID::AV_CODEC_ID_VP8 => Some(c"libvpx"),
+        ffi::AVCodecID::AV_CODEC_ID_VP9 => Some(c"libvpx-vp9"),
+        _ => None,
+    }
+}
 
 /// An open video decoder.
 pub(crate) struct Decoder {
@@ -34,7 +43,15 @@ impl Decoder {
         // SAFETY: stream and parameters are valid; the context is owned by `decoder` from its allocation on, so every path frees it.
         unsafe {
             let parameters = (*stream).codecpar;
-            let codec = ffi::avcodec_find_decoder((*parameters).codec_id);
+            let mut codec = ffi::avcodec_find_decoder((*parameters).codec_id);
+            if demuxer.claims_alpha(index)
+                && let Some(name) = alpha_decoder((*parameters).codec_id)
+            {
+                let with_alpha = ffi::avcodec_find_decoder_by_name(name.as_ptr());
+                if !with_alpha.is_null() {
+                    codec = with_alpha;
+                }
+            }
             if codec.is_null() {
                 return Ok(None);
             }
@@ -68,6 +85,15 @@ impl Decoder {
     pub(crate) fn codec_name(&self) -> String {
         // SAFETY: an open context has its codec; the name is static.
         text(unsafe { ffi::avcodec_get_name((*self.context).codec_id) })
+    }
+
+    /// True if this is the decoder that reads the alpha which its codec carries beside the picture.
+    pub(crate) fn reads_alpha(&self) -> bool {
+        // SAFETY: an open context has its codec, whose name is static.
+        unsafe {
+            alpha_decoder((*self.context).codec_id)
+                .is_some_and(|name| CStr::from_ptr((*(*self.context).codec).name) == name)
+        }
     }
 
     /// From now on pictures are decoded into memory of `reserve`, if the codec can do that.

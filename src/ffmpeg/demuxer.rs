@@ -93,8 +93,8 @@ pub(crate) struct StreamFacts {
     pub(crate) height: i32,
     /// Its times tell where the input's clock is.
     leads: bool,
-    /// Nanoseconds of sound at its beginning that are decoded to be thrown away.
-    pub(crate) priming: i64,
+    /// Seconds of sound at its beginning that are decoded to be thrown away.
+    pub(crate) priming: f64,
 }
 
 /// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
@@ -175,7 +175,14 @@ impl Demuxer {
     /// True if the container's clock begins anywhere and may jump.
     pub(crate) fn may_jump(&self) -> bool {
         // SAFETY: an open input has its format, which is static.
-        unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 }
+        let is_marked = unsafe { (*self.context().iformat).flags & ffi::AVFMT_TS_DISCONT as c_int != 0 };
+        // Flash video holds the clock of a live stream, though FFmpeg does not mark it so.
+        is_marked || self.format_name().contains("flv")
+    }
+
+    /// True if streams may appear that the beginning of the input does not show.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.context().ctx_flags & ffi::AVFMTCTX_NOHEADER as c_int != 0
     }
 
     /// When the earliest sound or picture is shown, in nanoseconds of the container's clock.
@@ -184,7 +191,7 @@ impl Demuxer {
             let facts = self.stream(index).filter(|facts| facts.leads)?;
             let start = rescale(facts.start?, facts.time_base, NANOSECOND);
             // What is decoded before zero to be thrown away is not heard. Containers round its length.
-            let heard = start + facts.priming;
+            let heard = start + (facts.priming * 1e9).round() as i64;
             Some(match start {
                 0.. => start,
                 _ if heard.abs() < ROUNDING => 0,
@@ -251,13 +258,17 @@ impl Demuxer {
             height: parameters.height,
             leads: leads(Medium::of(parameters.codec_type), stream.disposition),
             priming: match parameters.sample_rate {
-                rate if rate > 0 => {
-                    let sample = Rational { num: 1, den: rate };
-                    rescale(i64::from(parameters.initial_padding), sample, NANOSECOND)
-                }
-                _ => 0,
+                rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),
+                _ => 0.0,
             },
         })
+    }
+
+    /// True if packets are found by an index only, which may lie behind them, and the input cannot go back.
+    pub(crate) fn needs_index(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        let io = unsafe { self.context().pb.as_ref() };
+        self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
     }
 
     /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list leaves out;
@@ -353,6 +364,28 @@ impl Demuxer {
         unsafe {
             let entry = ffi::av_dict_get((*stream).metadata, key.as_ptr(), ptr::null(), 0);
             entry.as_ref().map(|entry| text(entry.value))
+        }
+    }
+
+    /// True if the container says that stream `index` carries alpha beside its pictures.
+    pub(crate) fn claims_alpha(&self, index: usize) -> bool {
+        // Keys are compared without regard to case.
+        self.stream_tag(index, c"alpha_mode")
+            .is_some_and(|value| value.trim().parse::<i64>().is_ok_and(|mode| mode != 0))
+    }
+
+    /// The codec's headers of stream `index`, as the container stores them; empty if there are none.
+    pub(crate) fn extradata(&self, index: usize) -> &[u8] {
+        let Some(stream) = self.stream_ptr(index) else {
+            return &[];
+        };
+        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the stream.
+        unsafe {
+            let parameters = &*(*stream).codecpar;
+            if parameters.extradata.is_null() || parameters.extradata_size <= 0 {
+                return &[];
+            }
+            std::slice::from_raw_parts(parameters.extradata, parameters.extradata_size as usize)
         }
     }
 

@@ -20,6 +20,11 @@ impl AvError {
         AvError(ffi::AVERROR(ffi::ENOMEM))
     }
 
+    /// What cannot be.
+    pub(crate) fn bug() -> AvError {
+        AvError(ffi::AVERROR_BUG)
+    }
+
     /// True at the end of the data.
     pub(crate) fn is_eof(self) -> bool {
         self.0 == ffi::AVERROR_EOF

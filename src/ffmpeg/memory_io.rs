@@ -3,7 +3,7 @@
 //! It can be sought like a file on disk, so that every muxer writes into it what it would write to disk.
 #![allow(unsafe_code)]
 
-use super::AvError;
+use super::{AvError, version};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
@@ -23,23 +23,20 @@ impl MemoryFile {
     pub(super) fn new(bytes: Vec<u8>, writable: bool) -> Result<MemoryFile, AvError> {
         let mut contents = Box::new(Cursor::new(bytes));
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
-        let write: unsafe extern "C" fn(*mut c_void, *const u8, c_int) -> c_int = write;
         // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context; `opaque` points to the
-        // box, which lives as long as the context. FFmpeg 7 made the bytes to be written constant, which changes the callback's type
-        // but not how it is called.
+        // box, which lives as long as the context.
         unsafe {
             let buffer = ffi::av_malloc(BUFFER).cast::<u8>();
             if buffer.is_null() {
                 return Err(AvError::no_memory());
             }
-            #[allow(clippy::missing_transmute_annotations, clippy::useless_transmute)]
             let io = ffi::avio_alloc_context(
                 buffer,
                 BUFFER as c_int,
                 c_int::from(writable),
                 opaque,
                 (!writable).then_some(read),
-                writable.then_some(std::mem::transmute(write)),
+                writable.then_some(write),
                 Some(seek),
             );
             if io.is_null() {
@@ -95,7 +92,7 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
     }
 }
 
-unsafe extern "C" fn write(opaque: *mut c_void, from: *const u8, size: c_int) -> c_int {
+unsafe extern "C" fn write(opaque: *mut c_void, from: version::BytesToWrite, size: c_int) -> c_int {
     // SAFETY: FFmpeg hands back `opaque` and `size` bytes.
     let (file, from) = unsafe {
         (

@@ -37,17 +37,38 @@ impl Packet {
 
     /// A packet of zeros that is shown at `at`.
     pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
+        let mut packet = Packet::from_data(&vec![0; size], at, true)?;
+        packet.set_duration(1);
+        Ok(packet)
+    }
+
+    /// A packet of these bytes, shown at `pts`.
+    pub(crate) fn from_data(data: &[u8], pts: i64, is_key: bool) -> Result<Packet, AvError> {
         let packet = Packet::new()?;
-        // SAFETY: the new packet gets `size` bytes, all of which are written.
+        let size = c_int::try_from(data.len()).map_err(|_| AvError::no_memory())?;
+        // SAFETY: the new packet has room for `size` bytes.
         unsafe {
-            let size = c_int::try_from(size).map_err(|_| AvError::no_memory())?;
             AvError::check(ffi::av_new_packet(packet.packet, size))?;
-            let raw = &mut *packet.packet;
-            ptr::write_bytes(raw.data, 0, size as usize);
-            (raw.pts, raw.dts, raw.duration) = (at, at, 1);
-            raw.flags |= ffi::AV_PKT_FLAG_KEY as c_int;
+            ptr::copy_nonoverlapping(data.as_ptr(), (*packet.packet).data, data.len());
+            (*packet.packet).pts = pts;
+            (*packet.packet).dts = pts;
+            if is_key {
+                (*packet.packet).flags |= ffi::AV_PKT_FLAG_KEY as c_int;
+            }
         }
         Ok(packet)
+    }
+
+    /// The bytes, to be changed where they lie.
+    pub(crate) fn data_mut(&mut self) -> Result<&mut [u8], AvError> {
+        if self.size() == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: the packet is valid; av_packet_make_writable leaves it as the only owner of `size` bytes.
+        unsafe {
+            AvError::check(ffi::av_packet_make_writable(self.packet))?;
+            Ok(std::slice::from_raw_parts_mut((*self.packet).data, self.size()))
+        }
     }
 
     /// The raw packet, for encoder and muxer.

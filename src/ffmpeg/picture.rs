@@ -236,6 +236,21 @@ impl Picture {
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
+    /// Sets the palette of a picture of format pal8 that was made by `allocate`: red, green, blue and alpha; what is missing is black.
+    pub(crate) fn set_palette(&mut self, colours: &[[u8; 4]]) -> Result<(), AvError> {
+        let palette = self.raw().data[1];
+        if self.format().facts().is_none_or(|facts| !facts.palette) || palette.is_null() {
+            return Err(AvError(ffi::AVERROR_BUG));
+        }
+        for index in 0..ffi::AVPALETTE_COUNT as usize {
+            let [red, green, blue, alpha] = colours.get(index).copied().unwrap_or([0, 0, 0, 255]);
+            let entry = u32::from_be_bytes([alpha, red, green, blue]).to_ne_bytes();
+            // SAFETY: the second plane of a picture with a palette holds AVPALETTE_COUNT entries of four bytes.
+            unsafe { ptr::copy_nonoverlapping(entry.as_ptr(), palette.add(4 * index), 4) };
+        }
+        Ok(())
+    }
+
     fn row_start(&self, plane: usize, y: usize, len: usize) -> Option<*mut u8> {
         let raw = self.raw();
         let stride = *raw.linesize.get(plane)? as isize;

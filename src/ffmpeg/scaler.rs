@@ -4,8 +4,11 @@
 use super::format::chroma_position;
 use super::{AvError, AvFormat, FormatFacts, Picture};
 use ffmpeg_next::ffi;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::ptr;
+
+/// Exact rounding and full chroma. By their names, because in FFmpeg 8 the numbers became an enumeration.
+const FLAGS: &CStr = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
 
 /// One end of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +75,10 @@ impl Scaler {
         }
         // SAFETY: the context is valid, the names are its options; the coefficient tables are static.
         unsafe {
-            // By their names, because FFmpeg 8 made the numbers' constants an enumeration.
-            let flags = c"bicubic+accurate_rnd+full_chroma_int+full_chroma_inp+bitexact";
             AvError::check(ffi::av_opt_set(
                 context.cast(),
                 c"sws_flags".as_ptr(),
-                flags.as_ptr(),
+                FLAGS.as_ptr(),
                 0,
             ))?;
             for (name, value) in options {
@@ -135,5 +136,24 @@ impl Drop for Scaler {
     fn drop(&mut self) {
         // SAFETY: allocated by sws_alloc_context and freed once.
         unsafe { ffi::sws_freeContext(self.context) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_names_mean_their_numbers() {
+        // SAFETY: the context is made here and freed once; the strings are zero-terminated.
+        unsafe {
+            let context = ffi::sws_alloc_context();
+            let name = c"sws_flags".as_ptr();
+            let mut flags = 0;
+            assert_eq!(ffi::av_opt_set(context.cast(), name, FLAGS.as_ptr(), 0), 0);
+            assert_eq!(ffi::av_opt_get_int(context.cast(), name, 0, &mut flags), 0);
+            ffi::sws_freeContext(context);
+            assert_eq!(flags, 1 << 2 | 1 << 13 | 1 << 14 | 1 << 18 | 1 << 19);
+        }
     }
 }

@@ -1,25 +1,28 @@
-//! What differs between FFmpeg's versions, from 5.1 to 9: one function for each difference, and no other place that asks for the version.
+//! What differs between FFmpeg's versions, from 5.1 to 9: one function for each difference, and no other
+//! place that asks for the version.
 //!
-//! `cfg(ffmpeg_7_1)` means that the headers are those of 7.1 or newer; build.rs sets it from what ffmpeg-sys-next found in them.
-//! Names are FFmpeg's. The version given is that of the first release with the new way, and the old way is used below it, even where
-//! FFmpeg kept both for a while.
+//! `cfg(ffmpeg_7_1)` means that the headers are those of 7.1 or newer; build.rs sets it from what
+//! ffmpeg-sys-next found in them. Names are FFmpeg's. The version given is that of the first release with the
+//! new way, and the old way is used below it, even where FFmpeg kept both for a while.
 //!
 //! | since | old | new |
 //! |---|---|---|
 //! | 6.0 | `AVFrame.pkt_duration` | `AVFrame.duration` |
 //! | 6.1 | `AVFrame.interlaced_frame`, `top_field_first` | bits of `AVFrame.flags` |
-//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which parameters take along when they are copied |
+//! | 6.1 | side data of `AVStream` | side data of `AVStream.codecpar`, which is copied with it |
+//! | 7.0 | `uint8_t *` of a write callback | `const uint8_t *` |
 //! | 7.1 | lists in `AVCodec`, such as `pix_fmts` | `avcodec_get_supported_config` |
 //!
-//! swscale's flags became an enumeration in 8; they are set by their names (see `scaler`), which all versions understand.
+//! swscale's flags became an enumeration in 8; they are set by their names (see `scaler`), which all versions
+//! understand.
 #![allow(unsafe_code)]
 
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_uint};
 
-/// Ends the program if it runs with another major version of FFmpeg's libraries than that of the headers that it was compiled with, because
-/// every structure would be misread. A dynamic linker does not let it come to that; a build folder that outlives an upgrade of the
-/// system does.
+/// Ends the program if it runs with another major version of FFmpeg's libraries than that of the headers that
+/// it was compiled with, because every structure would be misread. A dynamic linker does not let it come to
+/// that; a build folder that outlives an upgrade of the system does.
 pub(super) fn check() {
     // SAFETY: these calls read constants.
     let libraries = unsafe {
@@ -55,11 +58,18 @@ pub(super) fn check() {
         let runs = runs >> 16;
         assert!(
             built == runs,
-            "framepipe was built for version {built} of FFmpeg's {name} and runs with version {runs}; build it anew, after \
-             'cargo clean -p ffmpeg-sys-next' in its folder"
+            "framepipe was built for version {built} of FFmpeg's {name} and runs with version {runs}; \
+             build it anew, after 'cargo clean -p ffmpeg-sys-next' in its folder"
         );
     }
 }
+
+/// What an I/O context's write callback is given.
+#[cfg(ffmpeg_7_0)]
+pub(super) type BytesToWrite = *const u8;
+/// What an I/O context's write callback is given.
+#[cfg(not(ffmpeg_7_0))]
+pub(super) type BytesToWrite = *mut u8;
 
 /// A stream's block of side data of one kind.
 ///
@@ -69,7 +79,8 @@ pub(super) unsafe fn stream_side_data<'a>(
     stream: *const ffi::AVStream,
     kind: ffi::AVPacketSideDataType,
 ) -> Option<&'a [u8]> {
-    // SAFETY: the stream is valid by the caller's word; a block, where there is one, holds as many bytes as it says.
+    // SAFETY: the stream is valid by the caller's word; a block, where there is one, holds as many bytes as
+    // it says.
     unsafe {
         #[cfg(ffmpeg_6_1)]
         let (data, size) = {
@@ -88,8 +99,8 @@ pub(super) unsafe fn stream_side_data<'a>(
     }
 }
 
-/// Gives a stream a block of side data, in place of one of the same kind, and tells where its `size` bytes are to be written; null if
-/// there is no memory.
+/// Gives a stream a block of side data, in place of one of the same kind, and tells where its `size` bytes
+/// are to be written; null if there is no memory.
 ///
 /// # Safety
 /// `stream` must be valid.
@@ -278,7 +289,8 @@ mod tests {
         use ffi::AVPacketSideDataType::{
             AV_PKT_DATA_CONTENT_LIGHT_LEVEL as LIGHT, AV_PKT_DATA_DISPLAYMATRIX as MATRIX,
         };
-        // SAFETY: the stream lives until its context is freed at the end, and a new block has room for what is written.
+        // SAFETY: the stream lives until its context is freed at the end, and a new block has room for what
+        // is written.
         unsafe {
             let context = ffi::avformat_alloc_context();
             let stream = ffi::avformat_new_stream(context, ptr::null());

@@ -137,6 +137,38 @@ impl Frame {
         }
     }
 
+    /// True if no pixel lets anything through: there is no alpha, or it is at its largest everywhere.
+    pub fn is_opaque(&self) -> bool {
+        let most = self.format().max_value();
+        self.every_alpha(|alpha| alpha == most)
+    }
+
+    /// True if every pixel is either opaque or lets everything through.
+    pub fn is_cut_out(&self) -> bool {
+        let most = self.format().max_value();
+        self.every_alpha(|alpha| alpha == 0 || alpha == most)
+    }
+
+    fn every_alpha(&self, holds: impl Fn(u32) -> bool) -> bool {
+        let format = self.format();
+        let bytes = format.bytes_per_sample();
+        let alpha = |sample: &[u8]| match *sample {
+            [low, high] => u32::from(u16::from_le_bytes([low, high])) >> format.shift(),
+            [byte] => u32::from(byte),
+            _ => 0,
+        };
+        format.planes().iter().enumerate().all(|(index, plane)| {
+            let Some(at) = plane.channels.iter().position(|&c| c == Channel::Alpha) else {
+                return true;
+            };
+            let (pixel, at) = (plane.channels.len() * bytes, at * bytes);
+            (0..self.layout.planes()[index].height).all(|y| {
+                let row = self.row(index, y);
+                row.chunks_exact(pixel).all(|p| holds(alpha(&p[at..at + bytes])))
+            })
+        })
+    }
+
     /// Takes the frame apart, so that its memory can be used again for another.
     pub fn into_parts(self) -> (Metadata, Buffer) {
         (self.metadata, self.buffer)

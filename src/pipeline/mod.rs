@@ -37,7 +37,7 @@ use encode::Encoded;
 use error::{Halt, first_cause};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Instant;
 
@@ -309,9 +309,11 @@ fn start<'scope, 'env: 'scope>(
             let workers = options.source_workers.max(1);
             progress.set_workers(Stage::Decode, workers);
             let next = std::sync::Arc::new(AtomicU64::new(0));
+            let reading = std::sync::Arc::new(AtomicUsize::new(workers));
             for _ in 0..workers {
                 let (source, supply) = (source.clone(), supply.clone());
                 let (next, decoded, mut clock) = (next.clone(), decoded.clone(), blank.clone());
+                let reading = reading.clone();
                 decode.push(spawn(scope, Stage::Decode, move || {
                     let result = guarded(Stage::Decode, stop, || {
                         decode::indexed(
@@ -323,7 +325,11 @@ fn start<'scope, 'env: 'scope>(
                             progress,
                             &mut clock,
                         )
-                        .map(|()| Vec::new())
+                        .map(|()| {
+                            // The last worker to end speaks for all.
+                            let is_last = reading.fetch_sub(1, Ordering::AcqRel) == 1;
+                            if is_last { source.warnings() } else { Vec::new() }
+                        })
                     });
                     (clock, result)
                 })?);

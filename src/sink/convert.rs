@@ -7,6 +7,7 @@ use crate::convert::{Converter, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::source::StreamInfo;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Chooses the format that a frame is written in; the same format where nothing needs to be done.
@@ -23,18 +24,25 @@ pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
     after
 }
 
-/// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none.
-pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose) -> AnySink {
+/// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none. If it is `strict`, a frame whose alpha
+/// would be lost ends the run.
+pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose, strict: bool) -> AnySink {
     if info.uniform && choose(info.format) == info.format {
         return sink;
     }
     match sink {
         AnySink::Stream(inner) => AnySink::Stream(Box::new(Converting {
-            conversion: Conversion::new(path, choose, inner.row_alignment(), 1 + inner.held_buffers()),
+            conversion: Conversion::new(
+                path,
+                choose,
+                strict,
+                inner.row_alignment(),
+                1 + inner.held_buffers(),
+            ),
             inner,
         })),
         AnySink::Indexed(inner) => AnySink::Indexed(Arc::new(ConvertingIndexed {
-            conversion: Conversion::new(path, choose, 1, 0),
+            conversion: Conversion::new(path, choose, strict, 1, 0),
             inner,
         })),
     }
@@ -80,6 +88,9 @@ type Kind = (PixelFormat, Colour, usize, usize);
 struct Conversion {
     path: String,
     choose: Choose,
+    strict: bool,
+    /// Frames whose alpha the output does not hold.
+    without_alpha: AtomicU64,
     alignment: usize,
     pool: FramePool,
     /// Converters that no thread uses now; one a thread at most, since frames of a run are mostly alike.
@@ -89,10 +100,12 @@ struct Conversion {
 }
 
 impl Conversion {
-    fn new(path: String, choose: Choose, alignment: usize, buffers: usize) -> Conversion {
+    fn new(path: String, choose: Choose, strict: bool, alignment: usize, buffers: usize) -> Conversion {
         Conversion {
             path,
             choose,
+            strict,
+            without_alpha: AtomicU64::new(0),
             alignment,
             pool: FramePool::new(buffers, Arc::new(Pageable)),
             idle: Mutex::default(),
@@ -104,6 +117,18 @@ impl Conversion {
         let (from, to) = (frame.format(), (self.choose)(frame.format()));
         if from == to {
             return Ok(frame);
+        }
+        if from.has_alpha() && !to.has_alpha() && !frame.is_opaque() {
+            if self.strict {
+                return Err(SinkError::Unsupported {
+                    path: self.path.clone(),
+                    problem: format!(
+                        "frame {} has alpha, which {to} does not hold; without --strict it is written without",
+                        frame.sequence
+                    ),
+                });
+            }
+            self.without_alpha.fetch_add(1, Ordering::Relaxed);
         }
         let (width, height) = (frame.layout().width(), frame.layout().height());
         let kind = (from, frame.metadata.colour, width, height);
@@ -151,6 +176,17 @@ impl Conversion {
     }
 
     fn told(&self, mut written: Written) -> Written {
+        let frames = match self.without_alpha.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some("1 frame".to_owned()),
+            n => Some(format!("{n} frames")),
+        };
+        written.warnings.extend(frames.map(|frames| {
+            format!(
+                "the alpha of {frames} is not kept: {} holds none; PNG files and .mov keep it",
+                self.path
+            )
+        }));
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_empty() {
             let list: Vec<&str> = done.iter().map(String::as_str).collect();

@@ -403,8 +403,13 @@ impl Images {
     fn several(&self) -> SinkError {
         SinkError::Unsupported {
             path: self.label.clone(),
-            problem: "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.png"
-                .to_owned(),
+            problem: format!(
+                "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.png{}",
+                match ImageKind::of(Path::new(&self.label)) {
+                    Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
+                    _ => "",
+                }
+            ),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
 pub mod convert;
+pub mod fields;
 pub mod images;
 pub mod null;
 mod outlet;

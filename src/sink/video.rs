@@ -3,11 +3,14 @@
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
 //! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
 
+mod alpha;
 mod choice;
 mod container;
+mod gif;
 mod kept;
 mod passthrough;
 mod selection;
+mod webp;
 
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
@@ -16,12 +19,14 @@ use crate::ffmpeg::{
     AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
     Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
 };
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Range, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
+use alpha::AlphaWatch;
 use choice::{FormatChoice, Hdr, Wishes};
 use container::{Container, explained};
+use gif::GifEncoder;
 use passthrough::{MapFailure, Passthrough};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -66,7 +71,7 @@ pub struct VideoOptions {
     pub copy_streams: bool,
     /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
     pub streams: StreamOptions,
-    /// Fail, before anything is written, where a stream cannot be carried over as it is.
+    /// Fail where something of the input is lost, before anything is written where that is known then.
     pub strict: bool,
 }
 
@@ -99,23 +104,44 @@ struct Output {
     muxer: Muxer,
 }
 
+/// How pictures come to a palette, if they do.
+enum Palette {
+    /// The encoder takes others.
+    None,
+    /// FFmpeg's encoder takes indices and palette.
+    Encoder,
+    /// FFmpeg's encoder only tells the container what to write.
+    Gif(Box<GifEncoder>),
+}
+
 /// What exists from the first frame on.
 struct Running {
     encoder: Encoder,
     layout: Layout,
     choice: FormatChoice,
     scaler: Option<(Scaler, Picture)>,
+    palette: Palette,
+    /// All frames come in one packet, at the end.
+    is_webp: bool,
+    /// The user said how long the last frame of an animation is shown.
+    ends_by_option: bool,
+    alpha: AlphaWatch,
     passthrough: Option<Passthrough>,
     stream: usize,
     /// The encoder's time base.
     base: Rational,
+    /// Ticks before picture and sound begin that are left out.
+    pause: i64,
     packet: Packet,
     lent: Arc<AtomicUsize>,
     lends: bool,
     /// Durations of frames that are inside the encoder, by time.
     durations: HashMap<i64, i64>,
+    first: Option<i64>,
     last: Option<i64>,
     step: i64,
+    /// How long the last frame is shown, in the encoder's time base.
+    last_step: i64,
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
@@ -158,8 +184,9 @@ impl VideoSink {
             }
         })?;
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
-        let kind = choice::choose_encoder(&muxer, &container, options.encoder.as_deref(), info.format)
-            .map_err(unsupported)?;
+        let encoder = options.encoder.as_deref();
+        let kind =
+            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
         if let AudioEncoding::By(name) = &options.streams.audio
             && AudioEncoderKind::find(name).is_none()
         {
@@ -189,6 +216,16 @@ impl VideoSink {
     fn begin(&mut self, frame: &Frame) -> Result<Box<Running>, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
+        if is_seen_through(frame) {
+            self.kind = choice::choose_encoder(
+                &self.output.muxer,
+                &self.container,
+                self.options.encoder.as_deref(),
+                layout.format(),
+                true,
+            )
+            .map_err(|problem| self.unsupported(problem))?;
+        }
         let encoder_name = self.kind.name();
         let colour = merged(frame.metadata.colour, self.info.colour);
         let choice = choice::choose_format(
@@ -196,6 +233,7 @@ impl VideoSink {
             (layout.format(), colour),
             (width, height),
             self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
         )
         .map_err(|problem| self.unsupported(problem))?;
         let sample_aspect = match frame.metadata.sample_aspect {
@@ -248,6 +286,16 @@ impl VideoSink {
         };
         let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
             .map_err(|problem| self.unsupported(problem))?;
+        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
+        let repeat = match self.output.muxer.name().as_str() {
+            "webp" => Some("loop"),
+            "apng" => Some("plays"),
+            _ => None,
+        };
+        let left = repeat
+            .map(|key| (key.to_owned(), "0".to_owned()))
+            .into_iter()
+            .chain(left);
         for (key, value) in left {
             let container = self.output.muxer.name();
             self.container.option(&key, &value);
@@ -278,7 +326,9 @@ impl VideoSink {
                 side_data.push(block);
             }
         }
-        let (stream, passthrough) = self.map_streams(&encoder, &side_data)?;
+        let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
+        let (stream, passthrough) = self.map_streams(&encoder, &side_data, picture)?;
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
@@ -305,7 +355,23 @@ impl VideoSink {
                 rescale(1, one, self.info.time_base)
             })
         });
+        let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+        let palette = match (has_palette, encoder_name.as_str()) {
+            (false, _) => Palette::None,
+            (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
+            (true, _) => Palette::Encoder,
+        };
+        let alpha = AlphaWatch::new(
+            &self.container,
+            self.kind,
+            choice.format,
+            layout.format().has_alpha(),
+        );
         Ok(Box::new(Running {
+            palette,
+            is_webp: encoder_name == "libwebp_anim",
+            ends_by_option: options.iter().any(|(key, _)| key == "final_delay"),
+            alpha,
             encoder,
             layout,
             lends: scaler.is_none() && READS_AT_ONCE.contains(&encoder_name.as_str()),
@@ -314,11 +380,14 @@ impl VideoSink {
             passthrough,
             stream,
             base,
+            pause: (pause / base.to_f64()).round() as i64,
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
+            first: None,
             last: None,
             step: step.max(1),
+            last_step: 1,
             end: 0.0,
             frames: 0,
             moved: 0,
@@ -333,6 +402,7 @@ impl VideoSink {
         &mut self,
         encoder: &Encoder,
         side_data: &[SideData],
+        picture: f64,
     ) -> Result<(usize, Option<Passthrough>), SinkError> {
         let strict = self.options.strict;
         let opened = self
@@ -365,7 +435,9 @@ impl VideoSink {
             Ok(index)
         };
         let mapped = match &mut passthrough {
-            Some(passthrough) => passthrough.map(muxer, &self.container, &add_video, &self.options.streams),
+            Some(passthrough) => {
+                passthrough.map(muxer, &self.container, &add_video, &self.options.streams, picture)
+            }
             None => add_video(muxer).map_err(MapFailure::Memory),
         };
         let stream = mapped.map_err(|failure| match failure {
@@ -396,7 +468,8 @@ impl VideoSink {
         let container = self.container.name();
         if !self.output.muxer.can_seek() {
             return self.unsupported(format!(
-                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, or a file"
+                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
+                 --encoder-option movflags=frag_keyframe+empty_moov"
             ));
         }
         self.unsupported(format!(
@@ -440,6 +513,23 @@ impl VideoSink {
     }
 }
 
+impl VideoSink {
+    /// Tells what became of alpha.
+    fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
+        self.warnings.extend(running.alpha.warning());
+        if self.part.path() == self.options.path {
+            return Ok(());
+        }
+        if let Some(lost) = running.alpha.missing(self.part.path(), running.stream) {
+            if self.options.strict {
+                return Err(alpha::refused(&self.name, &lost));
+            }
+            self.warnings.push(lost);
+        }
+        Ok(())
+    }
+}
+
 impl Running {
     /// Encodes one frame and writes what comes out.
     fn write(
@@ -448,7 +538,10 @@ impl Running {
         frame: Frame,
         time_base: Rational,
     ) -> Result<(), (&'static str, AvError)> {
-        let told = frame.metadata.pts.map(|pts| rescale(pts, time_base, self.base));
+        let told = frame
+            .metadata
+            .pts
+            .map(|pts| rescale(pts, time_base, self.base) - self.pause);
         let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
         let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
         if let Some(last) = self.last
@@ -458,7 +551,9 @@ impl Running {
             self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
             pts = last + 1;
         }
+        self.first.get_or_insert(pts);
         self.last = Some(pts);
+        self.last_step = step;
         self.frames += 1;
         self.durations.insert(pts, step);
         self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
@@ -470,6 +565,26 @@ impl Running {
         self.encode(muxer, Some(&picture.0))
     }
 
+    /// The picture of `after`, which the scaler made, as the encoder takes it.
+    fn to_palette(&self, after: Picture) -> Result<Picture, AvError> {
+        if !matches!(self.palette, Palette::Encoder) {
+            return Ok(after);
+        }
+        let (width, height) = (after.width(), after.height());
+        let indexed = convert::indexed(&rgba_bytes(&after)?, width, false);
+        let mut picture = Picture::allocate(self.choice.format, width, height)?;
+        for (y, row) in indexed.indices.chunks_exact(width).enumerate() {
+            let to = picture.row_mut(0, y, width).ok_or_else(AvError::bug)?;
+            to.copy_from_slice(row);
+        }
+        let mut colours: Vec<[u8; 4]> = indexed.palette.iter().map(|&[r, g, b]| [r, g, b, 255]).collect();
+        if let (true, Some(first)) = (indexed.transparent, colours.first_mut()) {
+            *first = [0; 4];
+        }
+        picture.set_palette(&colours)?;
+        Ok(picture)
+    }
+
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
         let metadata = frame.metadata.clone();
@@ -478,12 +593,12 @@ impl Running {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(
-                    self.choice.format,
+                    scaled_format(&self.choice),
                     frame.layout().width(),
                     frame.layout().height(),
                 )?;
                 scaler.run(before, &mut after)?;
-                after
+                self.to_palette(after)?
             }
             None if self.lends && self.lent.load(Ordering::Acquire) < MAX_LENT => {
                 lend(frame, self.choice.format, &self.lent)?
@@ -511,6 +626,21 @@ impl Running {
     ) -> Result<(), (&'static str, AvError)> {
         const ENCODER: &str = "the encoder failed";
         const MUXER: &str = "a packet cannot be written";
+        if let Palette::Gif(gif) = &mut self.palette {
+            let ready = match (picture, self.last) {
+                (Some(picture), Some(pts)) => {
+                    let rgba = rgba_bytes(picture).map_err(|e| (ENCODER, e))?;
+                    gif.push(rgba, pts)
+                }
+                _ => gif.finish(),
+            };
+            if let Some(frame) = ready {
+                self.packet =
+                    Packet::from_data(&frame.data, frame.pts, frame.is_first).map_err(|e| (ENCODER, e))?;
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
+            }
+            return Ok(());
+        }
         loop {
             let taken = match self.encoder.send(picture) {
                 Ok(()) => true,
@@ -525,31 +655,53 @@ impl Running {
                     Received::Again => break,
                     Received::End => return Ok(()),
                 }
-                let pts = self.packet.pts();
-                if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
-                    self.packet.set_duration(duration);
-                }
-                let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
-                if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
-                    passthrough.copy_until(muxer, seconds).map_err(|e| (MUXER, e))?;
-                }
-                if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
-                    match &mut self.passthrough {
-                        Some(passthrough) => {
-                            passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
-                        }
-                        None => Err(e),
-                    }
-                    .map_err(|e| (MUXER, e))?;
-                }
-                if let Some(e) = muxer.io_error() {
-                    return Err((MUXER, e));
-                }
+                self.deliver(muxer).map_err(|e| (MUXER, e))?;
             }
             if taken {
                 return Ok(());
             }
         }
+    }
+
+    /// Tells the containers of animations how long the last frame is shown: they count frames' times from one to the next.
+    fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let Some(last) = self.last else { return Ok(()) };
+        let ticks = |pts: i64, den: i32| rescale(pts, self.base, Rational { num: 1, den });
+        let shown = |den: i32| ticks(last + self.last_step, den) - ticks(last, den);
+        match muxer.name().as_str() {
+            "gif" => muxer.set("final_delay", &shown(100).clamp(0, 65_535).to_string()),
+            "apng" => muxer.set("final_delay", &format!("{}/1000", shown(1000).clamp(0, 65_535))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the packet, and before it those of other streams whose time has come.
+    fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
+        let pts = self.packet.pts();
+        if let (Some(first), Some(last)) = (self.first, self.last)
+            && self.is_webp
+        {
+            let milliseconds = Rational { num: 1, den: 1000 };
+            let end = rescale(last + self.last_step, self.base, milliseconds);
+            let total = end - rescale(first, self.base, milliseconds);
+            webp::set_total(self.packet.data_mut()?, total);
+        }
+        if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
+            self.packet.set_duration(duration);
+        }
+        let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
+        if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
+            passthrough.copy_until(muxer, seconds)?;
+        }
+        if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
+            match &mut self.passthrough {
+                Some(passthrough) => {
+                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
+                }
+                None => Err(e),
+            }?;
+        }
+        muxer.io_error().map_or(Ok(()), Err)
     }
 }
 
@@ -576,6 +728,11 @@ impl Sink for VideoSink {
                 expected: geometry(expected),
             });
         }
+        if let Some(lost) = running.alpha.look(&frame)
+            && self.options.strict
+        {
+            return Err(alpha::refused(&self.name, &lost));
+        }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)
             .map_err(|(what, e)| self.failure(what, e))?;
@@ -595,12 +752,17 @@ impl Sink for VideoSink {
             let rest = passthrough.copy_rest(muxer, running.end);
             result = rest.map_err(|e| ("a packet of a copied stream cannot be written", e));
         }
+        if result.is_ok() && !running.ends_by_option {
+            let told = running.end_last_frame(muxer);
+            result = told.map_err(|e| ("the last frame's time cannot be set", e));
+        }
         let ended = match result {
             Ok(()) => muxer.end().map_err(|e| ("the file cannot be completed", e)),
             Err(e) => Err(e),
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
         self.check_kept(&running);
+        self.check_alpha(&running)?;
         if running.moved > 0 {
             self.warnings.push(format!(
                 "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
@@ -616,18 +778,27 @@ impl Sink for VideoSink {
         if let Some(passthrough) = &mut running.passthrough {
             let container = self.container.name();
             self.warnings.append(&mut passthrough.warnings);
-            self.warnings.append(&mut passthrough.lost());
+            let mut lost = passthrough.lost();
+            if self.options.strict && !lost.is_empty() {
+                return Err(self.unsupported(lost.join("; ")));
+            }
+            self.warnings.append(&mut lost);
             copied = passthrough.summary(container);
             if self.part.path() != self.options.path {
                 let open = || Demuxer::open(self.part.path()).ok();
                 self.warnings.append(&mut passthrough.not_kept(open, container));
             }
         }
-        let converted = running
+        let mut converted = running
             .choice
             .note
             .as_ref()
             .map_or_else(String::new, |n| format!(", {n}"));
+        if let Palette::Gif(gif) = &running.palette
+            && gif.inexact() > 0
+        {
+            converted.push_str(&format!(", {} frames reduced to 256 colours", gif.inexact()));
+        }
         let description = format!(
             "{}, {}{}, {} in {}{converted}{copied}",
             self.name,
@@ -667,6 +838,32 @@ fn merged(frame: Colour, stream: Colour) -> Colour {
     }
 }
 
+/// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have it by habit (all GIFs
+/// do), so that their first frame tells; others have it on purpose.
+fn is_seen_through(frame: &Frame) -> bool {
+    let format = frame.format();
+    let by_habit = format.depth() <= 8 && format.model() != ColourModel::Yuv;
+    format.has_alpha() && !(by_habit && frame.is_opaque())
+}
+
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
+/// The bytes of a picture of four-byte pixels, without padding.
+fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
+    let len = 4 * picture.width();
+    let mut bytes = Vec::with_capacity(len * picture.height());
+    for y in 0..picture.height() {
+        bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
+    }
+    Ok(bytes)
+}
+
 /// swscale for frames of `layout`, and the padded picture that it reads.
 fn make_scaler(
     layout: &Layout,
@@ -690,7 +887,7 @@ fn make_scaler(
             chroma_location: colour.chroma_location,
         },
         ScalerEnd {
-            format: choice.format,
+            format: scaled_format(choice),
             full_range: to_full,
             matrix: convert::written_matrix(choice.colour.matrix, height),
             chroma_location: choice.colour.chroma_location,

@@ -1,5 +1,6 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
+use super::animation::is_animated;
 use super::listing::{image_format, list};
 use super::{IndexedSource, SourceError, StreamInfo};
 use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
@@ -10,6 +11,7 @@ use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_BELIEVED: u64 = 256 << 20;
@@ -18,6 +20,8 @@ const ALWAYS_BELIEVED: u64 = 256 << 20;
 pub struct ImageFiles {
     files: Arc<[PathBuf]>,
     info: StreamInfo,
+    /// How many of the files read so far are animations.
+    animated: AtomicU64,
 }
 
 /// Lists the image files that `input` names (a file, a directory, `frames/%05d.png`, or a glob) and reads the header of the
@@ -58,6 +62,7 @@ pub fn open(input: &Path, fps: Option<Rational>) -> Result<ImageFiles, SourceErr
     Ok(ImageFiles {
         files: files.into(),
         info,
+        animated: AtomicU64::new(0),
     })
 }
 
@@ -79,6 +84,9 @@ impl IndexedSource for ImageFiles {
 
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         let path = &self.files[index as usize];
+        if is_animated(path) {
+            self.animated.fetch_add(1, Ordering::Relaxed);
+        }
         let mut frame = read_image(path, buffer)?;
         frame.sequence = index;
         if self.info.frame_rate.is_some() {
@@ -86,6 +94,17 @@ impl IndexedSource for ImageFiles {
             frame.metadata.duration = Some(1);
         }
         Ok(frame)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let files = match self.animated.load(Ordering::Relaxed) {
+            0 => return Vec::new(),
+            1 => "1 of the image files is an animation".to_owned(),
+            n => format!("{n} of the image files are animations"),
+        };
+        vec![format!(
+            "{files}, of which only the first frame is read; an animation given alone is read as a video"
+        )]
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the frames.
 
 use super::SourceError;
+use super::animation::is_animated;
 use super::pattern::Pattern;
 use image::ImageFormat;
 use std::cmp::Ordering;
@@ -15,13 +16,13 @@ pub fn image_format(path: &Path) -> Option<ImageFormat> {
         .filter(|f| matches!(f, Bmp | Jpeg | Png | Pnm | Tiff | WebP))
 }
 
-/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's extension.
+/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's extension that is no animation.
 pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;
     }
     if input.is_file() {
-        return image_format(input).is_some();
+        return image_format(input).is_some() && !is_animated(input);
     }
     image_format(input).is_some() || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
 }

@@ -1,5 +1,7 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+pub mod animation;
+pub mod fields;
 pub mod images;
 mod inlet;
 pub mod listing;
@@ -7,6 +9,7 @@ pub mod pattern;
 pub mod raw;
 pub mod synthetic;
 pub mod video;
+pub mod webp;
 pub mod y4m;
 
 use crate::frame::{
@@ -118,6 +121,11 @@ pub trait IndexedSource: Send + Sync {
 
     /// Frame `index`, in the given buffer.
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError>;
+
+    /// What was not read of the files, a sentence each; asked for once, at the end.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Either kind of source.

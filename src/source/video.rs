@@ -6,6 +6,7 @@
 
 mod damage;
 mod extent;
+mod layers;
 
 use super::{Origin, Source, SourceError, StreamInfo, Supply};
 use crate::convert::{self, is_full_range_name, nearest_native};
@@ -22,6 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
 const MAX_READ_ERRORS: u32 = 10_000;
+
+/// Read errors in a row after which an index at the end of a pipe is the cause.
+const INDEX_BEHIND: u32 = 8;
 
 /// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
 const MAX_DECODER_THREADS: usize = 16;
@@ -63,6 +67,8 @@ pub struct VideoSource {
     frames: u64,
     /// What shows that the input was cut off.
     cut: Option<String>,
+    /// What the decoder does not give of the stream.
+    lost: Option<String>,
 }
 
 /// How far the input has been read.
@@ -162,6 +168,7 @@ impl VideoSource {
             damage: Damage::default(),
             frames: 0,
             cut: None,
+            lost: None,
             path: path.to_owned(),
             name,
         };
@@ -175,6 +182,7 @@ impl VideoSource {
             .stated_seconds()
             .map(|seconds| seconds + source.demuxer.shift());
         source.learn()?;
+        source.find_lost_layers()?;
         Ok(source)
     }
 
@@ -253,6 +261,39 @@ impl VideoSource {
             self.decoder.codec_name(),
             coded.name(),
         );
+        Ok(())
+    }
+
+    /// Looks for alpha and second views beside the first picture. Whatever a decoder of some version reads, its picture shows.
+    fn find_lost_layers(&mut self) -> Result<(), SourceError> {
+        if self
+            .native
+            .facts()
+            .is_some_and(|facts| facts.alpha || facts.palette)
+        {
+            return Ok(());
+        }
+        let codec = self.decoder.codec_name();
+        let lost = if self.demuxer.claims_alpha(self.stream) {
+            if self.decoder.reads_alpha() {
+                tracing::debug!(path = %self.name, "marked as having alpha, which its packets do not hold");
+                return Ok(());
+            }
+            format!("its alpha is lost: this FFmpeg has no decoder that reads the alpha of {codec}")
+        } else if codec == "hevc" && layers::has_hevc_layers(self.demuxer.extradata(self.stream)) {
+            "its second layer is lost: this FFmpeg does not decode the alpha or second view that HEVC can hold"
+                .to_owned()
+        } else if self.demuxer.format_name().contains("mp4") && layers::has_alpha_item(&self.path) {
+            format!(
+                "its alpha is lost: this FFmpeg does not join the alpha of {codec} stills to their pictures"
+            )
+        } else {
+            return Ok(());
+        };
+        if self.strict {
+            return Err(self.invalid(format!("{lost}; without --strict it is read without")));
+        }
+        self.lost = Some(lost);
         Ok(())
     }
 
@@ -377,6 +418,12 @@ impl VideoSource {
                 Err(e) => {
                     self.damaged(&format!("a packet cannot be read ({e})"))?;
                     self.damage.errors_in_a_row += 1;
+                    if self.damage.errors_in_a_row == INDEX_BEHIND && self.demuxer.needs_index() {
+                        return Err(self.invalid(
+                            "its index lies at its end, and what comes through a pipe cannot be read a second time; give the file itself, or make it with its index in front (ffmpeg -movflags +faststart)"
+                                .to_owned(),
+                        ));
+                    }
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
                         return self.send_end();
@@ -592,7 +639,9 @@ impl Source for VideoSource {
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
         let signs = [
+            self.lost.take(),
             jumps_sentence(self.demuxer.jumps()),
+            self.lost.take(),
             self.damage.missing_head(&codec),
             self.damage.sentence(),
             cut,

@@ -2,6 +2,8 @@
 //!
 //! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by libx265 at crf 20 for
 //! deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses.
+//! Pictures with alpha get an encoder that keeps it where the container has one: MOV ProRes 4444 for YUV and deep pictures, else
+//! QuickTime Animation; Matroska VP9, or FFV1 for deep ones.
 
 use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
@@ -13,10 +15,19 @@ use ffmpeg_next::ffi;
 const NAMES_LISTED: usize = 48;
 
 /// The encoders to try for a container, best first.
-fn candidates(container: &str, format: PixelFormat) -> &'static [&'static str] {
+fn candidates(container: &str, format: PixelFormat, alpha: bool) -> &'static [&'static str] {
     const H264: &[&str] = &["libx264", "libopenh264", "h264_nvenc", "mpeg4"];
     const HEVC: &[&str] = &["libx265", "libx264", "hevc_nvenc", "libopenh264", "mpeg4"];
     match container {
+        // What editors take: 4444 for what comes of cameras and other YUV, whose depth it keeps; lossless for graphics.
+        "mov" if alpha && (format.depth() > 8 || format.model() == ColourModel::Yuv) => {
+            &["prores_ks", "qtrle", "png", "libx264"]
+        }
+        "mov" if alpha => &["qtrle", "png", "prores_ks", "libx264"],
+        // VP9 is what plays; it has alpha of 8 bits only, so that deep pictures are stored without loss.
+        "matroska" if alpha && format.depth() > 8 => &["ffv1", "libvpx-vp9", "libx265"],
+        "matroska" if alpha => &["libvpx-vp9", "ffv1", "libx264"],
+        "nut" if alpha => &["ffv1", "libx264"],
         "mp4" | "mov" | "matroska" | "ipod" | "3gp" | "mpegts" | "flv" | "f4v" | "ismv" | "nut" => {
             if format.depth() > 8 && container != "flv" {
                 HEVC
@@ -28,6 +39,7 @@ fn candidates(container: &str, format: PixelFormat) -> &'static [&'static str] {
         "avi" => &["mpeg4", "mjpeg"],
         "ogg" | "ogv" => &["libtheora"],
         "mxf" => &["mpeg2video"],
+        "webp" => &["libwebp_anim", "libwebp"],
         _ => &[],
     }
 }
@@ -38,6 +50,7 @@ pub(super) fn choose_encoder(
     container: &Container,
     wanted: Option<&str>,
     format: PixelFormat,
+    alpha: bool,
 ) -> Result<EncoderKind, String> {
     let name = container.name();
     let offer = || offer(muxer, container);
@@ -53,7 +66,7 @@ pub(super) fn choose_encoder(
         }
         return Ok(kind);
     }
-    candidates(name, format)
+    candidates(name, format, alpha)
         .iter()
         .find_map(|name| EncoderKind::find(name))
         .or_else(|| muxer.default_encoder())
@@ -120,6 +133,7 @@ pub(super) fn choose_format(
     (format, colour): (PixelFormat, Colour),
     (width, height): (usize, usize),
     wanted: Option<&str>,
+    alpha_is_held: bool,
 ) -> Result<FormatChoice, String> {
     let encoder = kind.name();
     let unknown = |name: &str| format!("this FFmpeg knows no pixel format '{name}'");
@@ -152,11 +166,16 @@ pub(super) fn choose_format(
     } else {
         // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the range does not.
         let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
-        let named: Vec<AvFormat> = taken
-            .iter()
-            .copied()
-            .filter(|&f| f.facts().is_some_and(|f| !f.hardware && !f.palette))
-            .collect();
+        // A palette is what GIF is made for, and the last resort of the others.
+        let of_kind = |palette: bool| -> Vec<AvFormat> {
+            let fits = |f: &FormatFacts| !f.hardware && f.palette == palette && (alpha_is_held || !f.alpha);
+            let taken = taken.iter().copied();
+            taken.filter(|f| f.facts().is_some_and(|f| fits(&f))).collect()
+        };
+        let mut named = of_kind(encoder == "gif");
+        if named.is_empty() {
+            named = of_kind(encoder != "gif");
+        }
         let of_range: Vec<AvFormat> = named
             .iter()
             .copied()
@@ -195,10 +214,11 @@ pub(super) fn choose_format(
         } else {
             "which the encoder takes"
         };
-        let care = if lost.is_lossless() {
-            ""
-        } else {
-            ", not without loss"
+        let words = lost.words();
+        let care = match (facts.palette, words.is_empty()) {
+            (true, _) => ", a palette for each frame".to_owned(),
+            (false, true) => String::new(),
+            (false, false) => format!(", not without loss of {}", listed(&words)),
         };
         format!("converted from {format} to {} ({why}{care})", chosen.name())
     });
@@ -208,6 +228,15 @@ pub(super) fn choose_format(
         colour,
         note,
     })
+}
+
+/// Words as a list in a sentence.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// Colour facts after a change to `chosen`.
@@ -562,6 +591,7 @@ mod tests {
             (format(from), colour),
             size,
             None,
+            true,
         )
         .unwrap()
     }
@@ -572,7 +602,22 @@ mod tests {
         assert_eq!(own.format.name(), "yuv422p10le");
         assert!(!own.converts && own.note.is_none());
         let gif = chosen("gif", "yuv420p", Range::Limited, (32, 32));
-        assert!(gif.converts && gif.note.unwrap().contains("not without loss"));
+        assert!(gif.converts && gif.format.name() == "pal8");
+        let png = chosen("png", "rgba", Range::Full, (32, 32));
+        assert_eq!((png.format.name().as_str(), png.converts), ("rgba", false));
+    }
+
+    #[test]
+    fn what_is_lost_is_named() {
+        let mpeg = chosen("mpeg4", "rgba", Range::Full, (33, 17));
+        let note = mpeg.note.unwrap();
+        assert!(
+            note.ends_with("not without loss of alpha, exact colour and chroma resolution)"),
+            "{note}"
+        );
+        let deep = chosen("libvpx", "yuva444p10le", Range::Limited, (33, 17));
+        assert_eq!(deep.format.name(), "yuva420p");
+        assert!(deep.note.unwrap().contains("loss of depth and chroma resolution"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
-    log, rescale,
+    log,
 };
 use crate::frame::{Colour, FieldOrder, Rational};
 use std::ffi::CStr;
@@ -13,18 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// Packets of a stream that a trial writes.
 pub(super) const PACKETS_TRIED: usize = 8;
-
-/// The time base of nanoseconds.
-pub(super) const NANOSECONDS: Rational = Rational {
-    num: 1,
-    den: 1_000_000_000,
-};
-
-/// When a trial's packets are shown, in nanoseconds: late enough that no time becomes negative.
-const TRIAL_TIME: i64 = 5 * NANOSECONDS.den as i64;
-
-/// The longest tick of a container's clock that has to be reckoned with, in nanoseconds.
-const COARSE_TICK: i64 = 1_000_000;
 
 /// Texts about a stream that are not true of it any more once it is encoded anew.
 pub(super) const STALE_TEXTS: &[&CStr] = &[
@@ -37,6 +25,24 @@ pub(super) const STALE_TEXTS: &[&CStr] = &[
     c"_STATISTICS_WRITING_APP",
     c"_STATISTICS_WRITING_DATE_UTC",
 ];
+
+/// Seconds that a container's milliseconds may be off, on the way in and on the way out.
+const ROUNDING: f64 = 0.0016;
+
+/// Seconds that a picture may be moved by a container that counts frames instead of time.
+const COARSE: f64 = 0.03;
+
+/// The option that has a muxer write times before zero as they are.
+pub(super) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
+
+/// How sound that begins before it is heard is handed to a muxer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EarlySound {
+    /// Its packets are moved to begin at zero, since reading them takes the delay off again.
+    pub(super) delayed: bool,
+    /// The muxer must not move all streams to begin at zero.
+    pub(super) keeps_negative: bool,
+}
 
 /// Adds the filtered stream to a muxer.
 pub(super) type AddVideo<'a> = &'a dyn Fn(&mut Muxer) -> Result<usize, AvError>;
@@ -205,45 +211,88 @@ impl Container {
         Some(found)
     }
 
-    /// By how many nanoseconds sound comes back earlier than it was written, if that is what its priming lasts. Muxers of Matroska state how long
-    /// the priming is, which readers take off, but not all of FFmpeg's versions add it to the times that they write.
+    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be handed over so
+    /// that it and the picture come back at their own times; `None` if the container has no way to say it.
+    ///
+    /// Some containers hold times before zero, some state the delay and take it off when they are read, and versions
+    /// of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet of sound.
     pub(super) fn early_sound(
         &self,
-        add_video: AddVideo<'_>,
-        demuxer: &Demuxer,
-        (index, carriage): (usize, &Carriage),
-    ) -> Option<i64> {
-        let facts = demuxer
-            .stream(index)
-            .filter(|facts| facts.medium == Medium::Audio)?;
-        let priming = match carriage {
-            Carriage::Copy { .. } => facts.priming,
-            Carriage::Encode(transcoder) => {
-                rescale(transcoder.priming(), transcoder.time_base(), NANOSECONDS)
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        priming: f64,
+    ) -> Option<EarlySound> {
+        let ways = [(false, false), (true, false), (false, true), (true, true)];
+        let near = |found: f64, expected: f64| (found - expected).abs() < ROUNDING;
+        ways.into_iter()
+            .map(|(delayed, keeps_negative)| EarlySound {
+                delayed,
+                keeps_negative,
+            })
+            .find(|way| {
+                let begins = if way.delayed { 0.0 } else { -priming };
+                let times = self.times_back((demuxer, index), carriage, (0.0, begins), way.keeps_negative);
+                times.is_some_and(|(picture, sound)| near(picture, 0.0) && near(sound, -priming))
+            })
+    }
+
+    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when they begin at
+    /// these seconds, or if that cannot be found out.
+    pub(super) fn keeps_apart(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        (picture, sound): (f64, f64),
+    ) -> bool {
+        let back = self.times_back((demuxer, index), carriage, (picture, sound), false);
+        back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
+    }
+
+    /// When the first picture and the first sound come back, in seconds, that were written at `begins`.
+    fn times_back(
+        &self,
+        (demuxer, index): (&Demuxer, usize),
+        carriage: &Carriage,
+        begins: (f64, f64),
+        keeps_negative: bool,
+    ) -> Option<(f64, f64)> {
+        // Any picture will do that needs no headers of its own.
+        let kinds = ["libvpx", "mpeg4", "mjpeg"]
+            .into_iter()
+            .filter_map(EncoderKind::find);
+        let (mut muxer, picture, sound) = kinds.into_iter().find_map(|kind| {
+            let mut muxer = self.in_memory().ok()?;
+            if keeps_negative {
+                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1).ok()?;
             }
-        };
-        if priming == 0 {
-            return None;
+            let picture = muxer.add_presumed(kind, &[]).ok()?;
+            let sound = carriage.add(&mut muxer, demuxer, index).ok()?;
+            muxer.begin().ok()?;
+            Some((muxer, picture, sound))
+        })?;
+        for (stream, begins, lasts) in [(picture, begins.0, 0.04), (sound, begins.1, 0.02)] {
+            let base = muxer.time_base(stream);
+            for step in 0..2 {
+                let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
+                let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
+                packet.set_duration(ticks(lasts));
+                muxer.write(&mut packet, stream, base).ok()?;
+            }
         }
-        let mut muxer = self.in_memory().ok()?;
-        add_video(&mut muxer).ok()?;
-        let stream = carriage.add(&mut muxer, demuxer, index).ok()?;
-        muxer.begin().ok()?;
-        let base = muxer.time_base(stream);
-        let at = rescale(TRIAL_TIME, NANOSECONDS, base);
-        muxer.write(&mut Packet::zeros(8, at).ok()?, stream, base).ok()?;
-        let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
+        let bytes = muxer.finish_in_memory().ok()?;
+        let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        let (mut first_picture, mut first_sound) = (None, None);
         let mut packet = Packet::new().ok()?;
-        let sound = loop {
-            back.read(&mut packet).ok()?;
+        while back.read(&mut packet).is_ok() {
             let facts = back.stream(packet.stream())?;
-            if facts.medium == Medium::Audio {
-                break rescale(packet.pts()?, facts.time_base, NANOSECONDS);
-            }
-        };
-        let early = TRIAL_TIME - sound;
-        // The container's ticks may be coarse; the priming is known exactly.
-        ((early - priming).abs() <= COARSE_TICK).then_some(priming)
+            let time = packet.pts()? as f64 * facts.time_base.to_f64();
+            match facts.medium {
+                Medium::Video => first_picture.get_or_insert(time),
+                Medium::Audio => first_sound.get_or_insert(time),
+                _ => continue,
+            };
+        }
+        Some((first_picture?, first_sound?))
     }
 
     /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.

@@ -3,11 +3,11 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot hold is left out, with
 //! a warning. What it holds is found out by trying (see [`Container`]).
 
-use super::container::{AddVideo, Carriage, Container, NANOSECONDS, PACKETS_TRIED, explained};
+use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, explained};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
-    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log,
 };
 use crate::frame::Rational;
 use crate::source::Origin;
@@ -27,7 +27,9 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
 const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"encoder",
     c"rotate",
+    c"alpha_mode",
     c"DURATION",
+    c"alpha_mode",
     c"BPS",
     c"NUMBER_OF_FRAMES",
     c"NUMBER_OF_BYTES",
@@ -41,6 +43,12 @@ const INTERRUPTED_AFTER: f64 = 1.0;
 
 /// A packet that goes back by more seconds than this is left out.
 const TOO_LATE: f64 = 1.0;
+
+/// Sound that is late by so few seconds is where it belongs.
+const TOO_SHORT_TO_HEAR: f64 = 0.01;
+
+/// Seconds of discarded sound that are kept, because decoders need it to begin.
+const PREROLL: f64 = 0.05;
 
 /// Seconds past the video's end after which streams of a file are not mixed any more.
 const SETTLED_AFTER: f64 = 10.0;
@@ -64,15 +72,15 @@ struct Copied {
     from: usize,
     to: usize,
     base: Rational,
+    /// Seconds that are added to its times (see [`Container::early_sound`]).
+    delay: f64,
     /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
     /// Packets that came too late to be written.
     late: u64,
-    /// Nanoseconds that are added to its times, so that readers of the container get the right ones.
-    shift: i64,
     /// Its medium and codec, for messages.
     label: String,
-    transcoder: Option<Box<AudioTranscoder>>,
+    carriage: Carriage,
     refusal: Option<Refusal>,
 }
 
@@ -101,10 +109,17 @@ pub(super) struct Passthrough {
     /// Packets that were read but whose time has not come, with that time in seconds.
     pending: VecDeque<(Packet, f64)>,
     ended: bool,
+    /// Seconds before picture and sound begin that the output leaves out.
+    pause: f64,
+    /// Streams that were there when the output's were fixed, and those that came later, with their first time in seconds.
+    known: usize,
+    unforeseen: Vec<(String, f64)>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
     /// A packet that the container refuses ends the run.
     strict: bool,
+    /// Which streams the user wants.
+    options: StreamOptions,
     /// What could not be carried over, a sentence each.
     pub(super) warnings: Vec<String>,
     /// Those of them that a strict run does not allow, and that are known before anything is written.
@@ -150,8 +165,12 @@ impl Passthrough {
                 copied: Vec::new(),
                 pending: VecDeque::new(),
                 ended: false,
+                pause: 0.0,
+                known: usize::MAX,
+                unforeseen: Vec::new(),
                 limit: None,
                 strict,
+                options: StreamOptions::default(),
                 warnings: Vec::new(),
                 losses: Vec::new(),
             }),
@@ -169,6 +188,7 @@ impl Passthrough {
         container: &Container,
         add_video: AddVideo<'_>,
         options: &StreamOptions,
+        picture: f64,
     ) -> Result<usize, MapFailure> {
         let planned = self.plan(muxer, container, add_video, options)?;
         self.choose_metadata_form(muxer, &planned);
@@ -188,19 +208,15 @@ impl Passthrough {
                 continue;
             };
             let to = carriage.add(muxer, &self.demuxer, index)?;
-            let early = container.early_sound(add_video, &self.demuxer, (index, &carriage));
             self.copied.push(Copied {
                 from: index,
                 to,
                 base: facts.time_base,
+                delay: 0.0,
                 last: None,
                 late: 0,
-                shift: early.unwrap_or(0),
                 label: label(index, &facts),
-                transcoder: match carriage {
-                    Carriage::Copy { .. } => None,
-                    Carriage::Encode(transcoder) => Some(transcoder),
-                },
+                carriage,
                 refusal: None,
             });
         }
@@ -208,12 +224,92 @@ impl Passthrough {
             Some(video) => video,
             None => add_video(muxer)?,
         };
+        self.place_early_sound(muxer, container);
+        self.place_late_sound(container, picture);
+        self.known = self.demuxer.stream_count();
+        self.options = options.clone();
         self.wanted = self.copied.iter().map(|c| c.from).collect();
         self.pending
             .retain(|(packet, _)| self.wanted.contains(&packet.stream()));
         muxer.copy_metadata(&self.demuxer, STALE_FILE_TEXTS)?;
         muxer.copy_chapters(&self.demuxer)?;
         Ok(video)
+    }
+
+    /// Has sound that begins before it is heard come back at its times, where the container has a way.
+    fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container) {
+        for copied in &mut self.copied {
+            let priming = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.priming(),
+                Carriage::Copy { .. } => self
+                    .demuxer
+                    .stream(copied.from)
+                    .map_or(0.0, |facts| facts.priming),
+            };
+            if priming <= 0.0 {
+                continue;
+            }
+            let source = (&self.demuxer, copied.from);
+            if let Some(early) = container.early_sound(source, &copied.carriage, priming) {
+                copied.delay = if early.delayed { priming } else { 0.0 };
+                if early.keeps_negative {
+                    // The same option was accepted when it was tried.
+                    let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
+                }
+            }
+        }
+    }
+
+    /// Has picture and sound stay together in a container that cannot say that sound begins late. What both are late by
+    /// is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
+    fn place_late_sound(&mut self, container: &Container, picture: f64) {
+        let shift = self.demuxer.shift();
+        let mut late = Vec::new();
+        for copied in &self.copied {
+            let Some(facts) = self.demuxer.stream(copied.from) else {
+                continue;
+            };
+            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
+            if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
+                late.push((copied, start));
+            }
+        }
+        let keeps = |copied: &Copied, begins| {
+            container.keeps_apart((&self.demuxer, copied.from), &copied.carriage, begins)
+        };
+        if late
+            .iter()
+            .all(|(copied, start)| keeps(copied, (picture, *start)))
+        {
+            return;
+        }
+        let common = late
+            .iter()
+            .map(|(_, start)| *start)
+            .fold(picture, f64::min)
+            .max(0.0);
+        let mut losses = Vec::new();
+        for (copied, start) in &late {
+            if !keeps(copied, (picture - common, start - common)) {
+                losses.push(format!(
+                    "{} begins {:.3} s after the picture, which {} cannot say, and comes too early by that",
+                    copied.label,
+                    start - picture,
+                    container.name()
+                ));
+            }
+        }
+        self.warnings.extend(losses.iter().cloned());
+        self.losses.extend(losses);
+        self.pause = common;
+        for copied in &mut self.copied {
+            copied.delay -= common;
+        }
+    }
+
+    /// Seconds before picture and sound begin that the output leaves out.
+    pub(super) fn pause(&self) -> f64 {
+        self.pause
     }
 
     /// How each stream comes into the output, without those that do not; what is left out against the user's wish is told.
@@ -489,13 +585,16 @@ impl Passthrough {
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which webm holds".
     pub(super) fn summary(&self, container: &str) -> String {
         let held = || self.copied.iter().filter(|c| c.refusal.is_none());
-        let mut summary = match held().filter(|c| c.transcoder.is_none()).count() {
+        let mut summary = match held()
+            .filter(|c| matches!(c.carriage, Carriage::Copy { .. }))
+            .count()
+        {
             0 => String::new(),
             1 => ", 1 stream copied".to_owned(),
             n => format!(", {n} streams copied"),
         };
         for copied in held() {
-            if let Some(transcoder) = &copied.transcoder {
+            if let Carriage::Encode(transcoder) = &copied.carriage {
                 let codec = self
                     .demuxer
                     .stream(copied.from)
@@ -513,18 +612,24 @@ impl Passthrough {
     /// Packets that could not be copied, a sentence for each stream.
     pub(super) fn lost(&self) -> Vec<String> {
         let late = self.copied.iter().filter(|copied| copied.late > 0);
-        late.map(|copied| {
+        let late = late.map(|copied| {
             format!(
-                "{} packets of stream {} that go back in time by more than {TOO_LATE} s are left out",
-                copied.late, copied.from
+                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
+                copied.late, copied.label
             )
-        })
-        .collect()
+        });
+        let unforeseen = self.unforeseen.iter().map(|(label, time)| {
+            format!(
+                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left out; \
+                 bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c copy OUT.mkv)"
+            )
+        });
+        late.chain(unforeseen).collect()
     }
 
     /// Writes the packets whose time is up to `until` seconds.
     pub(super) fn copy_until(&mut self, muxer: &mut Muxer, until: f64) -> Result<(), AvError> {
-        while !self.copied.is_empty() {
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
             let Some((packet, time)) = self.next(None)? else {
                 break;
             };
@@ -541,7 +646,7 @@ impl Passthrough {
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
-        while !self.copied.is_empty() {
+        while !self.copied.is_empty() || self.demuxer.may_grow() {
             let Some((packet, time)) = self.next(Some(end))? else {
                 break;
             };
@@ -565,7 +670,7 @@ impl Passthrough {
             }
         }
         for position in 0..self.copied.len() {
-            if self.copied[position].transcoder.is_some() {
+            if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
             }
         }
@@ -585,7 +690,10 @@ impl Passthrough {
                     copied.label, refusal.from, refusal.packets, refusal.reason
                 ));
             }
-            let damaged = copied.transcoder.as_ref().map_or(0, |t| t.damaged());
+            let damaged = match &copied.carriage {
+                Carriage::Encode(transcoder) => transcoder.damaged(),
+                Carriage::Copy { .. } => 0,
+            };
             if damaged > 0 {
                 self.warnings.push(format!(
                     "{damaged} packets of {} could not be decoded, and silence stands for them",
@@ -639,8 +747,19 @@ impl Passthrough {
                     return Ok(Read::End);
                 }
             }
+        } else if packet.stream() >= self.known && self.options.wants(packet.stream(), facts.medium) {
+            let label = label(packet.stream(), &facts);
+            if self.unforeseen.iter().all(|(other, _)| *other != label) {
+                let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);
+                self.unforeseen.push((label, time));
+            }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
+            // An edit list leaves it out, and other containers would play it.
+            let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
+            if packet.is_discarded() && end < -PREROLL {
+                return Ok(Read::Other(packet.size()));
+            }
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
         }
         Ok(Read::Other(packet.size()))
@@ -657,11 +776,8 @@ impl Passthrough {
             return Ok(());
         }
         let to = copied.to;
-        if copied.transcoder.is_some() {
+        if matches!(copied.carriage, Carriage::Encode(_)) {
             return self.transcode(muxer, position, Some(&packet), time);
-        }
-        if copied.shift != 0 {
-            packet.shift(rescale(copied.shift, NANOSECONDS, copied.base));
         }
         log::forget();
         match self.write(muxer, &mut packet) {
@@ -679,15 +795,15 @@ impl Passthrough {
         time: f64,
     ) -> Result<(), AvError> {
         let copied = &mut self.copied[position];
-        let Some(transcoder) = &mut copied.transcoder else {
+        let Carriage::Encode(transcoder) = &mut copied.carriage else {
             return Ok(());
         };
         let (to, base) = (copied.to, transcoder.time_base());
-        let shift = rescale(copied.shift, NANOSECONDS, base);
+        let delay = (copied.delay / base.to_f64()).round() as i64;
         match explained(|| transcoder.feed(packet)) {
             Ok(packets) => {
                 for mut packet in packets {
-                    packet.shift(shift);
+                    packet.shift(delay);
                     if let Err(e) = muxer.write(&mut packet, to, base) {
                         self.absorb(muxer, Some(to), e, time)?;
                     }
@@ -736,6 +852,7 @@ impl Passthrough {
             return Ok(());
         };
         let base = muxer.time_base(copied.to);
+        packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
         packet.rescale(copied.base, base);
         // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last one at
         // the distance of one tick.

@@ -30,7 +30,7 @@ pub(super) struct Damage {
     /// Reading stopped for this reason.
     pub(super) stopped: Option<String>,
     /// Times of the first packets that were decoded to be shown.
-    head: Vec<i64>,
+    head: Vec<Option<i64>>,
     /// Packets that were decoded to be shown, and pictures that came out.
     decoded: u64,
     shown: u64,
@@ -45,7 +45,7 @@ impl Damage {
     pub(super) fn note_packet(&mut self, pts: Option<i64>) {
         self.decoded += 1;
         if self.head.len() < HEAD {
-            self.head.extend(pts);
+            self.head.push(pts);
         }
     }
 
@@ -63,13 +63,15 @@ impl Damage {
         if !ONE_PICTURE_A_PACKET.contains(&codec) || self.shown == 0 {
             return 0;
         }
-        match self.first {
-            Some(first) if !self.head.is_empty() => {
-                self.head.iter().filter(|&&pts| pts < first).count() as u64
-            }
-            // A bare stream has no times. Damaged packets bear no picture, and are counted by themselves.
-            _ if self.packets == 0 && !self.interlaced => self.decoded.saturating_sub(self.shown),
-            _ => 0,
+        let before = |pts: &&Option<i64>| self.first.zip(**pts).is_some_and(|(first, pts)| pts < first);
+        let early = self.head.iter().filter(before).count() as u64;
+        // A bare stream has no times, and some containers have none for what comes before their clock begins. Damaged
+        // packets bear no picture, and are counted by themselves.
+        let timeless = self.head.iter().filter(|pts| pts.is_none()).count();
+        match timeless {
+            0 => early,
+            _ if self.packets > 0 || self.interlaced => early,
+            _ => self.decoded.saturating_sub(self.shown),
         }
     }
 

@@ -33,6 +33,17 @@ const BOXES: [&[u8; 4]; 13] = [
     b"meta", b"pnot",
 ];
 
+/// How Windows Media files begin, and how their object of file properties does.
+const ASF: [u8; 16] = [
+    0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6, 0xD9, 0x00, 0xAA, 0x00, 0x62, 0xCE, 0x6C,
+];
+const ASF_PROPERTIES: [u8; 16] = [
+    0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
+];
+
+/// Bytes in which that object is looked for; it comes first in all files that FFmpeg writes.
+const ASF_SEARCHED: usize = 4096;
+
 /// What a file's own sizes say of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
@@ -69,6 +80,12 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
         matroska(file, length)
     } else if &head[..4] == b"RIFF" {
         walk(file, length, riff_chunk)
+    } else if first == u32::from_be_bytes(*b"GIF8") {
+        Ok(ends_with(file, length, &[0x3B], 1))
+    } else if &head[..8] == b"\x89PNG\r\n\x1a\n" {
+        Ok(ends_with(file, length, b"IEND", 8))
+    } else if head == ASF[..12] {
+        asf(file)
     } else if BOXES.iter().any(|name| head[4..8] == name[..]) {
         walk(file, length, iso_box)
     } else {
@@ -101,6 +118,28 @@ fn walk<R: Read + Seek>(
         }
     }
     Ok(None)
+}
+
+/// The file's length if its last `tail` bytes begin with `mark`, which is how it ends; one more if they don't.
+fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64) -> Option<u64> {
+    let mut found = vec![0; mark.len()];
+    file.seek(SeekFrom::Start(length.checked_sub(tail)?)).ok()?;
+    file.read_exact(&mut found).ok()?;
+    Some(if found == mark { length } else { length + 1 })
+}
+
+/// Where a Windows Media file says that it ends: the field of its File Properties object.
+fn asf(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
+    let mut head = vec![0; ASF_SEARCHED];
+    file.seek(SeekFrom::Start(0))?;
+    let read = file.take(ASF_SEARCHED as u64).read(&mut head)?;
+    let head = &head[..read];
+    let found = head
+        .windows(ASF_PROPERTIES.len())
+        .position(|bytes| bytes == ASF_PROPERTIES);
+    // The object's name, its size, and the file's name, 16, 8 and 16 bytes, come before.
+    let size = found.and_then(|at| head.get(at + 40..at + 48)?.try_into().ok());
+    Ok(size.map(u64::from_le_bytes).filter(|&size| size > 0))
 }
 
 fn iso_box(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
@@ -267,6 +306,24 @@ mod tests {
         unknown.truncate(12);
         unknown.extend([0x1F, 0x43, 0xB6, 0x75, 0xFF, 1, 2, 3]);
         assert_eq!(end(&unknown), None);
+    }
+
+    #[test]
+    fn pictures_that_move_have_an_end() {
+        for whole in [
+            &b"GIF89a......\x3B"[..],
+            b"\x89PNG\r\n\x1a\n....IEND\xae\x42\x60\x82",
+        ] {
+            assert_eq!(end(whole), Some(whole.len() as u64));
+            let cut = &whole[..whole.len() - 1];
+            assert_eq!(end(cut), Some(whole.len() as u64));
+        }
+        let mut media = ASF.to_vec();
+        media.extend([0; 14]);
+        media.extend(ASF_PROPERTIES);
+        media.extend([0; 24]);
+        media.extend(1000_u64.to_le_bytes());
+        assert_eq!(end(&media), Some(1000));
     }
 
     #[test]

@@ -1,0 +1,173 @@
+//! What becomes of alpha on the way into an encoder: kept, cut to transparent or opaque, or lost, and who is to be told.
+
+use super::SinkError;
+use super::container::Container;
+use crate::ffmpeg::{AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
+use crate::frame::Frame;
+use std::path::Path;
+
+/// Packets of a finished file that are read to find its first picture.
+const PACKETS_READ: usize = 1000;
+
+/// Encoders that keep alpha, as they are offered: those that players know first.
+const KEEPING_ALPHA: &[&str] = &["libvpx-vp9", "prores_ks", "qtrle", "ffv1", "utvideo", "png"];
+
+/// What the encoder does with alpha.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It takes a format with alpha.
+    Kept,
+    /// It takes a palette, in which a pixel is transparent or opaque.
+    Cut,
+    /// It takes a format without.
+    Lost,
+}
+
+/// Counts the frames whose alpha is not kept.
+pub(super) struct AlphaWatch {
+    fate: Fate,
+    /// How many frames lost something.
+    frames: u64,
+    /// Some frame had pixels that were not opaque.
+    was_used: bool,
+    /// Where alpha would be kept, for a sentence.
+    advice: String,
+    place: String,
+}
+
+impl AlphaWatch {
+    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the frames have it.
+    pub(super) fn new(
+        container: &Container,
+        kind: EncoderKind,
+        format: AvFormat,
+        has_alpha: bool,
+    ) -> AlphaWatch {
+        let facts = format.facts().unwrap_or_default();
+        AlphaWatch {
+            fate: match (facts.palette, facts.alpha) {
+                (true, _) => Fate::Cut,
+                (false, true) => Fate::Kept,
+                (false, false) => Fate::Lost,
+            },
+            frames: 0,
+            was_used: false,
+            advice: if has_alpha {
+                advice(container)
+            } else {
+                String::new()
+            },
+            place: format!("{} in {}", kind.name(), container.name()),
+        }
+    }
+
+    /// Looks at a frame before it is converted; a sentence if it is the first that loses something.
+    pub(super) fn look(&mut self, frame: &Frame) -> Option<String> {
+        if !frame.format().has_alpha() || (self.fate == Fate::Kept && self.was_used) {
+            return None;
+        }
+        let is_used = !frame.is_opaque();
+        self.was_used |= is_used;
+        let loses = match self.fate {
+            Fate::Kept => false,
+            Fate::Cut => is_used && !frame.is_cut_out(),
+            Fate::Lost => is_used,
+        };
+        self.frames += u64::from(loses);
+        (loses && self.frames == 1).then(|| {
+            format!(
+                "frame {} has alpha, which is not kept: {}",
+                frame.sequence,
+                self.why()
+            )
+        })
+    }
+
+    fn why(&self) -> String {
+        match self.fate {
+            Fate::Kept | Fate::Lost => format!("{} holds none; {}", self.place, self.advice),
+            Fate::Cut => format!(
+                "pixels of {} are transparent or opaque, and alpha is cut at one half; {}",
+                self.place, self.advice
+            ),
+        }
+    }
+
+    /// What was lost, once all frames have been seen.
+    pub(super) fn warning(&self) -> Option<String> {
+        let of = match self.frames {
+            0 => return None,
+            1 => "the alpha of 1 frame".to_owned(),
+            n => format!("the alpha of {n} frames"),
+        };
+        Some(format!("{of} is not kept: {}", self.why()))
+    }
+
+    /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers drop it without a word.
+    /// A sentence if it is gone.
+    pub(super) fn missing(&self, path: &Path, stream: usize) -> Option<String> {
+        if self.fate != Fate::Kept || !self.was_used {
+            return None;
+        }
+        let first = first_format(path, stream)?;
+        let facts = first.facts()?;
+        (!facts.alpha && !facts.palette).then(|| {
+            format!(
+                "alpha is not kept: {} was given it, but the file holds none; {}",
+                self.place, self.advice
+            )
+        })
+    }
+}
+
+/// The format of a file's first picture as FFmpeg decodes it.
+fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
+    let mut demuxer = Demuxer::open(path).ok()?;
+    let mut decoder = Decoder::open(&demuxer, stream, 1, false).ok()??;
+    let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
+    for _ in 0..PACKETS_READ {
+        let is_end = demuxer.read(&mut packet).is_err();
+        if !is_end && packet.stream() != stream {
+            continue;
+        }
+        decoder.send((!is_end).then_some(&packet)).ok()?;
+        match decoder.receive(&mut picture) {
+            Ok(Received::Item) => return Some(picture.format()),
+            Ok(Received::Again) if !is_end => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// True if what `kind` writes keeps its alpha in `container`. The alpha of VP8 and VP9 is not in their packets but beside them, and
+/// Matroska's family alone holds that.
+pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
+    let beside = matches!(kind.codec_name().as_str(), "vp8" | "vp9");
+    !beside || matches!(container.name(), "matroska" | "webm")
+}
+
+/// Which encoder of this container keeps alpha, or which container does.
+fn advice(container: &Container) -> String {
+    let keeps = |kind: &EncoderKind| {
+        let has_alpha = |format: &AvFormat| format.facts().is_some_and(|f| f.alpha && !f.hardware);
+        kind.formats().iter().any(has_alpha) && is_held(container, *kind) && container.holds(*kind)
+    };
+    let found = KEEPING_ALPHA
+        .iter()
+        .filter_map(|name| EncoderKind::find(name))
+        .find(keeps);
+    let others = "write a .webm, .mov or .mkv file to keep it";
+    match found {
+        Some(kind) => format!("{others}, or take --encoder {}", kind.name()),
+        None => others.to_owned(),
+    }
+}
+
+/// An error that `--strict` makes of a loss.
+pub(super) fn refused(path: &str, problem: &str) -> SinkError {
+    SinkError::Unsupported {
+        path: path.to_owned(),
+        problem: format!("{problem}; without --strict it is written all the same"),
+    }
+}

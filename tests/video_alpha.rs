@@ -1,0 +1,834 @@
+//! Alpha, palettes and animations through the program, judged by FFmpeg's own programs and by pixels that are known.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const WIDTH: usize = 33;
+const HEIGHT: usize = 17;
+const FRAMES: usize = 3;
+
+/// Alpha in every awkward shade.
+const SHADES: [u8; 6] = [0, 1, 127, 128, 254, 255];
+
+/// Frames of RGBA.
+type Frames = Vec<Vec<u8>>;
+
+fn frames(
+    count: usize,
+    (width, height): (usize, usize),
+    pixel: impl Fn(usize, usize, usize) -> [u8; 4],
+) -> Frames {
+    let frame = |f| {
+        (0..width * height)
+            .flat_map(|at| pixel(f, at % width, at / width))
+            .collect()
+    };
+    (0..count).map(frame).collect()
+}
+
+/// A gradient that moves, with alpha in blocks of every shade.
+fn shaded() -> Frames {
+    frames(FRAMES, (WIDTH, HEIGHT), |f, x, y| {
+        let shade = SHADES[((x + 3 * f) / 8 + y / 9) % SHADES.len()];
+        [60 + 5 * x as u8, 40 + 8 * y as u8, 90 + 20 * f as u8, shade]
+    })
+}
+
+/// The same without alpha.
+fn opaque() -> Frames {
+    let mut frames = shaded();
+    for pixel in frames.iter_mut().flat_map(|f| f.chunks_exact_mut(4)) {
+        pixel[3] = 255;
+    }
+    frames
+}
+
+/// Standard output of FFmpeg, which must succeed, with `input` on its standard input.
+fn ffmpeg(arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("ffmpeg")
+        .args(["-y", "-v", "error"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let feeder = std::thread::spawn(move || {
+        // FFmpeg may have enough before the end.
+        let _ = std::io::Write::write_all(&mut stdin, &input);
+    });
+    let done = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "ffmpeg {arguments:?}: {said}");
+    done.stdout
+}
+
+/// Encodes frames with FFmpeg, ten a second.
+fn encode(frames: &Frames, (width, height): (usize, usize), path: &Path, options: &[&str]) {
+    let size = format!("{width}x{height}");
+    let input = [
+        "-f", "rawvideo", "-pix_fmt", "rgba", "-s", &size, "-r", "10", "-i", "-",
+    ];
+    let all = [&input, options, &[path.to_str().unwrap()]].concat();
+    ffmpeg(&all, &frames.concat());
+}
+
+fn probe(path: &Path, entries: &str) -> String {
+    let done = Command::new("ffprobe")
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-of",
+            "csv=p=0",
+            "-show_entries",
+            entries,
+        ])
+        .arg(path)
+        .output()
+        .unwrap();
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
+
+/// A file's frames as FFmpeg decodes them to RGBA, alpha of VP8 and VP9 included.
+fn decoded(path: &Path, size: (usize, usize)) -> Frames {
+    let decoder = match probe(path, "stream=codec_name").as_str() {
+        "vp8" => vec!["-c:v", "libvpx"],
+        "vp9" => vec!["-c:v", "libvpx-vp9"],
+        _ => vec![],
+    };
+    let name = path.to_str().unwrap();
+    let after = [
+        "-i",
+        name,
+        "-fps_mode",
+        "passthrough",
+        "-pix_fmt",
+        "rgba",
+        "-f",
+        "rawvideo",
+        "-",
+    ];
+    let bytes = ffmpeg(&[&decoder[..], &after].concat(), &[]);
+    bytes
+        .chunks_exact(4 * size.0 * size.1)
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+/// Times of a file's frames, in seconds.
+fn times(path: &Path) -> Vec<f64> {
+    let text = probe(path, "frame=pts_time");
+    let lines = text.lines().map(|line| line.trim_end_matches(','));
+    lines.map(|line| line.parse().unwrap()).collect()
+}
+
+/// What the program said.
+struct Said {
+    succeeded: bool,
+    text: String,
+}
+
+impl Said {
+    fn warnings(&self) -> Vec<&str> {
+        self.text
+            .lines()
+            .filter(|line| line.starts_with("warning"))
+            .collect()
+    }
+}
+
+/// Filters with a mask that changes nothing.
+fn filter(input: &Path, output: &str, options: &[&str]) -> Said {
+    let done = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .arg("filter")
+        .arg(input)
+        .args([
+            output,
+            "--filter",
+            "mask:rows=1",
+            "--overwrite",
+            "--engine",
+            "cpu",
+        ])
+        .args(options)
+        .output()
+        .unwrap();
+    Said {
+        succeeded: done.status.success(),
+        text: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+fn filtered(input: &Path, output: &Path, options: &[&str]) -> Said {
+    let said = filter(input, output.to_str().unwrap(), options);
+    assert!(
+        said.succeeded,
+        "{} -> {}: {}",
+        input.display(),
+        output.display(),
+        said.text
+    );
+    said
+}
+
+/// A file's frames as the program itself reads them: FFmpeg 5.1 does not read animated WebP.
+fn read(path: &Path, size: (usize, usize)) -> Frames {
+    let raw = path.with_extension("raw");
+    let said = filter(
+        path,
+        &format!("raw:{}", raw.display()),
+        &["--pixel-format", "rgba"],
+    );
+    assert!(said.succeeded, "{}", said.text);
+    let bytes = fs::read(raw).unwrap();
+    bytes
+        .chunks_exact(4 * size.0 * size.1)
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn frames_of(path: &Path) -> Frames {
+    if path.extension().is_some_and(|e| e == "webp") {
+        read(path, (WIDTH, HEIGHT))
+    } else if path.is_dir() {
+        decoded(&path.join("%03d.png"), (WIDTH, HEIGHT))
+    } else {
+        decoded(path, (WIDTH, HEIGHT))
+    }
+}
+
+/// The largest difference of alpha, and of the colours of pixels that are at least half opaque.
+fn differences(got: &Frames, want: &Frames, name: &str) -> (u8, u8) {
+    assert_eq!(got.len(), want.len(), "{name}");
+    let mut most = (0, 0);
+    for (got, want) in got.concat().chunks_exact(4).zip(want.concat().chunks_exact(4)) {
+        most.0 = most.0.max(got[3].abs_diff(want[3]));
+        if want[3] >= 128 {
+            let colour = (0..3).map(|i| got[i].abs_diff(want[i])).max().unwrap();
+            most.1 = most.1.max(colour);
+        }
+    }
+    most
+}
+
+/// Alpha as GIF has it.
+fn cut(frames: &Frames) -> Frames {
+    let mut frames = frames.clone();
+    for pixel in frames.iter_mut().flat_map(|f| f.chunks_exact_mut(4)) {
+        pixel[3] = if pixel[3] < 128 { 0 } else { 255 };
+    }
+    frames
+}
+
+/// Makes `input` in `folder`, and gives its path.
+fn make(input: &str, frames: &Frames, folder: &Path) -> PathBuf {
+    let size = (WIDTH, HEIGHT);
+    let make = |name: &str, options: &[&str]| {
+        let path = folder.join(name);
+        encode(frames, size, &path, options);
+        path
+    };
+    match input {
+        "png" => {
+            fs::create_dir(folder.join("stills")).unwrap();
+            make("stills/%03d.png", &[]);
+            folder.join("stills")
+        }
+        "gif" => {
+            let palette = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
+            make("in.gif", &["-filter_complex", palette])
+        }
+        "vp8" => make(
+            "in8.webm",
+            &[
+                "-c:v",
+                "libvpx",
+                "-pix_fmt",
+                "yuva420p",
+                "-auto-alt-ref",
+                "0",
+                "-crf",
+                "4",
+                "-b:v",
+                "2M",
+            ],
+        ),
+        "vp9" => make(
+            "in9.webm",
+            &[
+                "-c:v",
+                "libvpx-vp9",
+                "-pix_fmt",
+                "yuva420p",
+                "-crf",
+                "4",
+                "-b:v",
+                "0",
+            ],
+        ),
+        "prores" => make("in4444.mov", &["-c:v", "prores_ks"]),
+        "qtrle" => make("in.mov", &["-c:v", "qtrle"]),
+        "apng" => make("in.apng", &[]),
+        "webp" => make("in.webp", &["-c:v", "libwebp_anim", "-lossless", "1"]),
+        other => panic!("{other}"),
+    }
+}
+
+/// Goes from `input` to every container, with alpha kept within what each can hold, or lost with a warning that names it.
+fn goes_everywhere(input: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let from = make(input, &shaded(), folder.path());
+    let want = frames_of(&from);
+    assert_eq!(want.len(), FRAMES);
+    let yuv = matches!(input, "vp8" | "vp9" | "prores");
+    for to in ["webm", "mkv", "mov", "apng", "webp", "gif", "mp4", "avi"] {
+        let name = format!("{input} -> {to}");
+        let output = folder.path().join(format!("out.{to}"));
+        let lossless: &[&str] = match to {
+            "webp" => &["--encoder-option", "lossless=1"],
+            _ => &[],
+        };
+        let said = filtered(&from, &output, lossless);
+        let warnings = said.warnings();
+        let names_alpha = warnings.iter().any(|w| w.contains("alpha"));
+        if matches!(to, "mp4" | "avi") {
+            assert!(names_alpha, "{name}: {}", said.text);
+            let strict = filter(&from, output.to_str().unwrap(), &["--strict"]);
+            assert!(
+                !strict.succeeded && strict.text.contains("alpha"),
+                "{name}: {}",
+                strict.text
+            );
+            continue;
+        }
+        let got = frames_of(&output);
+        let (alpha, colour) = match to {
+            "gif" => differences(&got, &cut(&want), &name),
+            _ => differences(&got, &want, &name),
+        };
+        let is_half = want.concat().chunks_exact(4).any(|p| !matches!(p[3], 0 | 255));
+        assert_eq!(names_alpha, to == "gif" && is_half, "{name}: {}", said.text);
+        let most_alpha = match to {
+            "webm" | "mkv" => 2,
+            // Between 8, 10 and 12 bits.
+            _ if yuv => 1,
+            _ => 0,
+        };
+        assert!(alpha <= most_alpha, "{name}: alpha differs by {alpha}");
+        let most_colour = match to {
+            // 4:2:0 mixes the colours of neighbours, opaque or not; few colours and other YUV are near.
+            "webm" | "mkv" => 90,
+            // WebP is 4:2:0, too, or RGB.
+            "webp" if yuv => 40,
+            // Colours beyond 256 are near.
+            "gif" if !yuv => 8,
+            _ if yuv => 4,
+            // Colour under alpha of 128 is weighted by it and divided again.
+            _ if is_half => 1,
+            _ => 0,
+        };
+        assert!(colour <= most_colour, "{name}: colours differ by {colour}");
+    }
+}
+
+macro_rules! matrix {
+    ($($name:ident: $input:literal,)*) => {
+        $(#[test]
+        fn $name() {
+            goes_everywhere($input);
+        })*
+    };
+}
+
+matrix! {
+    alpha_of_stills_goes_everywhere: "png",
+    alpha_of_gif_goes_everywhere: "gif",
+    alpha_of_vp8_goes_everywhere: "vp8",
+    alpha_of_vp9_goes_everywhere: "vp9",
+    alpha_of_prores_goes_everywhere: "prores",
+    alpha_of_quicktime_animation_goes_everywhere: "qtrle",
+    alpha_of_animated_png_goes_everywhere: "apng",
+    alpha_of_animated_webp_goes_everywhere: "webp",
+}
+
+#[test]
+fn encoders_are_chosen_for_alpha_where_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let chosen = |from: &Path, to: &str| {
+        let output = folder.path().join(to);
+        filtered(from, &output, &[]);
+        probe(&output, "stream=codec_name,pix_fmt")
+    };
+    let stills = make("png", &shaded(), folder.path());
+    let prores = make("prores", &shaded(), folder.path());
+    let webm = make("vp9", &shaded(), folder.path());
+    assert_eq!(chosen(&stills, "a.mov"), "qtrle,argb");
+    assert!(chosen(&prores, "b.mov").starts_with("prores,yuva444p1"));
+    assert!(chosen(&webm, "c.mov").starts_with("prores,yuva444p1"));
+    assert_eq!(chosen(&stills, "d.mkv"), "vp9,yuv420p");
+    assert_eq!(chosen(&prores, "e.mkv").split(',').next(), Some("ffv1"));
+    assert_eq!(probe(&folder.path().join("d.mkv"), "stream_tags=alpha_mode"), "1");
+    // VP9 alpha that only Matroska holds, and marks that are no longer true.
+    let said = filtered(&webm, &folder.path().join("f.mp4"), &["--encoder", "libvpx-vp9"]);
+    assert!(said.text.contains("alpha of 3 frames"), "{}", said.text);
+    filtered(&webm, &folder.path().join("g.mkv"), &["--encoder", "libx264"]);
+    assert_eq!(probe(&folder.path().join("g.mkv"), "stream_tags=alpha_mode"), "");
+    // An encoder that takes alpha and drops it is found out.
+    let even = folder.path().join("even.mov");
+    let half = frames(2, (32, 16), |_, x, _| [9, 9, 9, if x < 16 { 100 } else { 255 }]);
+    encode(&half, (32, 16), &even, &["-c:v", "qtrle"]);
+    let said = filtered(&even, &folder.path().join("h.mov"), &["--encoder", "hap"]);
+    assert!(said.text.contains("alpha is not kept"), "{}", said.text);
+    let strict = filter(
+        &even,
+        folder.path().join("i.mov").to_str().unwrap(),
+        &["--encoder", "hap", "--strict"],
+    );
+    assert!(
+        !strict.succeeded && strict.text.contains("alpha is not kept"),
+        "{}",
+        strict.text
+    );
+    assert!(!folder.path().join("i.mov").exists());
+}
+
+#[test]
+fn nothing_is_said_of_alpha_where_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain.mp4");
+    encode(
+        &opaque(),
+        (WIDTH, HEIGHT),
+        &plain,
+        &["-c:v", "libx264", "-pix_fmt", "yuv444p"],
+    );
+    let mut inputs = vec![plain];
+    // All of these have a format with alpha, which no pixel uses.
+    inputs.extend(["png", "gif", "apng", "webp", "qtrle"].map(|input| make(input, &opaque(), folder.path())));
+    for from in &inputs {
+        for to in ["webm", "mkv", "mov", "apng", "webp", "gif", "mp4", "avi"] {
+            let output = folder.path().join(format!("out.{to}"));
+            let said = filtered(from, &output, &["--strict"]);
+            assert_eq!(said.warnings(), Vec::<&str>::new(), "{} -> {to}", from.display());
+        }
+        filtered(from, &folder.path().join("h.mov"), &[]);
+        let codec = probe(&folder.path().join("h.mov"), "stream=codec_name");
+        assert_eq!(codec, "h264", "{}", from.display());
+    }
+}
+
+#[test]
+fn gif_frames_are_exactly_what_was_put_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = (16, 16);
+    // Opaque with 256 colours, a hole, opaque again, unchanged, all transparent, other colours, a hole that moves.
+    let cases = frames(8, size, |f, x, y| match f {
+        0 | 2 | 3 => [(x + 16 * y) as u8, 9, 200, 255],
+        1 if (4..9).contains(&x) && y > 3 => [0; 4],
+        1 => [(x + 16 * y) as u8, 9, 200, 255],
+        4 => [0; 4],
+        5 => [9, (x + 16 * y) as u8, (3 * x) as u8, 255],
+        _ if x / 4 == f - 5 => [0; 4],
+        _ => [(8 * x) as u8, 7, (x + y) as u8, 255],
+    });
+    for skip in 0..cases.len() {
+        let case: Frames = cases[skip..].to_vec();
+        let stills = folder.path().join(format!("{skip}"));
+        fs::create_dir(&stills).unwrap();
+        encode(&case, size, &stills.join("%03d.png"), &[]);
+        let gif = folder.path().join(format!("{skip}.gif"));
+        let said = filtered(&stills, &gif, &["--fps", "10"]);
+        assert_eq!(said.warnings(), Vec::<&str>::new());
+        let got = decoded(&gif, size);
+        assert_eq!(got.len(), case.len(), "from {skip}");
+        for (at, (got, want)) in got.iter().zip(&case).enumerate() {
+            for (got, want) in got.chunks_exact(4).zip(want.chunks_exact(4)) {
+                assert_eq!(got[3], want[3], "from {skip}, frame {at}");
+                // A frame of 256 colours before a hole needs one of them for the hole.
+                let most = if matches!(at + skip, 0 | 3 | 5) { 2 } else { 0 };
+                let off = (0..3).map(|i| got[i].abs_diff(want[i])).max().unwrap();
+                assert!(
+                    want[3] == 0 || off <= most,
+                    "from {skip}, frame {at}: {got:?} {want:?}"
+                );
+            }
+        }
+        // The program's GIF through the program again stays the same, pixel by pixel.
+        let again = folder.path().join("again.gif");
+        filtered(&gif, &again, &[]);
+        assert_eq!(decoded(&again, size), decoded(&gif, size), "from {skip}");
+    }
+}
+
+#[test]
+fn gif_and_animated_png_keep_their_times_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let slides = folder.path().join("slides.gif");
+    let two: Frames = shaded()[..2].to_vec();
+    let graph = "setpts=N*2/TB,split[a][b];[a]palettegen[p];[b][p]paletteuse";
+    encode(
+        &two,
+        (WIDTH, HEIGHT),
+        &slides,
+        &["-filter_complex", graph, "-vsync", "vfr", "-final_delay", "500"],
+    );
+    for to in ["gif", "apng", "webp"] {
+        let output = folder.path().join(format!("slides-2.{to}"));
+        filtered(&slides, &output, &[]);
+        let from = if to == "webp" {
+            let gif = folder.path().join("of-webp.gif");
+            filtered(&output, &gif, &[]);
+            gif
+        } else {
+            output
+        };
+        assert_eq!(times(&from), [0.0, 2.0], "{to}");
+        let length: f64 = probe(&from, "packet=duration_time")
+            .lines()
+            .last()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(
+            (length - 5.0).abs() < 0.011,
+            "{to}: the last frame lasts {length} s"
+        );
+    }
+}
+
+/// Peak signal-to-noise ratio of colours, in decibels.
+fn psnr(got: &Frames, want: &Frames) -> f64 {
+    let (got, want) = (got.concat(), want.concat());
+    assert_eq!(got.len(), want.len());
+    let pairs = got.chunks_exact(4).zip(want.chunks_exact(4));
+    let square = |(got, want): (&[u8], &[u8])| -> f64 {
+        (0..3).map(|i| f64::from(got[i].abs_diff(want[i])).powi(2)).sum()
+    };
+    let mean = pairs.map(square).sum::<f64>() / (want.len() as f64 * 0.75);
+    10.0 * (255.0 * 255.0 / mean).log10()
+}
+
+#[test]
+fn palettes_of_photographs_are_as_good_as_ffmpegs() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = (160, 120);
+    // A sky, a sun and some grain.
+    let photo = frames(2, size, |f, x, y| {
+        let (sun_x, sun_y) = (x as f64 - 100.0 - 5.0 * f as f64, y as f64 - 40.0);
+        let glow = 150.0 * (-(sun_x * sun_x + sun_y * sun_y) / 900.0).exp();
+        let grain = ((x * 7919 + y * 104_729 + f * 31) % 7) as f64;
+        let level = |base: f64, slope: f64| (base + slope * y as f64 + glow + grain).clamp(0.0, 255.0) as u8;
+        [
+            level(40.0, 0.5),
+            level(70.0, 0.7),
+            level(140.0 - 0.3 * x as f64, -0.2),
+            255,
+        ]
+    });
+    let stills = folder.path().join("stills");
+    fs::create_dir(&stills).unwrap();
+    encode(&photo, size, &stills.join("%03d.png"), &[]);
+    let (ours, theirs) = (folder.path().join("ours.gif"), folder.path().join("theirs.gif"));
+    let said = filtered(&stills, &ours, &[]);
+    assert!(
+        said.text.contains("2 frames reduced to 256 colours"),
+        "{}",
+        said.text
+    );
+    let graph = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1";
+    encode(&photo, size, &theirs, &["-filter_complex", graph]);
+    let (ours, theirs) = (
+        psnr(&decoded(&ours, size), &photo),
+        psnr(&decoded(&theirs, size), &photo),
+    );
+    println!("PSNR {ours:.2} dB, FFmpeg's {theirs:.2} dB");
+    assert!(
+        ours >= theirs - 1.0,
+        "{ours:.2} dB, FFmpeg's palette gives {theirs:.2} dB"
+    );
+}
+
+#[test]
+fn palettes_are_for_gif_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let stills = make("png", &cut(&shaded()), folder.path());
+    for (encoder, format) in [("png", "rgba"), ("zmbv", "bgr0")] {
+        let output = folder.path().join(format!("{encoder}.nut"));
+        filtered(&stills, &output, &["--encoder", encoder]);
+        assert_eq!(probe(&output, "stream=pix_fmt"), format);
+    }
+    let output = folder.path().join("pal8.nut");
+    filtered(&stills, &output, &["--encoder", "png", "--pixel-format", "pal8"]);
+    assert_eq!(probe(&output, "stream=pix_fmt"), "pal8");
+    let (alpha, colour) = differences(&frames_of(&output), &cut(&shaded()), "pal8");
+    assert!(
+        alpha == 0 && colour <= 16,
+        "alpha differs by {alpha}, colours by {colour}"
+    );
+}
+
+#[test]
+fn animated_png_is_a_video_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let moving = folder.path().join("moving.apng");
+    encode(&shaded(), (WIDTH, HEIGHT), &moving, &["-f", "apng"]);
+    let named_png = folder.path().join("named.png");
+    fs::copy(&moving, &named_png).unwrap();
+    for input in [&moving, &named_png] {
+        let output = folder.path().join("out.mkv");
+        let said = filtered(input, &output, &["--encoder", "ffv1"]);
+        assert_eq!(said.warnings(), Vec::<&str>::new());
+        assert_eq!(differences(&frames_of(&output), &shaded(), "apng"), (0, 1));
+        assert_eq!(times(&output), [0.0, 0.1, 0.2]);
+    }
+    // In a folder each file is a still.
+    let stills = folder.path().join("stills");
+    fs::create_dir(&stills).unwrap();
+    fs::copy(&moving, stills.join("0.png")).unwrap();
+    encode(
+        &shaded()[..1].to_vec(),
+        (WIDTH, HEIGHT),
+        &stills.join("1.png"),
+        &[],
+    );
+    let output = folder.path().join("stills.mkv");
+    let said = filtered(&stills, &output, &["--encoder", "ffv1"]);
+    assert_eq!(said.warnings().len(), 1, "{}", said.text);
+    assert!(
+        said.text.contains("1 of the image files is an animation"),
+        "{}",
+        said.text
+    );
+    assert_eq!(times(&output).len(), 2);
+    // A still named .png or .apng is one.
+    let said = filtered(&stills.join("1.png"), &folder.path().join("still.bmp"), &[]);
+    assert_eq!(said.warnings(), Vec::<&str>::new());
+    let refused = filter(&moving, folder.path().join("out.png").to_str().unwrap(), &[]);
+    assert!(
+        !refused.succeeded && refused.text.contains(".apng"),
+        "{}",
+        refused.text
+    );
+}
+
+/// A lossless still WebP's chunk of picture data.
+fn webp_chunk(folder: &Path, size: (usize, usize), pixel: [u8; 4]) -> Vec<u8> {
+    let path = folder.join("still.webp");
+    let still = frames(1, size, |_, _, _| pixel);
+    encode(&still, size, &path, &["-c:v", "libwebp", "-lossless", "1"]);
+    let bytes = fs::read(path).unwrap();
+    let mut at = 12;
+    while &bytes[at..at + 4] != b"VP8L" {
+        let size = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize;
+        at += 8 + size + size % 2;
+    }
+    bytes[at..].to_vec()
+}
+
+/// A chunk of a frame with its place, size, milliseconds and flags (1: cleared afterwards, 2: not blended).
+fn webp_frame(data: &[u8], place: (usize, usize), size: (usize, usize), ms: u32, flags: u8) -> Vec<u8> {
+    let three = |v: usize| (v as u32).to_le_bytes()[..3].to_vec();
+    let head = [
+        three(place.0 / 2),
+        three(place.1 / 2),
+        three(size.0 - 1),
+        three(size.1 - 1),
+        three(ms as usize),
+        vec![flags],
+    ]
+    .concat();
+    let length = (head.len() + data.len()) as u32;
+    [
+        b"ANMF".to_vec(),
+        length.to_le_bytes().to_vec(),
+        head,
+        data.to_vec(),
+    ]
+    .concat()
+}
+
+#[test]
+fn animated_webp_is_composed_as_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = (6, 4);
+    let red = webp_chunk(folder.path(), size, [255, 0, 0, 255]);
+    let green = webp_chunk(folder.path(), (2, 2), [0, 255, 0, 128]);
+    let blue = webp_chunk(folder.path(), (2, 2), [0, 0, 255, 255]);
+    let body = [
+        b"WEBPVP8X\x0a\0\0\0\x12\0\0\0\x05\0\0\x03\0\0ANIM\x06\0\0\0\xff\xff\xff\xff\x03\0".to_vec(),
+        webp_frame(&red, (0, 0), size, 100, 2),
+        webp_frame(&green, (2, 2), (2, 2), 200, 0),
+        webp_frame(&green, (0, 0), (2, 2), 0, 3),
+        webp_frame(&blue, (4, 0), (2, 2), 700, 2),
+    ]
+    .concat();
+    let path = folder.path().join("made.webp");
+    fs::write(
+        &path,
+        [b"RIFF", &(body.len() as u32).to_le_bytes()[..], &body].concat(),
+    )
+    .unwrap();
+    let got = read(&path, size);
+    assert_eq!(got.len(), 4);
+    let pixel = |frame: usize, x: usize, y: usize| -> [u8; 4] {
+        let at = 4 * (x + size.0 * y);
+        got[frame][at..at + 4].try_into().unwrap()
+    };
+    let (red, mixed) = ([255, 0, 0, 255], [127, 128, 0, 255]);
+    assert_eq!((pixel(0, 0, 0), pixel(0, 5, 3)), (red, red));
+    assert_eq!((pixel(1, 2, 2), pixel(1, 1, 1)), (mixed, red));
+    assert_eq!((pixel(2, 1, 1), pixel(2, 2, 2)), ([0, 255, 0, 128], mixed));
+    assert_eq!(
+        (pixel(3, 1, 1)[3], pixel(3, 4, 1), pixel(3, 0, 3)),
+        (0, [0, 0, 255, 255], red)
+    );
+    // A frame of no milliseconds is shown for a tenth of a second.
+    let mkv = folder.path().join("out.mkv");
+    let said = filtered(&path, &mkv, &["--encoder", "ffv1"]);
+    assert!(said.text.contains("repeated 3 times"), "{}", said.text);
+    assert_eq!(times(&mkv), [0.0, 0.1, 0.3, 0.4]);
+    // What is cut off is told.
+    let whole = fs::read(&path).unwrap();
+    let cut = folder.path().join("cut.webp");
+    fs::write(&cut, &whole[..whole.len() - 6]).unwrap();
+    let said = filtered(&cut, &mkv, &["--encoder", "ffv1"]);
+    assert!(
+        said.warnings().iter().any(|w| w.contains("incomplete")),
+        "{}",
+        said.text
+    );
+    assert!(!filter(&cut, mkv.to_str().unwrap(), &["--strict"]).succeeded);
+}
+
+#[test]
+fn animated_webp_is_written_with_all_frames_and_their_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let stills = make("png", &shaded(), folder.path());
+    let webp = folder.path().join("out.webp");
+    filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
+    let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
+        for n in range(i.n_frames): i.seek(n); i.load(); sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
+    let judged = Command::new("python3")
+        .args(["-c", python])
+        .arg(&webp)
+        .output()
+        .unwrap();
+    if judged.status.success() {
+        let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);
+        let got: Frames = bytes.map(<[u8]>::to_vec).collect();
+        assert_eq!(differences(&got, &shaded(), "webp by Pillow"), (0, 1));
+    } else {
+        eprintln!("skipped: Pillow is not installed, so that the program's own reader judges alone");
+    }
+    assert_eq!(differences(&frames_of(&webp), &shaded(), "webp"), (0, 1));
+    let mkv = folder.path().join("of-webp.mkv");
+    filtered(&webp, &mkv, &["--encoder", "ffv1"]);
+    assert_eq!(times(&mkv), [0.0, 0.1, 0.2]);
+    // One still is still a still, and a pattern gives stills.
+    let one = folder.path().join("one.webp");
+    filtered(&stills.join("001.png"), &one, &[]);
+    assert_eq!(decoded(&one, (WIDTH, HEIGHT)).len(), 1);
+    filtered(&stills, &folder.path().join("many-%d.webp"), &[]);
+    assert!(folder.path().join("many-2.webp").exists());
+}
+
+#[test]
+fn layers_that_ffmpeg_does_not_decode_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = (64, 64);
+    let plain = frames(2, size, |_, x, y| [x as u8, y as u8, 0, 255]);
+    for name in ["a.mp4", "a.hevc"] {
+        let path = folder.path().join(name);
+        let options = [
+            "-c:v",
+            "libx265",
+            "-pix_fmt",
+            "yuv420p",
+            "-x265-params",
+            "log-level=none",
+        ];
+        encode(&plain, size, &path, &options);
+        let output = folder.path().join("out.mkv");
+        let said = filtered(&path, &output, &["--preset", "ultrafast"]);
+        assert!(!said.text.contains("layer"), "{}", said.text);
+        // The count of layers in the video parameter set.
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes.windows(3).position(|w| w == [0x40, 0x01, 0x0c]).unwrap();
+        bytes[at + 3] |= 0x10;
+        fs::write(&path, bytes).unwrap();
+        let said = filtered(&path, &output, &["--preset", "ultrafast"]);
+        assert!(
+            said.warnings().iter().any(|w| w.contains("second layer")),
+            "{}",
+            said.text
+        );
+        let strict = filter(
+            &path,
+            output.to_str().unwrap(),
+            &["--strict", "--preset", "ultrafast"],
+        );
+        assert!(
+            !strict.succeeded && strict.text.contains("second layer"),
+            "{}",
+            strict.text
+        );
+    }
+    let avif = folder.path().join("a.avif");
+    let split = "split[a][b];[b]alphaextract,format=gray[c]";
+    let options = [
+        "-filter_complex",
+        split,
+        "-map",
+        "[a]",
+        "-map",
+        "[c]",
+        "-c:v",
+        "libaom-av1",
+        "-cpu-used",
+        "8",
+    ];
+    encode(&plain, size, &avif, &options);
+    let said = filtered(
+        &avif,
+        &folder.path().join("of-avif.mkv"),
+        &["--preset", "ultrafast"],
+    );
+    assert!(
+        said.warnings().iter().any(|w| w.contains("alpha")),
+        "{}",
+        said.text
+    );
+}
+
+#[test]
+fn alpha_that_a_pipe_cannot_hold_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("deep.mov");
+    encode(
+        &shaded(),
+        (WIDTH, HEIGHT),
+        &deep,
+        &["-c:v", "png", "-pix_fmt", "rgba64be"],
+    );
+    let output = folder.path().join("out.y4m");
+    let said = filtered(&deep, &output, &[]);
+    assert!(
+        said.text.contains("alpha of 3 frames is not kept"),
+        "{}",
+        said.text
+    );
+    let strict = filter(&deep, output.to_str().unwrap(), &["--strict"]);
+    assert!(
+        !strict.succeeded && strict.text.contains("alpha"),
+        "{}",
+        strict.text
+    );
+}

@@ -1,0 +1,1068 @@
+//! Time: pictures and the streams beside them keep their places to each other, whatever the clock of the input does, and an input is called
+//! incomplete where something is missing, and only there. FFmpeg's own programs judge.
+//!
+//! The clips show a white picture and sound a click at the same instants. Where FFmpeg finds the two in an output, it has taken every
+//! offset, edit list and encoder's delay into account that a player would.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// How far, in seconds, picture and sound may move against each other: a millisecond, and what half a sample of 48 kHz adds.
+const TOGETHER: f64 = 0.001_02;
+
+/// AVI has no finer clock for the start of a stream than its frames and its packets of sound.
+const TOGETHER_IN_AVI: f64 = 0.045;
+
+/// Seconds that one clip lasts, and the pictures in them.
+const SECONDS: f64 = 2.0;
+const PICTURES: usize = 50;
+
+const OUTPUTS: [&str; 7] = ["mp4", "mov", "mkv", "avi", "ts", "flv", "webm"];
+
+fn ffmpeg(arguments: &[&str]) {
+    let done = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-y"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "ffmpeg {arguments:?}: {said}");
+}
+
+fn probe(path: &Path, arguments: &[&str]) -> Value {
+    let done = Command::new("ffprobe")
+        .args(["-v", "error", "-of", "json"])
+        .args(arguments)
+        .arg(path)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// A number that ffprobe writes as text.
+fn number(value: &Value) -> Option<f64> {
+    value.as_str()?.parse().ok()
+}
+
+/// Presentation times of the frames that FFmpeg decodes of the first video stream.
+fn times(path: &Path) -> Vec<f64> {
+    let arguments = [
+        "-select_streams",
+        "v:0",
+        "-show_entries",
+        "frame=best_effort_timestamp_time",
+    ];
+    let found = probe(path, &arguments);
+    let frames = found["frames"].as_array().cloned().unwrap_or_default();
+    frames
+        .iter()
+        .filter_map(|f| number(&f["best_effort_timestamp_time"]))
+        .collect()
+}
+
+/// How many frames FFmpeg decodes, with a time or without one.
+fn count(path: &Path) -> usize {
+    let arguments = [
+        "-count_frames",
+        "-select_streams",
+        "v:0",
+        "-show_entries",
+        "stream=nb_read_frames",
+    ];
+    let found = probe(path, &arguments);
+    found["streams"][0]["nb_read_frames"]
+        .as_str()
+        .map_or(0, |n| n.parse().unwrap())
+}
+
+/// Start and end of the file by FFmpeg's account.
+fn span(path: &Path) -> (f64, f64) {
+    let found = probe(path, &["-show_entries", "format=start_time,duration"]);
+    let start = number(&found["format"]["start_time"]).unwrap_or(0.0);
+    (
+        start,
+        start + number(&found["format"]["duration"]).unwrap_or(f64::NAN),
+    )
+}
+
+fn has_sound(path: &Path) -> bool {
+    let found = probe(
+        path,
+        &["-select_streams", "a", "-show_entries", "stream=codec_name"],
+    );
+    found["streams"].as_array().is_some_and(|s| !s.is_empty())
+}
+
+/// The instants at which the pictures turn white, and those at which the sound clicks.
+fn flashes_and_clicks(path: &Path) -> (Vec<f64>, Vec<f64>) {
+    let done = Command::new("ffmpeg")
+        .args(["-nostdin", "-hide_banner", "-i"])
+        .arg(path)
+        .args([
+            "-map",
+            "0:v:0",
+            "-map",
+            "0:a?",
+            "-vf",
+            "blackdetect=d=0.01",
+            "-af",
+        ])
+        .args([
+            "silencedetect=n=-20dB:d=0.05",
+            "-fps_mode",
+            "passthrough",
+            "-f",
+            "null",
+            "-",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let all = |key: &str| -> Vec<f64> {
+        let places = said.split(key).skip(1);
+        let mut found: Vec<f64> = places
+            .map(|rest| rest.split_whitespace().next().unwrap().parse().unwrap())
+            .collect();
+        // The end of the clip ends its last darkness and silence.
+        found.pop();
+        found
+    };
+    (all("black_end:"), all("silence_end: "))
+}
+
+/// How long after each flash its click comes.
+fn distances(path: &Path) -> Vec<f64> {
+    let (flashes, clicks) = flashes_and_clicks(path);
+    flashes
+        .iter()
+        .zip(&clicks)
+        .map(|(flash, click)| click - flash)
+        .collect()
+}
+
+/// What a run of framepipe came to.
+struct Run {
+    ok: bool,
+    words: String,
+}
+
+impl Run {
+    fn warnings(&self) -> Vec<&str> {
+        self.words
+            .lines()
+            .filter(|l| l.starts_with("warning") || l.starts_with("error"))
+            .collect()
+    }
+}
+
+/// Filters `input` with a mask that changes nothing.
+fn identity(input: &Path, output: &Path, more: &[&str]) -> Run {
+    let done = Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(["filter", "--overwrite", "--filter", "mask:rows=1"])
+        .args(more)
+        .arg(input)
+        .arg(output)
+        .output()
+        .unwrap();
+    Run {
+        ok: done.status.success(),
+        words: String::from_utf8_lossy(&done.stderr).into_owned(),
+    }
+}
+
+/// As [`identity`], with an encoder that is quick and reorders pictures where it can.
+fn quickly(input: &Path, output: &Path, more: &[&str]) -> Run {
+    let encoder: &[&str] = match output.extension().unwrap().to_str().unwrap() {
+        "avi" => &["--encoder", "mpeg4"],
+        "webm" => &["--encoder", "libvpx", "--encoder-option", "deadline=realtime"],
+        "ogv" => &["--encoder", "libtheora"],
+        _ => &[
+            "--encoder",
+            "libx264",
+            "--preset",
+            "ultrafast",
+            "--encoder-option",
+            "bf=2",
+        ],
+    };
+    identity(input, output, &[encoder, more].concat())
+}
+
+/// A clip of two seconds with two flashes and two clicks, in a folder of its own.
+fn clip(folder: &Path, name: &str, encoding: &[&str]) -> PathBuf {
+    let path = folder.join(name);
+    // A small square moves in the dark, so that no encoder leaves out pictures that repeat the one before.
+    let light = "if(eq(mod(N,25),12),235,if(lt(mod(X+96-3*N,96),6)*lt(Y,6),180,16))";
+    let video = format!("color=black:s=96x64:r=25:d=2,geq=lum='{light}':cb=128:cr=128");
+    let sound = "aevalsrc='if(gte(t,0.48)*lt(mod(t-0.48,1),0.02),0.8*sin(2*PI*1000*t),0)':s=48000:d=2";
+    let input = ["-f", "lavfi", "-i", &video, "-f", "lavfi", "-i", sound];
+    ffmpeg(&[&input, encoding, &[path.to_str().unwrap()]].concat());
+    path
+}
+
+const H264_AAC: &[&str] = &[
+    "-c:v",
+    "libx264",
+    "-preset",
+    "ultrafast",
+    "-bf",
+    "2",
+    "-g",
+    "25",
+    "-c:a",
+    "aac",
+];
+const MPEG2_MP2: &[&str] = &[
+    "-c:v",
+    "mpeg2video",
+    "-b:v",
+    "1M",
+    "-bf",
+    "2",
+    "-g",
+    "25",
+    "-c:a",
+    "mp2",
+];
+
+/// The packets of `input` in another file.
+fn copied(input: &Path, output: &Path, before: &[&str], after: &[&str]) -> PathBuf {
+    let files = (
+        ["-i", input.to_str().unwrap(), "-map", "0", "-c", "copy"],
+        output.to_str().unwrap(),
+    );
+    ffmpeg(&[before, &files.0, after, &[files.1]].concat());
+    output.to_owned()
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap()
+}
+
+/// What is wrong with an output.
+struct Check<'a> {
+    /// The output's own name, and what it was made of.
+    name: String,
+    output: &'a Path,
+    run: &'a Run,
+    pictures: usize,
+    seconds: f64,
+    /// How long after each flash its click comes in the input.
+    distances: Vec<f64>,
+    /// Words that the input deserves.
+    deserved: &'a [&'a str],
+}
+
+impl Check<'_> {
+    fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut say = |text: String| problems.push(format!("{}: {text}", self.name));
+        if !self.run.ok {
+            say(self.run.warnings().join(" | "));
+            return problems;
+        }
+        let false_words = ["incomplete", "damaged", "corrupt", "missing"];
+        for warning in self.run.warnings() {
+            let is_deserved = self.deserved.iter().any(|w| warning.contains(w));
+            if false_words.iter().any(|w| warning.contains(w)) && !is_deserved {
+                say(warning.to_owned());
+            }
+        }
+        let times = times(self.output);
+        if times.len() != self.pictures {
+            say(format!("{} of {} pictures", times.len(), self.pictures));
+        }
+        if let Some(pair) = times.windows(2).find(|pair| pair[1] <= pair[0]) {
+            say(format!("times {} and {}", pair[0], pair[1]));
+        }
+        let (start, end) = span(self.output);
+        let extension = self.output.extension().unwrap();
+        // FFmpeg's own transport streams begin at 1.4 s.
+        let latest = if extension == "ts" { 3.0 } else { 0.1 };
+        if !(-0.1..=latest).contains(&start) {
+            say(format!("begins at {start} s"));
+        }
+        if !((end - start) - self.seconds).abs().le(&0.15) {
+            say(format!(
+                "lasts {:.3} s instead of {:.3} s",
+                end - start,
+                self.seconds
+            ));
+        }
+        if has_sound(self.output) {
+            let found = distances(self.output);
+            let tolerance = if extension == "avi" {
+                TOGETHER_IN_AVI
+            } else {
+                TOGETHER
+            };
+            let worst = found
+                .iter()
+                .zip(&self.distances)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max);
+            if found.len() != self.distances.len() || worst > tolerance {
+                say(format!(
+                    "clicks come {found:?} s after their flashes instead of {:?}",
+                    self.distances
+                ));
+            }
+        } else if !self.run.words.contains("left out") && !self.distances.is_empty() {
+            say("its sound is gone without a word".to_owned());
+        }
+        problems
+    }
+}
+
+fn assert_none(problems: &[String], tried: usize) {
+    let list = problems.join("\n");
+    assert!(
+        problems.is_empty(),
+        "{} problems in {tried} cases:\n{list}",
+        problems.len()
+    );
+}
+
+/// Filters `input` into every container and says what is wrong with the outputs.
+fn into_all(input: &Path, name: &str, pictures: usize, seconds: f64, distances: &[f64]) -> Vec<String> {
+    into_all_with(input, name, pictures, seconds, distances, &[])
+}
+
+/// As [`into_all`], of an input that deserves a warning with one of the given words.
+fn into_all_with(
+    input: &Path,
+    name: &str,
+    pictures: usize,
+    seconds: f64,
+    distances: &[f64],
+    deserved: &[&str],
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    for container in OUTPUTS {
+        let output = input.with_file_name(format!("out.{container}"));
+        let run = quickly(input, &output, &[]);
+        let check = Check {
+            name: format!("{name} -> {container}"),
+            output: &output,
+            run: &run,
+            pictures,
+            seconds,
+            distances: distances.to_vec(),
+            deserved,
+        };
+        problems.extend(check.problems());
+    }
+    problems
+}
+
+/// Seconds by which the clocks of the two parts are moved, and in words.
+const JUMPS: [(&str, &str, &str); 5] = [
+    ("0", "7", "5 s forward"),
+    ("0", "22", "20 s forward"),
+    ("0", "90002", "25 h forward"),
+    ("0", "0", "2 s back"),
+    ("90000", "0", "25 h back"),
+];
+
+fn joined_recordings(extension: &str, muxer: &str, encoding: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(folder.path(), "base.mkv", encoding);
+    let mut problems = Vec::new();
+    for (first, second, jump) in JUMPS {
+        let part = |name: &str, offset: &str| {
+            let path = folder.path().join(format!("{name}.{extension}"));
+            copied(&base, &path, &[], &["-output_ts_offset", offset, "-f", muxer])
+        };
+        let (a, b) = (part("a", first), part("b", second));
+        let expected = [distances(&a), distances(&b)].concat();
+        assert_eq!(expected.len(), 4);
+        let path = folder.path().join(format!("joined.{extension}"));
+        fs::write(&path, [bytes(&a), bytes(&b)].concat()).unwrap();
+        let name = format!("two {extension}, {jump}");
+        // A transport stream's packets are counted, and at the join the count jumps as where some are lost.
+        let deserved = ["corrupt"];
+        let (pictures, seconds) = (2 * PICTURES, 2.0 * SECONDS);
+        problems.extend(into_all_with(
+            &path, &name, pictures, seconds, &expected, &deserved,
+        ));
+    }
+    assert_none(&problems, JUMPS.len() * OUTPUTS.len());
+}
+
+#[test]
+fn joined_transport_streams_play_one_after_the_other() {
+    joined_recordings("ts", "mpegts", H264_AAC);
+}
+
+#[test]
+fn joined_program_streams_play_one_after_the_other() {
+    joined_recordings("vob", "vob", MPEG2_MP2);
+}
+
+#[test]
+fn chained_ogg_files_play_one_after_the_other_or_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(
+        folder.path(),
+        "a.ogv",
+        &["-c:v", "libtheora", "-c:a", "libvorbis"],
+    );
+    let path = folder.path().join("joined.ogv");
+    fs::write(&path, bytes(&base).repeat(2)).unwrap();
+    for container in OUTPUTS {
+        let output = folder.path().join(format!("out.{container}"));
+        let run = quickly(&path, &output, &[]);
+        assert!(run.ok, "{container}: {}", run.words);
+        let times = times(&output);
+        assert!(
+            times.windows(2).all(|pair| pair[0] < pair[1]),
+            "{container}: {times:?}"
+        );
+        // FFmpeg 5.1's Theora decoder takes the second part with one thread only.
+        assert!(times.len() >= PICTURES, "{container}: {} pictures", times.len());
+        assert!(
+            times.len() == 2 * PICTURES || !run.warnings().is_empty(),
+            "{container}: {}",
+            times.len()
+        );
+    }
+}
+
+#[test]
+fn joined_flash_videos_play_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(folder.path(), "a.flv", &["-c:v", "flv", "-c:a", "libmp3lame"]);
+    let expected = distances(&base).repeat(2);
+    let path = folder.path().join("joined.flv");
+    // The second part goes on behind the first one's tags, without a header of its own.
+    fs::write(&path, [bytes(&base), bytes(&base)[13..].to_vec()].concat()).unwrap();
+    let problems = into_all(&path, "two flv", 2 * PICTURES, 2.0 * SECONDS, &expected);
+    assert_none(&problems, OUTPUTS.len());
+}
+
+#[test]
+fn recordings_that_begin_late_begin_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let h264 = clip(folder.path(), "h264.mkv", H264_AAC);
+    let mpeg2 = clip(folder.path(), "mpeg2.mkv", MPEG2_MP2);
+    let inputs: [(&str, &str, &Path, &[&str]); 6] = [
+        ("ts", "mpegts", &h264, &[]),
+        ("vob", "vob", &mpeg2, &[]),
+        ("mkv", "matroska", &h264, &[]),
+        ("mp4", "mp4", &h264, &[]),
+        ("mp4", "mp4", &h264, &["-use_editlist", "0"]),
+        ("flv", "flv", &h264, &[]),
+    ];
+    let (mut problems, mut tried) = (Vec::new(), 0);
+    for (extension, muxer, base, options) in inputs {
+        for offset in ["0.5", "1.4", "90000"] {
+            let path = folder.path().join(format!("late.{extension}"));
+            copied(
+                base,
+                &path,
+                &[],
+                &[&["-output_ts_offset", offset, "-f", muxer], options].concat(),
+            );
+            let name = format!("{extension} {options:?} from {offset} s on");
+            let mut found = into_all(&path, &name, PICTURES, SECONDS, &distances(&path));
+            // Where the clock begins at zero, some seconds before the first picture are a pause, which stays.
+            let begins_at_zero = matches!(extension, "mkv" | "mp4") && offset != "90000";
+            if begins_at_zero {
+                found.retain(|problem| !problem.contains(": begins at") && !problem.contains(": lasts"));
+            }
+            problems.append(&mut found);
+            tried += OUTPUTS.len();
+        }
+    }
+    assert_none(&problems, tried);
+}
+
+#[test]
+fn streams_that_begin_after_the_others_stay_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut problems, mut tried) = (Vec::new(), 0);
+    for (extension, encoding) in [
+        ("ts", H264_AAC),
+        ("vob", MPEG2_MP2),
+        ("mkv", H264_AAC),
+        ("mp4", H264_AAC),
+    ] {
+        let base = clip(folder.path(), "base.mkv", encoding);
+        let base = base.to_str().unwrap();
+        for (late, maps) in [("sound", ["0:v", "1:a"]), ("picture", ["1:v", "0:a"])] {
+            let path = folder.path().join(format!("late.{extension}"));
+            let inputs = ["-i", base, "-itsoffset", "0.5", "-i", base];
+            let maps = [
+                "-map",
+                maps[0],
+                "-map",
+                maps[1],
+                "-c",
+                "copy",
+                path.to_str().unwrap(),
+            ];
+            ffmpeg(&[&inputs[..], &maps[..]].concat());
+            let found = distances(&path);
+            assert!(
+                found.iter().all(|d| (d.abs() - 0.5).abs() < 0.03),
+                "{extension}: {found:?}"
+            );
+            let name = format!("{extension}, late {late}");
+            problems.extend(into_all(&path, &name, PICTURES, SECONDS + 0.5, &found));
+            tried += OUTPUTS.len();
+        }
+    }
+    assert_none(&problems, tried);
+}
+
+#[test]
+fn clocks_that_wrap_within_the_clip_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let h264 = clip(folder.path(), "h264.mkv", H264_AAC);
+    let mpeg2 = clip(folder.path(), "mpeg2.mkv", MPEG2_MP2);
+    let (mut problems, mut tried) = (Vec::new(), 0);
+    for (extension, muxer, base) in [("ts", "mpegts", &h264), ("vob", "vob", &mpeg2)] {
+        for offset in ["95442", "95443", "95443.5"] {
+            let path = folder.path().join(format!("wraps.{extension}"));
+            copied(base, &path, &[], &["-output_ts_offset", offset, "-f", muxer]);
+            let name = format!("{extension} from {offset} s on");
+            // The distances of the clip itself: a wrap may lie between a flash and its click.
+            problems.extend(into_all(&path, &name, PICTURES, SECONDS, &distances(base)));
+            let strict = identity(&path, Path::new("null:"), &["--strict"]);
+            if !strict.ok {
+                problems.push(format!("{name}, --strict: {}", strict.warnings().join(" | ")));
+            }
+            tried += OUTPUTS.len() + 1;
+        }
+    }
+    assert_none(&problems, tried);
+}
+
+#[test]
+fn ten_passes_move_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let chains: [(&str, &[&str]); 8] = [
+        ("webm", &["-c:v", "libvpx", "-c:a", "libopus"]),
+        ("mkv", H264_AAC),
+        ("mp4", H264_AAC),
+        (
+            "mov",
+            &["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "pcm_s16le"],
+        ),
+        ("ts", MPEG2_MP2),
+        ("ogv", &["-c:v", "libtheora", "-c:a", "libvorbis"]),
+        ("flv", &["-c:v", "flv", "-c:a", "libmp3lame", "-ar", "44100"]),
+        ("avi", &["-c:v", "mpeg4", "-c:a", "libmp3lame"]),
+    ];
+    let mut problems = Vec::new();
+    for (extension, encoding) in chains {
+        let first = clip(folder.path(), &format!("0.{extension}"), encoding);
+        let expected = distances(&first);
+        assert_eq!(expected.len(), 2, "{extension}");
+        let mut last = first.clone();
+        for pass in 1..=10 {
+            let next = folder.path().join(format!("{pass}.{extension}"));
+            let run = quickly(&last, &next, &[]);
+            if !run.ok || !run.warnings().is_empty() {
+                problems.push(format!(
+                    "{extension}, pass {pass}: {}",
+                    run.warnings().join(" | ")
+                ));
+                break;
+            }
+            last = next;
+        }
+        let found = distances(&last);
+        let worst = found
+            .iter()
+            .zip(&expected)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f64::max);
+        if found.len() != 2 || worst > TOGETHER {
+            problems.push(format!("{extension}: {expected:?} became {found:?}"));
+        }
+        let (before, after) = (times(&first), times(&last));
+        let length = |times: &[f64]| times.last().unwrap_or(&0.0) - times.first().unwrap_or(&0.0);
+        if after.len() != before.len() || (length(&after) - length(&before)).abs() > 0.002 {
+            problems.push(format!(
+                "{extension}: {} pictures in {} s became {} in {} s",
+                before.len(),
+                length(&before),
+                after.len(),
+                length(&after)
+            ));
+        }
+        // The first pass may take away or add what the container's muxer does by itself; the others do not add to it.
+        let (before, after) = (span(&folder.path().join(format!("1.{extension}"))), span(&last));
+        if (after.0 - before.0).abs() > 0.05 || (after.1 - before.1).abs() > 0.05 {
+            problems.push(format!("{extension}: {before:?} became {after:?}"));
+        }
+    }
+    assert_none(&problems, chains.len());
+}
+
+/// Makes the first edit list and the file's own lengths end at `millis`.
+fn end_edits_at(path: &Path, start_ticks: Option<u32>, millis: u32) {
+    let mut data = bytes(path);
+    let find = |data: &[u8], name: &[u8]| data.windows(4).position(|w| w == name).unwrap();
+    for (name, offset) in [(b"elst", 12), (b"mvhd", 20), (b"tkhd", 24)] {
+        let at = find(&data, name) + offset;
+        data[at..at + 4].copy_from_slice(&millis.to_be_bytes());
+    }
+    if let Some(ticks) = start_ticks {
+        let at = find(&data, b"elst") + 16;
+        data[at..at + 4].copy_from_slice(&ticks.to_be_bytes());
+    }
+    fs::write(path, data).unwrap();
+}
+
+#[test]
+fn edit_lists_are_followed_and_nothing_is_called_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let base = clip(folder.path(), "base.mp4", H264_AAC);
+    let start = copied(&base, &path("start.mp4"), &["-ss", "0.72"], &[]);
+    let silent = copied(&base, &path("silent.mp4"), &[], &["-an"]);
+    let end = path("end.mp4");
+    fs::copy(&silent, &end).unwrap();
+    end_edits_at(&end, None, 1000);
+    let both = path("both.mp4");
+    fs::copy(&silent, &both).unwrap();
+    let ticks = 12800_u32;
+    end_edits_at(&both, Some(ticks / 2), 1000);
+    let mut problems = Vec::new();
+    for input in [&start, &end, &both] {
+        let name = input.file_name().unwrap().to_str().unwrap();
+        let (expected, all) = (times(input), distances(input));
+        assert!(
+            !expected.is_empty() && expected.len() < PICTURES + 2,
+            "{name}: {}",
+            expected.len()
+        );
+        let strict = identity(input, &path("raw.yuv"), &["--strict", "--format", "rawvideo"]);
+        if !strict.ok || !strict.warnings().is_empty() {
+            problems.push(format!("{name}, --strict: {}", strict.warnings().join(" | ")));
+        }
+        for container in ["mp4", "mov", "mkv"] {
+            let output = path(&format!("out.{container}"));
+            let run = quickly(input, &output, &[]);
+            let check = Check {
+                name: format!("{name} -> {container}"),
+                output: &output,
+                run: &run,
+                pictures: expected.len(),
+                seconds: span(input).1 - span(input).0,
+                distances: if has_sound(input) { all.clone() } else { Vec::new() },
+                deserved: &[],
+            };
+            problems.extend(check.problems());
+        }
+    }
+    assert_none(&problems, 12);
+}
+
+/// A way to write two seconds of pictures, with sound where the container has any.
+struct Whole {
+    extension: &'static str,
+    encoding: &'static [&'static str],
+    /// False if all its pictures last equally long.
+    varies: bool,
+}
+
+const fn whole(extension: &'static str, encoding: &'static [&'static str], varies: bool) -> Whole {
+    Whole {
+        extension,
+        encoding,
+        varies,
+    }
+}
+
+const WHOLE: [Whole; 19] = [
+    whole("mp4", H264_AAC, true),
+    whole("mov", &["-c:v", "mjpeg", "-c:a", "pcm_s16le"], true),
+    whole("mkv", H264_AAC, true),
+    whole("webm", &["-c:v", "libvpx", "-c:a", "libopus"], true),
+    whole("avi", &["-c:v", "mpeg4", "-c:a", "libmp3lame"], false),
+    whole("ts", H264_AAC, true),
+    whole("mpg", MPEG2_MP2, false),
+    whole(
+        "flv",
+        &["-c:v", "flv", "-c:a", "libmp3lame", "-ar", "44100"],
+        true,
+    ),
+    whole("ogv", &["-c:v", "libtheora", "-c:a", "libvorbis"], false),
+    whole("wmv", &["-c:v", "wmv2", "-c:a", "wmav2"], true),
+    whole("mxf", &["-c:v", "mpeg2video", "-c:a", "pcm_s16le"], false),
+    whole("nut", &["-c:v", "ffv1", "-c:a", "pcm_s16le"], true),
+    whole("gif", &["-an"], true),
+    whole("apng", &["-an"], true),
+    whole("ivf", &["-c:v", "libvpx", "-an"], true),
+    whole("h264", &["-c:v", "libx264", "-bf", "2", "-an"], false),
+    whole(
+        "hevc",
+        &["-c:v", "libx265", "-x265-params", "log-level=none", "-an"],
+        false,
+    ),
+    whole("m2v", &["-c:v", "mpeg2video", "-bf", "2", "-an"], false),
+    whole("mjpeg", &["-c:v", "mjpeg", "-an"], false),
+];
+
+#[test]
+fn whole_files_are_not_called_incomplete() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut problems, mut tried) = (Vec::new(), 0);
+    for kind in WHOLE {
+        // Every picture moves, so that none is left out as a repetition.
+        let video = "testsrc2=s=96x64:r=25:d=2";
+        let still = "-frames:v";
+        let shapes: [(&str, &str, &[&str]); 4] = [
+            ("even", "null", &[]),
+            (
+                "uneven",
+                "setpts='(N+floor(N/4)+mod(N*N,3)/4)/25/TB'",
+                &["-fps_mode", "vfr"],
+            ),
+            (
+                "long last",
+                "setpts='(N+gte(N,9)*50)/25/TB',trim=end_frame=10",
+                &["-fps_mode", "vfr"],
+            ),
+            ("one", "null", &[still, "1"]),
+        ];
+        for (shape, filter, more) in shapes {
+            if !kind.varies && !more.is_empty() && shape != "one" {
+                continue;
+            }
+            let path = folder
+                .path()
+                .join(format!("{shape}.{}", kind.extension).replace(' ', "-"));
+            let sound = ["-f", "lavfi", "-i", "sine=440:d=2:r=48000"];
+            let video = ["-f", "lavfi", "-i", video, "-vf", filter];
+            let start = [&video[..2], &video[2..4], &sound, &video[4..]].concat();
+            ffmpeg(&[&start, kind.encoding, more, &[path.to_str().unwrap()]].concat());
+            let raw = folder.path().join("out.raw");
+            let output = format!("raw:{}", raw.to_str().unwrap());
+            let run = identity(&path, Path::new(&output), &["--strict"]);
+            if count(&path) == 0 {
+                // FFmpeg writes what it cannot read.
+                continue;
+            }
+            tried += 1;
+            let name = format!("{} {shape}", kind.extension);
+            if !run.ok || !run.warnings().is_empty() {
+                problems.push(format!("{name}: {}", run.warnings().join(" | ")));
+                continue;
+            }
+            let (found, expected) = (raw.metadata().unwrap().len() as usize, count(&path));
+            let one = raw_size(&path);
+            if found != expected * one {
+                problems.push(format!("{name}: {found} bytes, not {expected} pictures of {one}"));
+            }
+        }
+    }
+    assert_none(&problems, tried);
+}
+
+/// Bytes of one picture as framepipe writes it: three samples a pixel, or one and a half, or four.
+fn raw_size(path: &Path) -> usize {
+    let found = probe(
+        path,
+        &[
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "stream=pix_fmt,width,height",
+        ],
+    );
+    let stream = &found["streams"][0];
+    let pixels = stream["width"].as_u64().unwrap() as usize * stream["height"].as_u64().unwrap() as usize;
+    match stream["pix_fmt"].as_str().unwrap() {
+        "yuv420p" | "yuvj420p" => pixels * 3 / 2,
+        "yuv422p" | "yuvj422p" => pixels * 2,
+        "bgra" | "rgba" | "bgr0" => pixels * 4,
+        _ => pixels * 3,
+    }
+}
+
+#[test]
+fn a_long_last_picture_stays_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let list = path("list.txt");
+    fs::write(&list, "file 'a.png'\nduration 2\nfile 'b.png'\nduration 5\n").unwrap();
+    for (name, colour) in [("a.png", "blue"), ("b.png", "red")] {
+        let source = format!("color={colour}:s=64x64");
+        ffmpeg(&[
+            "-f",
+            "lavfi",
+            "-i",
+            &source,
+            "-frames:v",
+            "1",
+            path(name).to_str().unwrap(),
+        ]);
+    }
+    let gif = path("slides.gif");
+    let slides = [
+        "-f",
+        "concat",
+        "-i",
+        list.to_str().unwrap(),
+        "-fps_mode",
+        "vfr",
+        "-final_delay",
+        "500",
+    ];
+    ffmpeg(&[&slides[..], &[gif.to_str().unwrap()]].concat());
+    let mut problems = Vec::new();
+    let mut last = gif;
+    for container in ["mkv", "mkv", "mp4", "mkv", "webm", "mov", "flv", "avi"] {
+        let next = path(&format!(
+            "from-{}.{container}",
+            last.extension().unwrap().to_str().unwrap()
+        ));
+        let run = identity(&last, &next, &["--strict"]);
+        let (start, end) = span(&next);
+        if !run.ok || (end - start - 7.0).abs() > 0.05 {
+            problems.push(format!(
+                "{}: {} s, {}",
+                next.display(),
+                end - start,
+                run.warnings().join(" | ")
+            ));
+        }
+        if run.ok {
+            last = next;
+        }
+    }
+    assert_none(&problems, 8);
+}
+
+#[test]
+fn files_that_were_cut_off_are_called_incomplete() {
+    let folder = tempfile::tempdir().unwrap();
+    // Those that say in their head how much they hold, or mark their end.
+    let known = ["mkv", "webm", "avi", "flv", "wmv", "ogv", "mxf", "gif", "apng"];
+    let mut problems = Vec::new();
+    for kind in WHOLE.iter().filter(|kind| known.contains(&kind.extension)) {
+        let path = clip(folder.path(), &format!("cut.{}", kind.extension), kind.encoding);
+        let data = bytes(&path);
+        fs::write(&path, &data[..data.len() * 6 / 10]).unwrap();
+        let output = folder.path().join("out.mkv");
+        let (lenient, strict) = (
+            quickly(&path, &output, &[]),
+            quickly(&path, &output, &["--strict"]),
+        );
+        if lenient.warnings().is_empty() || strict.ok {
+            problems.push(format!("{}: cut off, and nothing is said", kind.extension));
+        }
+    }
+    for (extension, encoding) in [("mp4", H264_AAC), ("mov", H264_AAC)] {
+        let moved = [encoding, &["-movflags", "faststart"]].concat();
+        let path = clip(folder.path(), &format!("cut.{extension}"), &moved);
+        let data = bytes(&path);
+        fs::write(&path, &data[..data.len() * 8 / 10]).unwrap();
+        let output = folder.path().join("out.mkv");
+        let (lenient, strict) = (
+            quickly(&path, &output, &[]),
+            quickly(&path, &output, &["--strict"]),
+        );
+        if lenient.warnings().is_empty() || strict.ok {
+            problems.push(format!("{extension}: cut off, and nothing is said"));
+        }
+    }
+    assert_none(&problems, known.len() + 2);
+}
+
+/// The file from the packet of its second key frame on, which is one that earlier pictures lead to.
+fn from_second_key(input: &Path, muxer: &str) -> PathBuf {
+    let extension = input.extension().unwrap().to_str().unwrap();
+    let output = input.with_file_name(format!("headless.{extension}"));
+    let found = probe(
+        input,
+        &[
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "packet=pts_time,pos,flags",
+        ],
+    );
+    let packets = found["packets"].as_array().unwrap();
+    let key = packets
+        .iter()
+        .skip(1)
+        .find(|p| p["flags"].as_str().unwrap().starts_with('K'))
+        .unwrap();
+    let position: usize = key["pos"].as_str().unwrap().parse().unwrap();
+    let data = bytes(input);
+    match muxer {
+        // The tables come first, three packets of 188 bytes.
+        "mpegts" => fs::write(&output, [&data[..564], &data[position..]].concat()).unwrap(),
+        "matroska" => {
+            let after = format!("{}", number(&key["pts_time"]).unwrap() + 0.3);
+            copied(input, &output, &["-ss", &after], &[]);
+        }
+        _ => fs::write(&output, &data[position..]).unwrap(),
+    }
+    output
+}
+
+#[test]
+fn pictures_that_lead_to_a_lost_group_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let x264: &[&str] = &[
+        "-c:v",
+        "libx264",
+        "-x264-params",
+        "open-gop=1:keyint=24:min-keyint=24:bframes=3:b-adapt=0:scenecut=0",
+    ];
+    let x265: &[&str] = &[
+        "-c:v",
+        "libx265",
+        "-x265-params",
+        "open-gop=1:keyint=24:min-keyint=24:bframes=3:b-adapt=0:scenecut=0:log-level=none",
+    ];
+    let mpeg2: &[&str] = &["-c:v", "mpeg2video", "-bf", "2", "-g", "12", "-b:v", "2M"];
+    let (mut problems, mut tried) = (Vec::new(), 0);
+    for (codec, encoding, raw) in [
+        ("h264", x264, "h264"),
+        ("hevc", x265, "hevc"),
+        ("mpeg2", mpeg2, "m2v"),
+    ] {
+        for (extension, muxer) in [("ts", "mpegts"), ("mkv", "matroska"), (raw, "")] {
+            let path = folder.path().join(format!("{codec}.{extension}"));
+            let source = ["-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=4", "-threads", "1"];
+            ffmpeg(&[&source[..], encoding, &[path.to_str().unwrap()]].concat());
+            let cut = from_second_key(&path, muxer);
+            let arguments = [
+                "-count_packets",
+                "-select_streams",
+                "v:0",
+                "-show_entries",
+                "stream=nb_read_packets",
+            ];
+            let read = &probe(&cut, &arguments)["streams"][0]["nb_read_packets"];
+            let packets: usize = read.as_str().unwrap().parse().unwrap();
+            let file = folder.path().join("out.raw");
+            let output = format!("raw:{}", file.to_str().unwrap());
+            let run = identity(&cut, Path::new(&output), &[]);
+            let strict = identity(&cut, Path::new(&output), &["--strict"]);
+            let run_again = identity(&cut, Path::new(&output), &[]);
+            let pictures = file.metadata().unwrap().len() as usize / (96 * 64 * 3 / 2);
+            tried += 1;
+            let name = format!("{codec} in {extension}");
+            let lost = packets - pictures;
+            let told = run.warnings().iter().any(|w| w.contains(&format!("{lost} ")));
+            if lost > 0 && (!told || strict.ok || !run_again.ok) {
+                problems.push(format!("{name}: {pictures} of {packets}, {:?}", run.warnings()));
+            }
+            // Where the decoder shows something for each of them, it is no longer the right thing.
+            if lost == 0 && run.warnings().is_empty() {
+                problems.push(format!(
+                    "{name}: {pictures} of {packets} and no word of what leads to them"
+                ));
+            }
+            let whole = identity(&path, Path::new("null:"), &["--strict"]);
+            if !whole.ok || !whole.warnings().is_empty() {
+                problems.push(format!("{name}, not cut: {}", whole.warnings().join(" | ")));
+            }
+        }
+    }
+    assert_none(&problems, tried);
+}
+
+#[test]
+fn encrypted_files_are_named_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(folder.path(), "base.mp4", H264_AAC);
+    let path = folder.path().join("encrypted.mp4");
+    let key = "76a6c65c5ea762046bd749a2e632ccbb";
+    let kid = "a7e61c373e219033c21091fa607bf3b8";
+    let scheme = [
+        "-encryption_scheme",
+        "cenc-aes-ctr",
+        "-encryption_key",
+        key,
+        "-encryption_kid",
+        kid,
+    ];
+    copied(&base, &path, &[], &scheme);
+    for more in [&[][..], &["--strict"]] {
+        let run = identity(&path, &folder.path().join("out.mkv"), more);
+        assert!(
+            !run.ok && run.words.contains("encrypted"),
+            "{more:?}: {}",
+            run.words
+        );
+    }
+}
+
+/// A Flash video whose sound begins `seconds` after its pictures, and whose head does not speak of it.
+fn late_sound(folder: &TempDir, seconds: u32) -> PathBuf {
+    let full = folder.path().join("full.flv");
+    let inputs = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x64:r=5:d=20",
+        "-f",
+        "lavfi",
+        "-i",
+        "sine=440:d=20",
+    ];
+    let codecs = [
+        "-c:v",
+        "flv",
+        "-c:a",
+        "libmp3lame",
+        "-b:a",
+        "32k",
+        full.to_str().unwrap(),
+    ];
+    ffmpeg(&[&inputs[..], &codecs[..]].concat());
+    let data = bytes(&full);
+    let mut out = data[..13].to_vec();
+    out[4] = 1;
+    let mut at = 13;
+    while at < data.len() {
+        let word = |from: usize| {
+            data[from..from + 3]
+                .iter()
+                .fold(0_u32, |n, b| n << 8 | u32::from(*b))
+        };
+        let (size, time) = (word(at + 1) as usize, word(at + 4));
+        let is_early_sound = data[at] == 8 && time < seconds * 1000;
+        if !is_early_sound && data[at] != 18 {
+            out.extend(&data[at..at + 15 + size]);
+        }
+        at += 15 + size;
+    }
+    let path = folder.path().join("late.flv");
+    fs::write(&path, out).unwrap();
+    path
+}
+
+#[test]
+fn sound_that_begins_after_the_probe_is_kept_or_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for seconds in [1, 6, 16] {
+        let path = late_sound(&folder, seconds);
+        for container in ["mkv", "flv", "mp4"] {
+            let output = folder.path().join(format!("out.{container}"));
+            let run = quickly(&path, &output, &[]);
+            assert!(run.ok, "{}", run.words);
+            let words = run.warnings().join("\n");
+            let told = words.contains("sound") || words.contains("audio");
+            assert!(
+                has_sound(&output) || told,
+                "{seconds} s, {container}: {:?}",
+                run.warnings()
+            );
+        }
+    }
+}
