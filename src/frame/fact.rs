@@ -288,13 +288,13 @@ fn block_value(block: &SideData) -> Option<String> {
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
-            // Hours, minutes, seconds and pictures with a marker bit in between; nearly every stream counts
-            // from zero.
+            // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts from
+            // zero, and a part of one from where it was cut; a time of day is what somebody meant.
             let part = |shift: u32, mask: i64| (bits >> shift) & mask;
             let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
             let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));
             let text = format!("{hours:02}:{minutes:02}:{seconds:02}:{pictures:02}");
-            (text != "00:00:00:00").then_some(text)
+            (hours > 0).then_some(text)
         }
         Fact::Other(_) => Some(block.name.clone().unwrap_or_default()),
         Fact::Hdr10Plus
