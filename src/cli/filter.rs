@@ -7,14 +7,17 @@ use super::trace::TraceArguments;
 use super::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
-use framepipe::frame::{Rational, parse_rate};
+use framepipe::frame::{FieldOrder, Rational, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::PartFile;
 use framepipe::source::video::VideoSourceOptions;
+use framepipe::{sink, source};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -39,13 +42,17 @@ pub(crate) struct FilterArguments {
     /// Turn every mask by 180 degrees: convolution in the mathematical sense instead of correlation.
     #[arg(long)]
     flip: bool,
+    /// Filter the two fields of each picture apart, for interlaced video: the even rows as one picture, the odd ones as another.
+    #[arg(long)]
+    fields: bool,
     /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     fps: Option<Rational>,
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it, and where a stream cannot be carried over as it is.
+    /// Fail at the first damaged packet instead of concealing it, and where a stream or a fact about the pictures cannot be carried
+    /// over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].
@@ -157,6 +164,12 @@ impl FilterArguments {
         }
     }
 
+    /// The filter that mixes the fields of interlaced pictures, if one does.
+    fn mixes_fields(&self) -> Option<&Filter> {
+        let mut filters = self.filters.iter();
+        filters.find(|filter| !self.fields && filter.mask.height() > 1)
+    }
+
     /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on a frame as the decoder, on all cores, so that
     /// a decoder with as many threads only takes turns with it: half of them do.
     fn decoder_threads(&self) -> Option<usize> {
@@ -212,6 +225,25 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
     }
+    let note_fields = |times: &str| {
+        if let Some(filter) = arguments.mixes_fields() {
+            say(&format!(
+                "note: {times} pictures are interlaced, and {} mixes their fields; --fields filters them apart",
+                filter.label
+            ));
+        }
+    };
+    let is_interlaced = Arc::new(AtomicBool::new(false));
+    let begins_interlaced = info.field_order != FieldOrder::Progressive;
+    let source = if arguments.fields {
+        let split = source::fields::split(opened.source);
+        split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
+    } else if begins_interlaced {
+        note_fields("its");
+        opened.source
+    } else {
+        source::fields::watched(opened.source, is_interlaced.clone())
+    };
     let chain = arguments.chain();
     // Tells before anything is written what the engine would tell at the first frame.
     Plan::new(&chain, info.format, &info.colour)?;
@@ -224,20 +256,27 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .map(|path| PartFile::create(path, true))
         .transpose()?;
     let trace_file = arguments.trace.open()?;
-    let sink = arguments
+    let mut sink = arguments
         .output
         .open(&info, &arguments.encoding, arguments.strict, opened.files)?;
+    // Frames of the pipeline in one of the output.
+    let parts = if arguments.fields {
+        sink = sink::fields::weaving(sink, arguments.output.to_string());
+        2
+    } else {
+        1
+    };
 
     let stop = Stop::new();
     interrupt::watch(&stop, quiet)?;
     let counters = Progress::new();
     let job = Job {
-        source: opened.source,
+        source,
         engine,
         sink,
         options: arguments.options(),
     };
-    let outcome = progress::show(&counters, info.frames, quiet, || {
+    let outcome = progress::show(&counters, info.frames, parts, quiet, || {
         pipeline::run(job, &stop, &counters)
     });
     let outcome = match outcome {
@@ -248,9 +287,16 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         outcome => outcome?,
     };
 
+    if is_interlaced.load(Ordering::Relaxed) {
+        note_fields("some of its");
+    }
     let measured = &outcome.measurements;
     let task = Task {
-        input: info.description,
+        input: if arguments.fields {
+            format!("{}, each field filtered and counted as a frame", info.description)
+        } else {
+            info.description
+        },
         output: outcome.written.description,
         filters: arguments.filters.iter().map(|f| f.label.clone()).collect(),
         engine: engine_name,
@@ -271,7 +317,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         file.commit()?;
     }
     if measured.ending == Ending::Interrupted {
-        say(&match measured.frames {
+        say(&match measured.frames / parts {
             0 => "interrupted before the first frame: no output was written".to_owned(),
             frames => format!(
                 "interrupted: {frames} frames were written to {}",

@@ -10,10 +10,11 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Runs `work` while a bar on stderr shows how far `progress` is; without a bar if stderr is no terminal or `quiet` is set. `frames`
-/// is the number of frames that will come, if that is known.
+/// is the number of frames that will come, if that is known; each of them goes through the pipeline in `parts`.
 pub(crate) fn show<T: Send>(
     progress: &Progress,
     frames: Option<u64>,
+    parts: u64,
     quiet: bool,
     work: impl FnOnce() -> T + Send,
 ) -> T {
@@ -33,7 +34,7 @@ pub(crate) fn show<T: Send>(
         let bar = &bar;
         scope.spawn(move || {
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(EVERY) {
-                bar.set_position(progress.frames(Stage::Encode));
+                bar.set_position(progress.frames(Stage::Encode) / parts);
                 if let Some(stage) = progress.busiest() {
                     bar.set_message(format!("busiest: {stage}"));
                 }

@@ -27,6 +27,21 @@ impl Packet {
         Ok(Packet { packet })
     }
 
+    /// A packet of the same data.
+    pub(crate) fn duplicate(&self) -> Result<Packet, AvError> {
+        let copy = Packet::new()?;
+        // SAFETY: both packets are valid; the data is shared by counted references, or copied.
+        AvError::check(unsafe { ffi::av_packet_ref(copy.packet, self.packet) })?;
+        Ok(copy)
+    }
+
+    /// A packet of zeros that is shown at `at`.
+    pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
+        let mut packet = Packet::from_data(&vec![0; size], at, true)?;
+        packet.set_duration(1);
+        Ok(packet)
+    }
+
     /// A packet of these bytes, shown at `pts`.
     pub(crate) fn from_data(data: &[u8], pts: i64, is_key: bool) -> Result<Packet, AvError> {
         let packet = Packet::new()?;
@@ -40,29 +55,6 @@ impl Packet {
             if is_key {
                 (*packet.packet).flags |= ffi::AV_PKT_FLAG_KEY as c_int;
             }
-        }
-        Ok(packet)
-    }
-
-    /// A packet of the same data.
-    pub(crate) fn duplicate(&self) -> Result<Packet, AvError> {
-        let copy = Packet::new()?;
-        // SAFETY: both packets are valid; the data is shared by counted references, or copied.
-        AvError::check(unsafe { ffi::av_packet_ref(copy.packet, self.packet) })?;
-        Ok(copy)
-    }
-
-    /// A packet of zeros that is shown at `at`.
-    pub(crate) fn zeros(size: usize, at: i64) -> Result<Packet, AvError> {
-        let packet = Packet::new()?;
-        // SAFETY: the new packet gets `size` bytes, all of which are written.
-        unsafe {
-            let size = c_int::try_from(size).map_err(|_| AvError::no_memory())?;
-            AvError::check(ffi::av_new_packet(packet.packet, size))?;
-            let raw = &mut *packet.packet;
-            ptr::write_bytes(raw.data, 0, size as usize);
-            (raw.pts, raw.dts, raw.duration) = (at, at, 1);
-            raw.flags |= ffi::AV_PKT_FLAG_KEY as c_int;
         }
         Ok(packet)
     }

@@ -1,6 +1,7 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
 pub mod animation;
+pub mod fields;
 pub mod images;
 mod inlet;
 pub mod listing;

@@ -175,7 +175,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let counters = Progress::new();
     let filters = arguments.filters.iter().map(|f| f.label.clone()).collect();
     let device = arguments.engine.device.unwrap_or(0);
-    let measured = progress::show(&counters, info.frames, false, || {
+    let measured = progress::show(&counters, info.frames, 1, false, || {
         run_steady(job, filters, plan, device, &stop, &counters)
     });
     let (steady, measured) = match measured {

@@ -140,7 +140,7 @@ fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
     None
 }
 
-/// True if what `kind` writes keeps its alpha in `muxer`. The alpha of VP8 and VP9 is not in their packets but beside them, and
+/// True if what `kind` writes keeps its alpha in `container`. The alpha of VP8 and VP9 is not in their packets but beside them, and
 /// Matroska's family alone holds that.
 pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
     let beside = matches!(kind.codec_name().as_str(), "vp8" | "vp9");

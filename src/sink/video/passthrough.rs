@@ -27,6 +27,7 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
 const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"encoder",
     c"rotate",
+    c"alpha_mode",
     c"DURATION",
     c"alpha_mode",
     c"BPS",
