@@ -13,10 +13,10 @@ pub(crate) const MAX_COLOURS: usize = 256;
 const OPAQUE_FROM: u8 = 128;
 
 /// Colours that are told apart before they are split into boxes.
-const MAX_BINS: usize = 1 << 15;
+const MAX_BINS: usize = 1 << 13;
 
-/// The most low bits of a component that are dropped to have no more.
-const MAX_DROPPED: u32 = 3;
+/// Bits of a component that tell colours apart where there are more.
+const COUNTED_BITS: u32 = 6;
 
 /// Bits of a component that tell a cell of the search for the nearest colour.
 const CELL_BITS: u32 = 5;
@@ -233,32 +233,45 @@ fn rounded(colour: [f64; 3]) -> Colour3 {
 
 /// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of them.
 fn count(rgba: &[u8]) -> Vec<Bin> {
-    let opaque = rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
-    let mut colours: Vec<Colour3> = opaque.map(|p| [p[0], p[1], p[2]]).collect();
-    for dropped in 0.. {
-        let key = |colour: &Colour3| colour.map(|v| v >> dropped);
-        colours.sort_unstable_by_key(key);
-        let groups = colours.chunk_by(|a, b| key(a) == key(b));
-        if dropped < MAX_DROPPED && groups.clone().count() > MAX_BINS {
-            continue;
-        }
-        return groups.map(bin).collect();
+    let opaque = || rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
+    let packed = |p: &[u8]| u32::from_be_bytes([0, p[0], p[1], p[2]]);
+    // A bit for each colour there is.
+    let mut seen = vec![0_u64; 1 << 18];
+    let mut distinct = 0;
+    for colour in opaque().map(packed) {
+        let (word, bit) = (&mut seen[colour as usize / 64], 1 << (colour % 64));
+        distinct += usize::from(*word & bit == 0);
+        *word |= bit;
     }
-    Vec::new()
-}
-
-fn bin(colours: &[Colour3]) -> Bin {
-    let mut sums = [0_u64; 3];
-    for colour in colours {
-        for (sum, &v) in sums.iter_mut().zip(colour) {
-            *sum += u64::from(v);
-        }
+    if distinct <= MAX_BINS {
+        let mut colours: Vec<u32> = opaque().map(packed).collect();
+        colours.sort_unstable();
+        let bin = |same: &[u32]| {
+            let [_, red, green, blue] = same[0].to_be_bytes();
+            Bin {
+                weight: same.len() as f64,
+                mean: [red, green, blue].map(f64::from),
+            }
+        };
+        return colours.chunk_by(|a, b| a == b).map(bin).collect();
     }
-    let weight = colours.len() as f64;
-    Bin {
-        weight,
-        mean: sums.map(|sum| sum as f64 / weight),
+    let mut counts = vec![[0_u64; 4]; 1 << (3 * COUNTED_BITS)];
+    for p in opaque() {
+        let high = |v: u8| usize::from(v >> (8 - COUNTED_BITS));
+        let key = (high(p[0]) << COUNTED_BITS | high(p[1])) << COUNTED_BITS | high(p[2]);
+        let [weight, red, green, blue] = &mut counts[key];
+        *weight += 1;
+        *red += u64::from(p[0]);
+        *green += u64::from(p[1]);
+        *blue += u64::from(p[2]);
     }
+    let filled = counts.iter().filter(|count| count[0] > 0);
+    filled
+        .map(|&[weight, red, green, blue]| Bin {
+            weight: weight as f64,
+            mean: [red, green, blue].map(|sum| sum as f64 / weight as f64),
+        })
+        .collect()
 }
 
 /// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest of one of its points.
