@@ -137,19 +137,16 @@ fn frames(path: &Path) -> u64 {
     count.map_or(0, |n| n.parse().unwrap())
 }
 
-/// A clip with sound by `audio`, and further options of ffmpeg.
-fn clip(path: &Path, audio: &str, more: &[&str]) {
-    let video = format!("testsrc2=s=64x48:r=25:d={}", FRAMES as f64 / 25.0);
-    let sound = format!("sine=440:r=48000:d={}", FRAMES as f64 / 25.0);
-    let fixed = [
-        "-f",
-        "lavfi",
-        "-i",
-        &video,
-        "-f",
-        "lavfi",
-        "-i",
-        &sound,
+/// A clip with sound by `audio`, of `inputs` beside video and sound, with further options of ffmpeg.
+fn clip(path: &Path, audio: &str, inputs: &[&str], more: &[&str]) {
+    let seconds = FRAMES as f64 / 25.0;
+    // With noise, since encoders of some kinds leave out what does not change.
+    let video = format!("testsrc2=s=64x48:r=25:d={seconds},noise=alls=30:allf=t");
+    let sound = format!("sine=440:r=48000:d={seconds}");
+    let fixed = ["-f", "lavfi", "-i", &video, "-f", "lavfi", "-i", &sound];
+    let coded = [
+        "-strict",
+        "-2",
         "-c:v",
         "libx264",
         "-preset",
@@ -159,7 +156,7 @@ fn clip(path: &Path, audio: &str, more: &[&str]) {
         "-c:a",
         audio,
     ];
-    ffmpeg(&[&fixed, more, &[path.to_str().unwrap()]].concat());
+    ffmpeg(&[&fixed, inputs, &coded, more, &[path.to_str().unwrap()]].concat());
 }
 
 fn subtitles(folder: &Path) -> PathBuf {
@@ -191,26 +188,18 @@ fn check(input: &Input, output: &Path) {
             Some(word) => {
                 assert!(word.contains(" is encoded anew by "), "{name}: {word}");
                 assert_eq!(found[next]["codec_type"], "audio", "{name}");
-                let seconds = ffmpeg(&[
+                // Its packets can be decoded, all of them.
+                let map = format!("0:{next}");
+                ffmpeg(&[
+                    "-xerror",
                     "-i",
                     output.to_str().unwrap(),
                     "-map",
-                    &format!("0:{next}"),
+                    &map,
                     "-f",
-                    "s16le",
-                    "-ac",
-                    "1",
-                    "-ar",
-                    "48000",
-                    "-c:a",
-                    "pcm_s16le",
-                    "-v",
-                    "quiet",
-                    "-f",
-                    "md5",
+                    "null",
                     "-",
                 ]);
-                assert!(seconds.starts_with("MD5="));
                 lost += 1;
                 next += 1;
             }
@@ -257,23 +246,8 @@ fn every_stream_is_in_every_container_or_named() {
                 _ => ("mkv", subtitle),
             };
             let path = folder.path().join(format!("in-{audio}.{extension}"));
-            let more = [
-                "-i", words, "-map", "0", "-map", "1", "-map", "2", "-strict", "-2", "-c:s", subtitle,
-            ];
-            let video = format!("testsrc2=s=64x48:r=25:d={}", FRAMES as f64 / 25.0);
-            let sound = format!("sine=440:r=48000:d={}", FRAMES as f64 / 25.0);
-            let mut all = vec!["-f", "lavfi", "-i", &video, "-f", "lavfi", "-i", &sound];
-            all.extend(more);
-            all.extend([
-                "-c:v",
-                "libx264",
-                "-preset",
-                "ultrafast",
-                "-c:a",
-                audio,
-                path.to_str().unwrap(),
-            ]);
-            ffmpeg(&all);
+            let maps = ["-map", "0", "-map", "1", "-map", "2", "-c:s", subtitle];
+            clip(&path, audio, &["-i", words], &maps);
             Input {
                 hashes: packets(&path, "0"),
                 path,
@@ -306,7 +280,7 @@ fn every_stream_is_in_every_container_or_named() {
 fn encoders_that_the_container_holds_without_saying_so_are_taken() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.mkv");
-    clip(&input, "wmav2", &[]);
+    clip(&input, "wmav2", &[], &[]);
     let output = folder.path().join("out.mkv");
     for encoder in ["utvideo", "huffyuv", "magicyuv"] {
         let said = warnings(&input, &output, &["--encoder", encoder]);
@@ -332,20 +306,8 @@ fn klv(path: &Path) {
     clip(
         path,
         "aac",
-        &[
-            "-f",
-            "data",
-            "-i",
-            data.to_str().unwrap(),
-            "-map",
-            "0",
-            "-map",
-            "1",
-            "-map",
-            "2",
-            "-c:d",
-            "copy",
-        ],
+        &["-f", "data", "-i", data.to_str().unwrap()],
+        &["-map", "0", "-map", "1", "-map", "2", "-c:d", "copy"],
     );
     let mut bytes = std::fs::read(path).unwrap();
     for packet in bytes.chunks_mut(188) {
@@ -393,18 +355,8 @@ fn a_transport_stream_keeps_named_data_and_no_other() {
     clip(
         &text,
         "aac",
-        &[
-            "-i",
-            words.to_str().unwrap(),
-            "-map",
-            "0",
-            "-map",
-            "1",
-            "-map",
-            "2",
-            "-c:s",
-            "subrip",
-        ],
+        &["-i", words.to_str().unwrap()],
+        &["-map", "0", "-map", "1", "-map", "2", "-c:s", "subrip"],
     );
     let said = warnings(&text, &output, &[]);
     assert!(
@@ -421,9 +373,8 @@ fn the_user_chooses_streams() {
     clip(
         &input,
         "aac",
+        &["-i", words.to_str().unwrap()],
         &[
-            "-i",
-            words.to_str().unwrap(),
             "-map",
             "0",
             "-map",
@@ -698,8 +649,7 @@ fn gaps_in_sound_that_is_encoded_become_silence() {
 #[test]
 fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
     let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("in.mkv");
-    // MP4 has no room for the time of the sound's second half.
+    let input = folder.path().join("in.ts");
     ffmpeg(&[
         "-f",
         "lavfi",
@@ -709,28 +659,37 @@ fn a_stream_that_the_container_refuses_in_mid_stream_is_cut_off_there() {
         "lavfi",
         "-i",
         "sine=440:r=48000:d=2",
-        "-af",
-        "asetpts=if(gt(T\\,1)\\,PTS+100000/TB\\,PTS)",
         "-c:v",
         "libx264",
         "-preset",
         "ultrafast",
         "-c:a",
-        "ac3",
-        "-max_interleave_delta",
-        "0",
+        "aac",
         input.to_str().unwrap(),
     ]);
+    // A header that FFmpeg's demuxer takes, and the filter that every packet passes on its way into MP4 does not: two blocks and a
+    // checksum in one frame.
+    let mut bytes = std::fs::read(&input).unwrap();
+    let headers: Vec<usize> = (bytes.len() / 2..bytes.len() - 7)
+        .filter(|&at| bytes[at] == 0xff && bytes[at + 1] == 0xf1 && bytes[at + 2] == 0x4c && at % 188 < 180)
+        .take(3)
+        .collect();
+    assert_eq!(headers.len(), 3);
+    for at in headers {
+        bytes[at + 1] = 0xf0;
+        bytes[at + 6] |= 1;
+    }
+    std::fs::write(&input, bytes).unwrap();
     let output = folder.path().join("out.mp4");
     let said = warnings(&input, &output, &[]);
     let word = said
         .iter()
-        .find(|w| w.contains("stream 1 (audio, ac3) is cut off at "));
+        .find(|w| w.contains("stream 1 (audio, aac) is cut off at "));
     assert!(
         word.is_some_and(|w| w.contains("packets are left out: the container refuses one")),
         "{said:?}"
     );
-    assert_eq!(codecs(&output), ["h264", "ac3"]);
+    assert_eq!(codecs(&output), ["h264", "aac"]);
     assert_eq!(frames(&output), 50);
     let (done, _) = filter(&input, &output, &["--strict"]);
     assert!(!done);
@@ -748,9 +707,8 @@ fn chapters_texts_and_covers_are_kept_or_named() {
     clip(
         &input,
         "aac",
+        &["-i", chapters.to_str().unwrap()],
         &[
-            "-i",
-            chapters.to_str().unwrap(),
             "-map",
             "0",
             "-map",
@@ -822,9 +780,8 @@ fn chapters_texts_and_covers_are_kept_or_named() {
     clip(
         &covered,
         "aac",
+        &["-i", cover.to_str().unwrap()],
         &[
-            "-i",
-            cover.to_str().unwrap(),
             "-map",
             "0",
             "-map",

@@ -186,14 +186,34 @@ impl Muxer {
         Ok((unsafe { (*stream).index } as usize, stream))
     }
 
-    /// Adds the stream that `encoder`, which is open, writes; `tag` is the four-letter mark to use, if not the container's own choice.
+    /// The four-letter mark `tag` of a stream of codec `id` if this container knows it for that codec or knows none for it, else 0,
+    /// which leaves the choice to the container.
+    fn fitting_tag(&self, tag: u32, id: ffi::AVCodecID) -> u32 {
+        let known = self.format().codec_tag;
+        if known.is_null() {
+            return tag;
+        }
+        let mut own = 0;
+        // SAFETY: the container's lists are static and end with null.
+        let fits = unsafe {
+            ffi::av_codec_get_id(known, tag) == id || ffi::av_codec_get_tag2(known, id, &mut own) == 0
+        };
+        if fits { tag } else { 0 }
+    }
+
+    /// Adds the stream that `encoder`, which is open, writes; `tag` is the four-letter mark to use, if not the encoder's or the
+    /// container's own.
     pub(crate) fn add_encoded(&mut self, encoder: &Encoder, tag: Option<[u8; 4]>) -> Result<usize, AvError> {
         let (index, stream) = self.new_stream()?;
         // SAFETY: stream and open encoder are valid.
         unsafe {
             let context = &*encoder.context;
             AvError::check(ffi::avcodec_parameters_from_context((*stream).codecpar, context))?;
-            (*(*stream).codecpar).codec_tag = tag.map_or(0, u32::from_le_bytes);
+            // Some encoders tell the form of their data by the mark alone.
+            (*(*stream).codecpar).codec_tag = match tag {
+                Some(tag) => u32::from_le_bytes(tag),
+                None => self.fitting_tag(context.codec_tag, context.codec_id),
+            };
             (*stream).time_base = context.time_base;
             (*stream).sample_aspect_ratio = context.sample_aspect_ratio;
             if context.framerate.num > 0 && context.framerate.den > 0 {
@@ -265,7 +285,8 @@ impl Muxer {
         unsafe {
             AvError::check(ffi::avcodec_parameters_copy((*stream).codecpar, (*from).codecpar))?;
             if !keep_tag {
-                (*(*stream).codecpar).codec_tag = 0;
+                let parameters = &mut *(*stream).codecpar;
+                parameters.codec_tag = self.fitting_tag(parameters.codec_tag, parameters.codec_id);
             }
             (*stream).time_base = (*from).time_base;
             (*stream).avg_frame_rate = (*from).avg_frame_rate;
