@@ -212,12 +212,18 @@ pub(super) fn choose_format(
             .filter(|&f| is_full_range_name(f) == is_jpeg)
             .collect();
         let usable = if of_range.is_empty() { named } else { of_range };
-        usable
+        let mut fitting: Vec<(AvFormat, FormatFacts)> = usable
             .iter()
             .filter_map(|&f| Some((f, f.facts()?)))
             .filter(|(_, facts)| whole(facts))
-            .min_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own))
-            .map(|(f, _)| f)
+            .collect();
+        fitting.sort_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own));
+        // If none opens, the encoder wants something else, and says so when it is opened in earnest.
+        fitting
+            .iter()
+            .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
+            .or(fitting.first())
+            .map(|(f, _)| *f)
             .ok_or_else(|| {
                 format!(
                     "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); choose another encoder, such as libx264 with 4:4:4 or ffv1",
@@ -239,7 +245,7 @@ pub(super) fn choose_format(
         let lost = loss(&own_facts, &facts);
         let why = if wanted.is_some() {
             "as asked for"
-        } else if taken.contains(&own) {
+        } else if taken.contains(&own) && !whole(&own_facts) {
             "because the size is odd"
         } else {
             "which the encoder takes"
