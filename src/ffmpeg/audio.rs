@@ -3,9 +3,10 @@
 //! ```text
 //!   Packet -> decoder -> resampler -> FIFO -> frames of the encoder's size -> encoder -> Packet
 //! ```
-//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with silence and an overlap
-//! is cut off, so that the sound stays with the picture in containers whose sound has no times of its own, too. What the
-//! encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders do by themselves.
+//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with silence
+//! and an overlap is cut off, so that the sound stays with the picture in containers whose sound has no times of its
+//! own, too. What the encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders
+//! do by themselves.
 #![allow(unsafe_code)]
 
 use super::text::{rational, text, timestamp};
@@ -15,13 +16,16 @@ use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
 use std::ptr;
 
-/// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is the container's rounding.
+/// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
+/// the container's rounding.
 const TOLERANCE: Rational = Rational { num: 1, den: 200 };
 
-/// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a jump in the times.
+/// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a
+/// jump in the times.
 const LONGEST_SILENCE: i64 = 60;
 
-/// Bits a second for each channel of a lossy encoder, where it takes them: better than what most listeners can tell from the source.
+/// Bits a second for each channel of a lossy encoder, where it takes them: better than what most listeners
+/// can tell from the source.
 const BITS_PER_CHANNEL: i64 = 96_000;
 
 /// Samples in a frame of an encoder that takes any number.
@@ -137,7 +141,8 @@ pub(crate) struct AudioTranscoder {
 unsafe impl Send for AudioTranscoder {}
 
 impl AudioTranscoder {
-    /// The forms in which the sound of stream `index` may go to an encoder of `kind`, nearest to the source first.
+    /// The forms in which the sound of stream `index` may go to an encoder of `kind`, nearest to the source
+    /// first.
     pub(crate) fn forms(demuxer: &Demuxer, index: usize, kind: AudioEncoderKind) -> Vec<AudioForm> {
         let Some(stream) = demuxer.stream_ptr(index) else {
             return Vec::new();
@@ -185,7 +190,8 @@ impl AudioTranscoder {
         layouts.into_iter().flat_map(of).collect()
     }
 
-    /// Opens the decoder of stream `index` and an encoder of `kind` for sound of `form`. `Ok(None)`: there is no decoder.
+    /// Opens the decoder of stream `index` and an encoder of `kind` for sound of `form`. `Ok(None)`: there is
+    /// no decoder.
     pub(crate) fn open(
         demuxer: &Demuxer,
         index: usize,
@@ -583,7 +589,8 @@ impl Resampler {
         }
     }
 
-    /// Makes ready for frames like `frame`. Gives the number of samples that earlier frames still had to give.
+    /// Makes ready for frames like `frame`. Gives the number of samples that earlier frames still had to
+    /// give.
     fn prepare(&mut self, frame: &ffi::AVFrame, fifo: &mut Fifo) -> Result<i64, AvError> {
         let channels = Channels::read(&frame.ch_layout);
         let form = AudioForm {
@@ -595,7 +602,8 @@ impl Resampler {
         }
         let rest = self.flush(fifo)?;
         let (to, from) = (self.form.channels.layout(), channels.layout());
-        // SAFETY: the layouts are valid; the decoder's format is one of FFmpeg's own; on failure the context is freed and null.
+        // SAFETY: the layouts are valid; the decoder's format is one of FFmpeg's own; on failure the context
+        // is freed and null.
         unsafe {
             let format = std::mem::transmute::<c_int, ffi::AVSampleFormat>(frame.format);
             AvError::check(ffi::swr_alloc_set_opts2(
@@ -624,7 +632,8 @@ impl Resampler {
         unsafe { ffi::swr_get_delay(self.context, i64::from(self.form.rate)) }
     }
 
-    /// Converts `frame` without its first `skipped` samples into `fifo`, and gives the number of samples that came out.
+    /// Converts `frame` without its first `skipped` samples into `fifo`, and gives the number of samples that
+    /// came out.
     fn convert(&mut self, frame: &ffi::AVFrame, skipped: c_int, fifo: &mut Fifo) -> Result<i64, AvError> {
         let count = frame.nb_samples - skipped;
         if count <= 0 {
@@ -648,7 +657,8 @@ impl Resampler {
         self.run(Some((&planes, count)), fifo)
     }
 
-    /// Puts `count` silent samples like those of `like` into `fifo`, and gives the number of samples that came out.
+    /// Puts `count` silent samples like those of `like` into `fifo`, and gives the number of samples that
+    /// came out.
     fn silence(&mut self, like: &ffi::AVFrame, count: c_int, fifo: &mut Fifo) -> Result<i64, AvError> {
         // SAFETY: the decoder's format is one of FFmpeg's own; the new frame has room for `count` samples.
         let silent = unsafe {
@@ -686,7 +696,8 @@ impl Resampler {
         let layout = self.form.channels.layout();
         let out = Samples::allocate(self.format, &layout, self.form.rate, room)?;
         let mut planes = input.map_or_else(Vec::new, |(planes, _)| planes.to_vec());
-        // SAFETY: the output has room for `room` samples; the input's planes hold `count` samples, and null means the end.
+        // SAFETY: the output has room for `room` samples; the input's planes hold `count` samples, and null
+        // means the end.
         let made = AvError::check(unsafe {
             ffi::swr_convert(
                 self.context,
