@@ -328,8 +328,9 @@ fn goes_everywhere(input: &str) {
             "webm" | "mkv" => 90,
             // WebP is 4:2:0, too, or RGB.
             "webp" if yuv => 40,
+            "gif" if input == "gif" => 0,
             // Colours beyond 256 are near.
-            "gif" if !yuv => 8,
+            "gif" => 8,
             _ if yuv => 4,
             // Colour under alpha of 128 is weighted by it and divided again.
             _ if is_half => 1,

@@ -3,7 +3,7 @@
 
 use super::clock::{Clock, Jumps, Times};
 use super::memory_io::MemoryFile;
-use super::side_data::STREAM_SIDE_DATA;
+use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
 use super::{AvError, Packet, Picture, init, version};
 use crate::frame::{Rational, SideData};
@@ -400,6 +400,8 @@ impl Demuxer {
             if let Some(data) = unsafe { version::stream_side_data(stream, kind) } {
                 found.push(SideData {
                     kind: kind as u32,
+                    fact: stream_fact(kind as u32),
+                    name: None,
                     data: data.into(),
                 });
             }

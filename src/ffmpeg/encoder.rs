@@ -65,6 +65,7 @@ impl EncoderKind {
 }
 
 /// Facts that the encoder is told before it is opened.
+#[derive(Debug, Clone)]
 pub(crate) struct EncoderSetup {
     pub(crate) format: AvFormat,
     pub(crate) width: usize,

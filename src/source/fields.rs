@@ -82,6 +82,10 @@ impl Source for InOrder {
         self.next += 1;
         Ok(Some(frame))
     }
+
+    fn warnings(&mut self) -> Vec<String> {
+        self.source.warnings()
+    }
 }
 
 struct Fields {

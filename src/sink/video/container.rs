@@ -290,7 +290,7 @@ impl Container {
         let mut packet = Packet::new().ok()?;
         while back.read(&mut packet).is_ok() {
             let facts = back.stream(packet.stream())?;
-            let time = packet.pts()? as f64 * facts.time_base.to_f64();
+            let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
             match facts.medium {
                 Medium::Video => first_picture.get_or_insert(time),
                 Medium::Audio => first_sound.get_or_insert(time),
