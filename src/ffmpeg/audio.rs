@@ -133,6 +133,8 @@ pub(crate) struct AudioTranscoder {
     start: Option<i64>,
     filled: i64,
     taken: i64,
+    /// Samples at the beginning that are left out.
+    trim: i64,
     /// Packets that could not be decoded.
     damaged: u64,
 }
@@ -242,6 +244,7 @@ impl AudioTranscoder {
             start: None,
             filled: 0,
             taken: 0,
+            trim: 0,
             damaged: 0,
         }))
     }
@@ -290,6 +293,34 @@ impl AudioTranscoder {
     /// Packets that could not be decoded; silence stands for them.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged
+    }
+
+    /// Has what the encoder puts in front of the sound stand in the place of the first samples, which are left out, for a
+    /// container that cannot say that sound begins before it is heard.
+    pub(crate) fn overlay_priming(&mut self) {
+        // SAFETY: the encoder is open.
+        self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
+    }
+
+    /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has ended, before
+    /// [`AudioTranscoder::feed`] is told so.
+    pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {
+        let mut ready = Vec::new();
+        self.filled += self.resampler.flush(&mut self.fifo)?;
+        // SAFETY: the encoder is open.
+        let encoder = unsafe { &*self.encoder.0 };
+        let (format, rate) = (encoder.sample_fmt, encoder.sample_rate);
+        let end = (end * f64::from(rate)).ceil() as i64;
+        let mut missing = end - self.start.unwrap_or(0) - self.filled;
+        while missing > 0 {
+            let count = missing.min(i64::from(rate)) as c_int;
+            let silent = Samples::silent(format, &encoder.ch_layout, rate, count)?;
+            self.fifo.write(&silent, count)?;
+            self.filled += i64::from(count);
+            missing -= i64::from(count);
+            self.encode(false, &mut ready)?;
+        }
+        Ok(ready)
     }
 
     /// Takes a packet of the source, or its end, and gives the packets that are ready.
@@ -362,6 +393,12 @@ impl AudioTranscoder {
         } else {
             ANY_FRAME
         };
+        if self.trim > 0 {
+            let trimmed = self.trim.min(i64::from(self.fifo.size()));
+            self.fifo.drop_first(trimmed as c_int)?;
+            self.taken += trimmed;
+            self.trim -= trimmed;
+        }
         loop {
             let have = self.fifo.size();
             if have < size && !(end && have > 0) {
@@ -522,6 +559,23 @@ impl Samples {
     }
 }
 
+impl Samples {
+    /// A frame of `count` samples of silence.
+    fn silent(
+        format: ffi::AVSampleFormat,
+        layout: &ffi::AVChannelLayout,
+        rate: c_int,
+        count: c_int,
+    ) -> Result<Samples, AvError> {
+        let silent = Samples::allocate(format, layout, rate, count)?;
+        // SAFETY: the frame has room for `count` samples of each channel.
+        AvError::check(unsafe {
+            ffi::av_samples_set_silence((*silent.0).extended_data, 0, count, layout.nb_channels, format)
+        })?;
+        Ok(silent)
+    }
+}
+
 impl Drop for Samples {
     fn drop(&mut self) {
         // SAFETY: allocated by av_frame_alloc and freed once.
@@ -552,6 +606,12 @@ impl Fifo {
         // SAFETY: the frame has the FIFO's format and channels, and holds `count` samples.
         let code = unsafe { ffi::av_audio_fifo_write(self.0, (*from.0).extended_data.cast(), count) };
         AvError::check(code).map(|_| ())
+    }
+
+    /// Forgets the first `count` samples.
+    fn drop_first(&mut self, count: c_int) -> Result<(), AvError> {
+        // SAFETY: the FIFO is valid and holds as many.
+        AvError::check(unsafe { ffi::av_audio_fifo_drain(self.0, count) }).map(|_| ())
     }
 
     /// Fills `to` with as many samples as it has room for.
@@ -660,20 +720,9 @@ impl Resampler {
     /// Puts `count` silent samples like those of `like` into `fifo`, and gives the number of samples that
     /// came out.
     fn silence(&mut self, like: &ffi::AVFrame, count: c_int, fifo: &mut Fifo) -> Result<i64, AvError> {
-        // SAFETY: the decoder's format is one of FFmpeg's own; the new frame has room for `count` samples.
-        let silent = unsafe {
-            let format = std::mem::transmute::<c_int, ffi::AVSampleFormat>(like.format);
-            let silent = Samples::allocate(format, &like.ch_layout, like.sample_rate, count)?;
-            let channels = like.ch_layout.nb_channels;
-            AvError::check(ffi::av_samples_set_silence(
-                (*silent.0).extended_data,
-                0,
-                count,
-                channels,
-                format,
-            ))?;
-            silent
-        };
+        // SAFETY: the decoder's format is one of FFmpeg's own.
+        let format = unsafe { std::mem::transmute::<c_int, ffi::AVSampleFormat>(like.format) };
+        let silent = Samples::silent(format, &like.ch_layout, like.sample_rate, count)?;
         // SAFETY: the frame is valid.
         self.convert(unsafe { &*silent.0 }, 0, fifo)
     }

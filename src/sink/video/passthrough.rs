@@ -78,6 +78,8 @@ struct Copied {
     delay: f64,
     /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
+    /// When it ends, in the output's time base.
+    last_end: Option<i64>,
     /// Packets that came too late to be written.
     late: u64,
     /// Its medium and codec, for messages.
@@ -218,6 +220,7 @@ impl Passthrough {
                 base: facts.time_base,
                 delay: 0.0,
                 last: None,
+                last_end: None,
                 late: 0,
                 label: label(index, &facts),
                 carriage,
@@ -260,6 +263,8 @@ impl Passthrough {
                     // The same option was accepted when it was tried.
                     let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
                 }
+            } else if let Carriage::Encode(transcoder) = &mut copied.carriage {
+                transcoder.overlay_priming();
             }
         }
     }
@@ -655,6 +660,8 @@ impl Passthrough {
     /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short
     /// there.
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
+        // Muxers of MXF write a picture together with its sound, and leave out pictures without.
+        let fills_units = muxer.name().starts_with("mxf");
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
         while !self.copied.is_empty() || self.demuxer.may_grow() {
@@ -681,6 +688,9 @@ impl Passthrough {
             }
         }
         for position in 0..self.copied.len() {
+            if fills_units {
+                self.extend(muxer, position, end)?;
+            }
             if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
             }
@@ -689,6 +699,44 @@ impl Passthrough {
             self.absorb(muxer, None, e, end)?;
         }
         self.tell_refusals();
+        Ok(())
+    }
+
+    /// Adds silence to sound that ends before `end` seconds.
+    fn extend(&mut self, muxer: &mut Muxer, position: usize, end: f64) -> Result<(), AvError> {
+        let copied = &mut self.copied[position];
+        if copied.refusal.is_some() {
+            return Ok(());
+        }
+        let (to, delay) = (copied.to, copied.delay);
+        let (packets, base) = match &mut copied.carriage {
+            Carriage::Encode(transcoder) => (transcoder.extend(end - delay)?, transcoder.time_base()),
+            Carriage::Copy { .. } => {
+                let base = muxer.time_base(to);
+                let begins = copied.last_end.unwrap_or(0);
+                let missing = (end / base.to_f64()).ceil() as i64 - begins;
+                let silence = self.demuxer.silence(copied.from, missing as f64 * base.to_f64());
+                let mut packets = Vec::new();
+                if let Some(mut silence) = silence {
+                    silence.shift(begins);
+                    silence.set_duration(missing);
+                    packets.push(silence);
+                }
+                (packets, base)
+            }
+        };
+        let is_encoded = matches!(copied.carriage, Carriage::Encode(_));
+        let shift = if is_encoded {
+            (delay / base.to_f64()).round() as i64
+        } else {
+            0
+        };
+        for mut packet in packets {
+            packet.shift(shift);
+            if let Err(e) = muxer.write(&mut packet, to, base) {
+                self.absorb(muxer, Some(to), e, end)?;
+            }
+        }
         Ok(())
     }
 
@@ -879,6 +927,7 @@ impl Passthrough {
             packet.delay(last + 1);
         }
         copied.last = packet.dts().or_else(|| packet.pts()).or(copied.last);
+        copied.last_end = copied.last.map(|last| last + packet.duration());
         muxer.write(packet, copied.to, base)
     }
 }
