@@ -81,6 +81,7 @@ impl EncoderKind {
         };
         Encoder::new(self, &setup).is_ok_and(|mut encoder| {
             encoder.allow_unofficial();
+            encoder.allow_alpha(format);
             encoder.open().is_ok()
         })
     }
@@ -220,6 +221,14 @@ impl Encoder {
         unsafe {
             (*self.context).flags |= ffi::AV_CODEC_FLAG_QSCALE as c_int;
             (*self.context).global_quality = (value * f64::from(ffi::FF_QP2LAMBDA)).round() as c_int;
+        }
+    }
+
+    /// Makes room for alpha: with it libvpx's encoder of VP8 refuses alternate reference frames, which are its default.
+    pub(crate) fn allow_alpha(&mut self, format: AvFormat) {
+        if self.kind.name() == "libvpx" && format.facts().is_some_and(|facts| facts.alpha) {
+            // An encoder without the option has nothing to be switched off.
+            let _ = self.set("auto-alt-ref", "0");
         }
     }
 

@@ -202,6 +202,7 @@ impl VideoSink {
         if encoder_name == "mjpeg" {
             encoder.allow_unofficial();
         }
+        encoder.allow_alpha(setup.format);
         let options: Vec<(String, String)> = self
             .options
             .encoder_options
