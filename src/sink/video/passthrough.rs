@@ -300,10 +300,11 @@ impl Passthrough {
         let mut losses = Vec::new();
         for (copied, start) in &late {
             if !keeps(copied, (picture - common, start - common)) {
+                let order = if start > &picture { "after" } else { "before" };
                 losses.push(format!(
-                    "{} begins {:.3} s after the picture, which {} cannot say, and comes too early by that",
+                    "{} begins {:.3} s {order} the picture, which {} cannot say, so that it is off by that",
                     copied.label,
-                    start - picture,
+                    (start - picture).abs(),
                     container.name()
                 ));
             }
