@@ -1,7 +1,8 @@
-//! framepipe: a staged pipeline that decodes frames, convolves them exactly on the CPU or on CUDA, encodes the result, and reports
-//! where the time went.
+//! framepipe: a staged pipeline that decodes frames, convolves them exactly on the CPU or on CUDA, encodes
+//! the result, and reports where the time went.
 //!
-//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`] beside; [`bench`] measures them.
+//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`]
+//! beside; [`bench`] measures them.
 
 pub mod bench;
 pub mod convert;

@@ -1,4 +1,5 @@
-//! `--fields`: the fields of interlaced pictures are filtered apart, as FFmpeg's separatefields, convolution and weave do it.
+//! `--fields`: the fields of interlaced pictures are filtered apart, as FFmpeg's separatefields, convolution
+//! and weave do it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -291,7 +291,8 @@ fn lossless_output_has_the_inputs_pixels() {
     }
 }
 
-/// Matroska cannot hold the negative times that an AAC encoder's run-in has, and so shifts all streams together.
+/// Matroska cannot hold the negative times that an AAC encoder's run-in has, and so shifts all streams
+/// together.
 fn assert_times_from_first(found: &[f64], expected: &[f64], tolerance: f64) {
     let shift = found[0] - expected[0];
     assert!((0.0..0.1).contains(&shift), "{shift}");
@@ -369,7 +370,8 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
     }
 }
 
-/// Memory that says of itself that it is page-locked, so that a frame shows where its pixels lie, and the number of its blocks.
+/// Memory that says of itself that it is page-locked, so that a frame shows where its pixels lie, and the
+/// number of its blocks.
 #[derive(Default)]
 struct Marked {
     blocks: AtomicUsize,
@@ -471,12 +473,14 @@ fn pictures_are_decoded_into_the_runs_memory_and_never_spoilt_by_who_writes_into
             );
             at += pixels.len();
             count += 1;
-            // A frame that was copied lies as tightly as rows of 64 bytes allow, a decoder's picture has room around it.
+            // A frame that was copied lies as tightly as rows of 64 bytes allow, a decoder's picture has room
+            // around it.
             let layout = frame.layout();
             let tight = Layout::new(layout.format(), layout.width(), layout.height(), 64).unwrap();
             in_place += usize::from(layout.size() > tight.size());
             if count % 3 == 0 {
-                // Later pictures are predicted from this one, which must not see what is written into the frame.
+                // Later pictures are predicted from this one, which must not see what is written into the
+                // frame.
                 assert!(frame.is_pinned());
                 frame.bytes_mut().fill(0xEE);
                 assert!(frame.bytes().iter().all(|&b| b == 0xEE));

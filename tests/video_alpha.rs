@@ -1,4 +1,5 @@
-//! Alpha, palettes and animations through the program, judged by FFmpeg's own programs and by pixels that are known.
+//! Alpha, palettes and animations through the program, judged by FFmpeg's own programs and by pixels that are
+//! known.
 
 #![allow(clippy::unwrap_used)]
 
@@ -282,7 +283,8 @@ fn make(input: &str, frames: &Frames, folder: &Path) -> PathBuf {
     }
 }
 
-/// Goes from `input` to every container, with alpha kept within what each can hold, or lost with a warning that names it.
+/// Goes from `input` to every container, with alpha kept within what each can hold, or lost with a warning
+/// that names it.
 fn goes_everywhere(input: &str) {
     let folder = tempfile::tempdir().unwrap();
     let from = make(input, &shaded(), folder.path());
@@ -430,7 +432,8 @@ fn nothing_is_said_of_alpha_where_there_is_none() {
 fn gif_frames_are_exactly_what_was_put_in() {
     let folder = tempfile::tempdir().unwrap();
     let size = (16, 16);
-    // Opaque with 256 colours, a hole, opaque again, unchanged, all transparent, other colours, a hole that moves.
+    // Opaque with 256 colours, a hole, opaque again, unchanged, all transparent, other colours, a hole that
+    // moves.
     let cases = frames(8, size, |f, x, y| match f {
         0 | 2 | 3 => [(x + 16 * y) as u8, 9, 200, 255],
         1 if (4..9).contains(&x) && y > 3 => [0; 4],

@@ -1,8 +1,9 @@
-//! Time: pictures and the streams beside them keep their places to each other, whatever the clock of the input does, and an input is called
-//! incomplete where something is missing, and only there. FFmpeg's own programs judge.
+//! Time: pictures and the streams beside them keep their places to each other, whatever the clock of the
+//! input does, and an input is called incomplete where something is missing, and only there. FFmpeg's own
+//! programs judge.
 //!
-//! The clips show a white picture and sound a click at the same instants. Where FFmpeg finds the two in an output, it has taken every
-//! offset, edit list and encoder's delay into account that a player would.
+//! The clips show a white picture and sound a click at the same instants. Where FFmpeg finds the two in an
+//! output, it has taken every offset, edit list and encoder's delay into account that a player would.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// How far, in seconds, picture and sound may move against each other: a millisecond, and what half a sample of 48 kHz adds.
+/// How far, in seconds, picture and sound may move against each other: a millisecond, and what half a sample
+/// of 48 kHz adds.
 const TOGETHER: f64 = 0.001_02;
 
 /// AVI has no finer clock for the start of a stream than its frames and its packets of sound.
@@ -603,7 +605,8 @@ fn ten_passes_move_nothing() {
                 length(&after)
             ));
         }
-        // The first pass may take away or add what the container's muxer does by itself; the others do not add to it.
+        // The first pass may take away or add what the container's muxer does by itself; the others do not
+        // add to it.
         let (before, after) = (span(&folder.path().join(format!("1.{extension}"))), span(&last));
         if (after.0 - before.0).abs() > 0.05 || (after.1 - before.1).abs() > 0.05 {
             problems.push(format!("{extension}: {before:?} became {after:?}"));

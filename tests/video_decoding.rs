@@ -1,9 +1,11 @@
-//! Decoded pictures against FFmpeg's own, byte for byte: every pixel format that is filtered natively, in every codec that this FFmpeg
-//! encodes it in, at widths whose rows are padded differently by whoever allocates them.
+//! Decoded pictures against FFmpeg's own, byte for byte: every pixel format that is filtered natively, in
+//! every codec that this FFmpeg encodes it in, at widths whose rows are padded differently by whoever
+//! allocates them.
 //!
-//! A decoder that predicts from earlier pictures shows what is wrong with the memory that it was given. So each clip is decoded with one
-//! thread and with several, twice each, and frames are looked at only when others have been decoded after them.
-//! FRAMEPIPE_WHOLE_MATRIX=1 tries everything and prints how many clips were equal; otherwise a part of it that takes a minute.
+//! A decoder that predicts from earlier pictures shows what is wrong with the memory that it was given. So
+//! each clip is decoded with one thread and with several, twice each, and frames are looked at only when
+//! others have been decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything and prints how many clips
+//! were equal; otherwise a part of it that takes a minute.
 
 #![allow(clippy::unwrap_used)]
 
@@ -360,7 +362,8 @@ fn compare(path: &Path, threads: usize) -> Verdict {
     }
 }
 
-/// True if FFmpeg alone, with so many threads, decodes now this and now that, or something else than with one thread.
+/// True if FFmpeg alone, with so many threads, decodes now this and now that, or something else than with one
+/// thread.
 fn is_unsteady(path: &Path, threads: usize) -> bool {
     let expected = std::fs::read(path.with_extension("raw")).unwrap();
     (0..UNSTEADY_TRIES).any(|_| {

@@ -13,7 +13,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EncodingArguments {
-    /// FFmpeg's name of the video encoder, such as libx264, libx265, ffv1 [default: what suits the container].
+    /// FFmpeg's name of the video encoder, such as libx264, libx265, ffv1 [default: what suits the
+    /// container].
     #[arg(long, value_name = "NAME")]
     pub(crate) encoder: Option<String>,
     /// Quality: the encoder's own scale (crf or quantiser, lower is better), or 1 to 100 for JPEG files.
@@ -40,12 +41,12 @@ pub(crate) struct EncodingArguments {
     /// Leave all subtitles out.
     #[arg(long)]
     pub(crate) no_subtitles: bool,
-    /// The input's streams that go into the output beside the filtered one: all, video (none), or their indices, such as 1,3
-    /// [default: all that the container holds].
+    /// The input's streams that go into the output beside the filtered one: all, video (none), or their
+    /// indices, such as 1,3 [default: all that the container holds].
     #[arg(long, value_name = "LIST")]
     pub(crate) streams: Option<Streams>,
-    /// FFmpeg's name of an encoder for all sound, such as libopus, or copy to never encode it [default: sound is copied, and encoded
-    /// only if the container cannot hold it].
+    /// FFmpeg's name of an encoder for all sound, such as libopus, or copy to never encode it [default: sound
+    /// is copied, and encoded only if the container cannot hold it].
     #[arg(long, value_name = "NAME")]
     pub(crate) audio_encoder: Option<String>,
     /// Replace an existing output.

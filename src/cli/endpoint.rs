@@ -85,8 +85,8 @@ pub(crate) enum EndpointError {
     OutputGeometry,
 }
 
-/// True for what may stand before the "://" of a URL. A folder's name may end in a colon, too, but none before two slashes
-/// is meant.
+/// True for what may stand before the "://" of a URL. A folder's name may end in a colon, too, but none
+/// before two slashes is meant.
 fn is_scheme(text: &str) -> bool {
     let scheme = text.strip_prefix("raw:").unwrap_or(text);
     !scheme.is_empty()
@@ -317,7 +317,8 @@ impl Output {
         }
     }
 
-    /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel format.
+    /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel
+    /// format.
     pub(crate) fn open(
         &self,
         info: &StreamInfo,
@@ -457,7 +458,8 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Device and inode of a file or directory; links lead to what they name. Pipes and devices have no content to lose.
+/// Device and inode of a file or directory; links lead to what they name. Pipes and devices have no content
+/// to lose.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let facts = std::fs::metadata(path).ok()?;
     (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))

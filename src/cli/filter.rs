@@ -25,15 +25,18 @@ pub(crate) struct FilterArguments {
     /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
     /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
     input: Input,
-    /// A video file, a directory, frames/%05d.png, an image, - (YUV4MPEG2 on standard output), raw:PATH or null:.
+    /// A video file, a directory, frames/%05d.png, an image, - (YUV4MPEG2 on standard output), raw:PATH or
+    /// null:.
     output: Output,
-    /// What is done to each frame, such as gaussian:sigma=2 (`framepipe masks` lists them); several are applied in order.
+    /// What is done to each frame, such as gaussian:sigma=2 (`framepipe masks` lists them); several are
+    /// applied in order.
     #[arg(short, long = "filter", value_name = "SPEC", required = true)]
     filters: Vec<Filter>,
     /// What lies beyond the edges: replicate, zero, constant:V, reflect, mirror or wrap.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
-    /// The components to change: all, all+alpha, luma, gray (luma filtered, chroma neutral), chroma, or a list of y,u,v,r,g,b,a.
+    /// The components to change: all, all+alpha, luma, gray (luma filtered, chroma neutral), chroma, or a
+    /// list of y,u,v,r,g,b,a.
     #[arg(long, value_name = "PLANES", default_value_t)]
     planes: Planes,
     /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
@@ -42,7 +45,8 @@ pub(crate) struct FilterArguments {
     /// Turn every mask by 180 degrees: convolution in the mathematical sense instead of correlation.
     #[arg(long)]
     flip: bool,
-    /// Filter the two fields of each picture apart, for interlaced video: the even rows as one picture, the odd ones as another.
+    /// Filter the two fields of each picture apart, for interlaced video: the even rows as one picture, the
+    /// odd ones as another.
     #[arg(long)]
     fields: bool,
     /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
@@ -51,11 +55,12 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it, and where a stream or a fact about the pictures cannot be carried
-    /// over as it is.
+    /// Fail at the first damaged packet instead of concealing it, and where a stream or a fact about the
+    /// pictures cannot be carried over as it is.
     #[arg(long)]
     strict: bool,
-    /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].
+    /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
+    /// 16 at most].
     #[arg(long, value_name = "N")]
     decoder_threads: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -65,7 +70,8 @@ pub(crate) struct FilterArguments {
     /// Say nothing but errors.
     #[arg(short, long)]
     quiet: bool,
-    /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it ends in .html.
+    /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it
+    /// ends in .html.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -170,8 +176,9 @@ impl FilterArguments {
         filters.find(|filter| !self.fields && filter.mask.height() > 1)
     }
 
-    /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on a frame as the decoder, on all cores, so that
-    /// a decoder with as many threads only takes turns with it: half of them do.
+    /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on
+    /// a frame as the decoder, on all cores, so that a decoder with as many threads only takes turns with it:
+    /// half of them do.
     fn decoder_threads(&self) -> Option<usize> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let is_shared = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Runs `work` while a bar on stderr shows how far `progress` is; without a bar if stderr is no terminal or `quiet` is set. `frames`
-/// is the number of frames that will come, if that is known; each of them goes through the pipeline in `parts`.
+/// Runs `work` while a bar on stderr shows how far `progress` is; without a bar if stderr is no terminal or
+/// `quiet` is set. `frames` is the number of frames that will come, if that is known; each of them goes
+/// through the pipeline in `parts`.
 pub(crate) fn show<T: Send>(
     progress: &Progress,
     frames: Option<u64>,

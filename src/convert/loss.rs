@@ -3,11 +3,12 @@
 use crate::ffmpeg::{AvFormat, FormatFacts};
 use crate::frame::PixelFormat;
 
-/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most weighs most: a picture without its
-/// alpha is another picture, while RGB as YUV looks the same. A conversion that keeps every sample comes first in any case.
+/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most weighs most: a
+/// picture without its alpha is another picture, while RGB as YUV looks the same. A conversion that keeps
+/// every sample comes first in any case.
 ///
-/// The fields: alpha, colour or RGB/YUV exactness, bits of depth, chroma resolution, then what is merely wasted: components,
-/// bits, chroma samples, and a different arrangement of planes.
+/// The fields: alpha, colour or RGB/YUV exactness, bits of depth, chroma resolution, then what is merely
+/// wasted: components, bits, chroma samples, and a different arrangement of planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Loss([u32; 8]);
 
@@ -94,8 +95,8 @@ pub(crate) fn loss(from: &FormatFacts, to: &FormatFacts) -> Loss {
     ])
 }
 
-/// The native format that loses least of `format`, and whether nothing is lost; `None` for pixels in a device's memory or of
-/// an unknown kind.
+/// The native format that loses least of `format`, and whether nothing is lost; `None` for pixels in a
+/// device's memory or of an unknown kind.
 pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     let facts = format.facts().filter(|facts| !facts.hardware)?;
     if let Some(native) = PixelFormat::all().find(|native| native.name() == facts.name) {

@@ -53,12 +53,14 @@ pub enum ConvertError {
     Allocation(#[from] AllocationError),
 }
 
-/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else BT.601.
+/// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else
+/// BT.601.
 pub fn usual_matrix(height: usize) -> u8 {
     if height >= 720 { 1 } else { 6 }
 }
 
-/// The colour facts of a frame after its format changed from `from` to `to`: range and matrix follow the new format, the rest stays.
+/// The colour facts of a frame after its format changed from `from` to `to`: range and matrix follow the new
+/// format, the rest stays.
 pub fn colour_after(colour: Colour, from: PixelFormat, to: PixelFormat, height: usize) -> Colour {
     let mut after = colour;
     match (from.model(), to.model()) {
@@ -98,8 +100,9 @@ pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
 /// H.273's number of YCgCo.
 pub(crate) const YCGCO: u8 = 8;
 
-/// The matrix by which swscale makes RGB of YUV: the one given, or the usual one where nothing is said. YCgCo has a formula of its own
-/// in [`Converter`]; the others are refused, since any other matrix would give wrong colours.
+/// The matrix by which swscale makes RGB of YUV: the one given, or the usual one where nothing is said. YCgCo
+/// has a formula of its own in [`Converter`]; the others are refused, since any other matrix would give wrong
+/// colours.
 pub(crate) fn read_matrix(matrix: u8, height: usize) -> Result<u8, ConvertError> {
     match matrix {
         0 | 2 | 3 => Ok(usual_matrix(height)),
@@ -122,7 +125,8 @@ pub(crate) fn rgb_for_ycgco(format: PixelFormat) -> Option<PixelFormat> {
     PixelFormat::from_name(&format!("{family}{depth}"))
 }
 
-/// Converts frames of one size from one native format to another, with exact rounding, the right range and the right matrix.
+/// Converts frames of one size from one native format to another, with exact rounding, the right range and
+/// the right matrix.
 pub struct Converter {
     from: PixelFormat,
     to: PixelFormat,
@@ -221,7 +225,8 @@ impl Converter {
         self.convert_into(frame, Buffer::unpooled(Box::new(Vec::new())), 64)
     }
 
-    /// Converts `frame` into `buffer`, which is grown if it is too small, with rows aligned to `alignment` bytes.
+    /// Converts `frame` into `buffer`, which is grown if it is too small, with rows aligned to `alignment`
+    /// bytes.
     pub fn convert_into(
         &mut self,
         frame: &Frame,
@@ -266,7 +271,8 @@ impl Converter {
     }
 }
 
-/// A converter to planar 4:4:4 of the same family, depth and range, which uses no matrix; `None` if the frames are that already.
+/// A converter to planar 4:4:4 of the same family, depth and range, which uses no matrix; `None` if the
+/// frames are that already.
 fn planar_444(
     format: PixelFormat,
     colour: Colour,

@@ -1,8 +1,9 @@
-//! Pictures of at most 256 colours: exact where the picture has no more, else the colours that it is nearest to, with the error
-//! of each pixel carried on to its neighbours (Sierra's small filter), so that gradients stay smooth to the eye.
+//! Pictures of at most 256 colours: exact where the picture has no more, else the colours that it is nearest
+//! to, with the error of each pixel carried on to its neighbours (Sierra's small filter), so that gradients
+//! stay smooth to the eye.
 //!
-//! The colours are found by splitting boxes of colours where that reduces the squared error most, then by moving each colour
-//! to the middle of the pixels that it stands for.
+//! The colours are found by splitting boxes of colours where that reduces the squared error most, then by
+//! moving each colour to the middle of the pixels that it stands for.
 
 use std::collections::HashMap;
 
@@ -40,8 +41,8 @@ pub(crate) struct Indexed {
     pub(crate) exact: bool,
 }
 
-/// Brings a picture of RGBA pixels, `width` to a row, to a palette. Index 0 is kept for transparent pixels, unless the picture has 256
-/// colours and no transparent pixel; `keep_transparent` keeps it then, too.
+/// Brings a picture of RGBA pixels, `width` to a row, to a palette. Index 0 is kept for transparent pixels,
+/// unless the picture has 256 colours and no transparent pixel; `keep_transparent` keeps it then, too.
 pub(crate) fn indexed(rgba: &[u8], width: usize, keep_transparent: bool) -> Indexed {
     let pixels = rgba.chunks_exact(4);
     let has_hole = pixels.clone().any(|p| p[3] < OPAQUE_FROM);
@@ -231,7 +232,8 @@ fn rounded(colour: [f64; 3]) -> Colour3 {
     colour.map(|v| v.round().clamp(0.0, 255.0) as u8)
 }
 
-/// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of them.
+/// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of
+/// them.
 fn count(rgba: &[u8]) -> Vec<Bin> {
     let opaque = || rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
     let packed = |p: &[u8]| u32::from_be_bytes([0, p[0], p[1], p[2]]);
@@ -274,7 +276,8 @@ fn count(rgba: &[u8]) -> Vec<Bin> {
         .collect()
 }
 
-/// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest of one of its points.
+/// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest
+/// of one of its points.
 struct Nearest {
     colours: Vec<[i32; 3]>,
     cells: Vec<Option<Box<[u8]>>>,
@@ -304,7 +307,8 @@ impl Nearest {
     }
 }
 
-/// The colours that can be nearest to a point of the cell: those no farther from its nearest point than some colour from its farthest.
+/// The colours that can be nearest to a point of the cell: those no farther from its nearest point than some
+/// colour from its farthest.
 fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
     let bounds = |colour: &[i32; 3]| -> (i32, i32) {
         let mut sums = (0, 0);
@@ -325,9 +329,9 @@ fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
         .collect()
 }
 
-/// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. What a pixel's colour is off by goes on to the pixels
-/// right of it (a half), below and below on the left (a quarter each), in whole levels: what is off by less is not seen, and
-/// would only add noise.
+/// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. What a pixel's colour is
+/// off by goes on to the pixels right of it (a half), below and below on the left (a quarter each), in whole
+/// levels: what is off by less is not seen, and would only add noise.
 fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
     let mut nearest = Nearest::new(colours);
     let mut indices = Vec::with_capacity(rgba.len() / 4);

@@ -295,15 +295,15 @@ impl AudioTranscoder {
         self.damaged
     }
 
-    /// Has what the encoder puts in front of the sound stand in the place of the first samples, which are left out, for a
-    /// container that cannot say that sound begins before it is heard.
+    /// Has what the encoder puts in front of the sound stand in the place of the first samples, which are
+    /// left out, for a container that cannot say that sound begins before it is heard.
     pub(crate) fn overlay_priming(&mut self) {
         // SAFETY: the encoder is open.
         self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
     }
 
-    /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has ended, before
-    /// [`AudioTranscoder::feed`] is told so.
+    /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has
+    /// ended, before [`AudioTranscoder::feed`] is told so.
     pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {
         let mut ready = Vec::new();
         self.filled += self.resampler.flush(&mut self.fifo)?;

@@ -1,8 +1,9 @@
 //! One clock for all streams of an input: it begins near zero and never goes back.
 //!
-//! Packets come with the times that the container wrote. A transport stream begins wherever its sender's clock stood,
-//! and where two recordings were joined, or a camera was restarted, the clock jumps. The map from input time to output
-//! time is a sum, the same one for the picture and for every stream that is copied beside it, so that they stay together:
+//! Packets come with the times that the container wrote. A transport stream begins wherever its sender's
+//! clock stood, and where two recordings were joined, or a camera was restarted, the clock jumps. The map
+//! from input time to output time is a sum, the same one for the picture and for every stream that is copied
+//! beside it, so that they stay together:
 //!
 //! ```text
 //!   input    90000.0 ........ 90002.0 | 0.0 ....... 3.0       the clock of the file
@@ -10,9 +11,9 @@
 //!   output       0.0 ........     2.0 | 2.0 ....... 5.0       the clock of the frames
 //! ```
 //!
-//! At a jump the streams do not change over at the same packet: what a demuxer still holds of one stream belongs to the
-//! old clock while another stream is in the new one. So each stream goes from epoch to epoch by itself, and a packet
-//! gets the first offset, from its stream's own epoch on, that continues its stream.
+//! At a jump the streams do not change over at the same packet: what a demuxer still holds of one stream
+//! belongs to the old clock while another stream is in the new one. So each stream goes from epoch to epoch
+//! by itself, and a packet gets the first offset, from its stream's own epoch on, that continues its stream.
 
 use std::time::Duration;
 
@@ -105,8 +106,8 @@ impl Clock {
         self.jumps
     }
 
-    /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose times may
-    /// begin an epoch: sound and video, not covers or subtitles.
+    /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose
+    /// times may begin an epoch: sound and video, not covers or subtitles.
     pub(super) fn offset(&mut self, stream: usize, leads: bool, times: Times) -> Nanos {
         if !self.may_jump {
             return self.offsets[0];
@@ -149,7 +150,8 @@ impl Clock {
         offset
     }
 
-    /// Begins an epoch whose first packet is shown at `at`, or later where its stream is decoded further than that.
+    /// Begins an epoch whose first packet is shown at `at`, or later where its stream is decoded further than
+    /// that.
     fn begin(&mut self, times: Times, track: Track, at: Nanos) -> usize {
         let offset = (at - times.pts).max(track.last + 1 - times.dts);
         self.jumps.count += 1;

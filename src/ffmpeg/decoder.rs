@@ -9,7 +9,8 @@ use ffmpeg_next::ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
-/// The decoder that reads alpha where FFmpeg's own does not: that of VP8 and VP9 is a second picture beside each packet.
+/// The decoder that reads alpha where FFmpeg's own does not: that of VP8 and VP9 is a second picture beside
+/// each packet.
 fn alpha_decoder(codec: ffi::AVCodecID) -> Option<&'static CStr> {
     match codec {
         ffi::AVCodecID::AV_CODEC_ID_VP8 => Some(c"libvpx"),
@@ -29,8 +30,8 @@ pub(crate) struct Decoder {
 unsafe impl Send for Decoder {}
 
 impl Decoder {
-    /// Opens the decoder for stream `index`. `threads` of 0 lets FFmpeg take one a core. A `strict` decoder looks
-    /// for damage more closely.
+    /// Opens the decoder for stream `index`. `threads` of 0 lets FFmpeg take one a core. A `strict` decoder
+    /// looks for damage more closely.
     pub(crate) fn open(
         demuxer: &Demuxer,
         index: usize,
@@ -40,7 +41,8 @@ impl Decoder {
         let Some(stream) = demuxer.stream_ptr(index) else {
             return Ok(None);
         };
-        // SAFETY: stream and parameters are valid; the context is owned by `decoder` from its allocation on, so every path frees it.
+        // SAFETY: stream and parameters are valid; the context is owned by `decoder` from its allocation on,
+        // so every path frees it.
         unsafe {
             let parameters = (*stream).codecpar;
             let mut codec = ffi::avcodec_find_decoder((*parameters).codec_id);
@@ -71,8 +73,8 @@ impl Decoder {
             (*context).thread_count = threads as c_int;
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
             if strict {
-                // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own. Pictures that were
-                // patched are marked, and the source fails at the mark.
+                // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
+                // Pictures that were patched are marked, and the source fails at the mark.
                 (*context).err_recognition |=
                     (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
             }

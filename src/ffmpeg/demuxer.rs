@@ -12,7 +12,8 @@ use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::ptr;
 
-/// Bytes of a path or URL as FFmpeg takes them. A path that exists is marked as a file, so that a colon in it names no protocol.
+/// Bytes of a path or URL as FFmpeg takes them. A path that exists is marked as a file, so that a colon in it
+/// names no protocol.
 pub(crate) fn location(path: &Path) -> Result<CString, AvError> {
     use std::os::unix::ffi::OsStrExt;
     let mut bytes = Vec::new();
@@ -131,11 +132,13 @@ impl Demuxer {
         Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
     }
 
-    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the name of a file would.
+    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
+    /// name of a file would.
     pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
         init();
         let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
-        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to tell.
+        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to
+        // tell.
         let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
         let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
         // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
@@ -271,8 +274,8 @@ impl Demuxer {
         self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
     }
 
-    /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list leaves out;
-    /// `None` for other containers, and for fragments, which are listed one by one.
+    /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list
+    /// leaves out; `None` for other containers, and for fragments, which are listed one by one.
     pub(crate) fn listed_packets(&self, index: usize) -> Option<u64> {
         let stream = self.stream_ptr(index)?;
         // SAFETY: the stream belongs to the open context.
@@ -299,8 +302,8 @@ impl Demuxer {
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
-    /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is signed PCM, whose silence is
-    /// zeros.
+    /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is signed PCM,
+    /// whose silence is zeros.
     pub(crate) fn silence(&self, index: usize, seconds: f64) -> Option<Packet> {
         let stream = self.stream_ptr(index)?;
         // SAFETY: a stream and its parameters live as long as the context.
@@ -393,7 +396,8 @@ impl Demuxer {
         let Some(stream) = self.stream_ptr(index) else {
             return &[];
         };
-        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the stream.
+        // SAFETY: the block, where there is one, holds `extradata_size` bytes and lives as long as the
+        // stream.
         unsafe {
             let parameters = &*(*stream).codecpar;
             if parameters.extradata.is_null() || parameters.extradata_size <= 0 {
@@ -431,7 +435,8 @@ impl Demuxer {
         }
     }
 
-    /// Reads the next packet of any stream into `packet`, which is emptied first. Its times are those of the clock.
+    /// Reads the next packet of any stream into `packet`, which is emptied first. Its times are those of the
+    /// clock.
     pub(crate) fn read(&mut self, packet: &mut Packet) -> Result<(), AvError> {
         packet.clear();
         // SAFETY: context and packet are valid, and the packet is empty.

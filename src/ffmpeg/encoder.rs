@@ -63,8 +63,9 @@ impl EncoderKind {
             .collect()
     }
 
-    /// Whether the encoder opens for pictures of `format` without options. It may name formats that it takes only
-    /// where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but for yuva420p.
+    /// Whether the encoder opens for pictures of `format` without options. It may name formats that it takes
+    /// only where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but
+    /// for yuva420p.
     pub(crate) fn opens(self, format: AvFormat) -> bool {
         let setup = EncoderSetup {
             format,
@@ -224,7 +225,8 @@ impl Encoder {
         }
     }
 
-    /// Makes room for alpha: with it libvpx's encoder of VP8 refuses alternate reference frames, which are its default.
+    /// Makes room for alpha: with it libvpx's encoder of VP8 refuses alternate reference frames, which are
+    /// its default.
     pub(crate) fn allow_alpha(&mut self, format: AvFormat) {
         if self.kind.name() == "libvpx" && format.facts().is_some_and(|facts| facts.alpha) {
             // An encoder without the option has nothing to be switched off.

@@ -90,8 +90,8 @@ impl AvFormat {
             .map_or(0, |d| u32::from(d.log2_chroma_h))
     }
 
-    /// True if frames have pictures of this format as they are: a native format, or FFmpeg's old name for one in
-    /// full range.
+    /// True if frames have pictures of this format as they are: a native format, or FFmpeg's old name for one
+    /// in full range.
     pub(crate) fn is_native(self) -> bool {
         // SAFETY: names are static and zero-terminated; null for a number that is no format.
         let name = self.to_raw().map(|raw| unsafe { ffi::av_get_pix_fmt_name(raw) });
@@ -118,7 +118,8 @@ pub(super) fn range_number(range: Range) -> u32 {
     }
 }
 
-/// swscale's chroma offsets (1/256 of a luma sample) for a location; `None` where there is no subsampling or no knowledge.
+/// swscale's chroma offsets (1/256 of a luma sample) for a location; `None` where there is no subsampling or
+/// no knowledge.
 pub(super) fn chroma_position(location: u8, (log2_x, log2_y): (u32, u32)) -> Option<(i64, i64)> {
     let (x, y) = match location {
         1 => (0, 128),

@@ -15,14 +15,16 @@ struct Lent {
 }
 
 unsafe extern "C" fn give_back(opaque: *mut c_void, _data: *mut u8) {
-    // SAFETY: `opaque` is the box made in `lend`, handed over once to the buffer whose last reference has just gone.
+    // SAFETY: `opaque` is the box made in `lend`, handed over once to the buffer whose last reference has
+    // just gone.
     let lent = unsafe { Box::from_raw(opaque.cast::<Lent>()) };
     let Lent { frame, count } = *lent;
     drop(frame);
     count.fetch_sub(1, Ordering::Release);
 }
 
-/// A picture whose pixels are those of `frame`, which lives on until FFmpeg gives up its last reference; `count` tells how many do.
+/// A picture whose pixels are those of `frame`, which lives on until FFmpeg gives up its last reference;
+/// `count` tells how many do.
 pub(crate) fn lend(frame: Frame, format: AvFormat, count: &Arc<AtomicUsize>) -> Result<Picture, AvError> {
     let layout = *frame.layout();
     let size = |v: usize| c_int::try_from(v).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)));
@@ -37,8 +39,8 @@ pub(crate) fn lend(frame: Frame, format: AvFormat, count: &Arc<AtomicUsize>) -> 
         frame,
         count: Arc::clone(count),
     }));
-    // SAFETY: the box stays where it is until `give_back`, and the frame's memory with it; FFmpeg only reads it (the buffer is
-    // marked read-only); on failure the box is taken back.
+    // SAFETY: the box stays where it is until `give_back`, and the frame's memory with it; FFmpeg only reads
+    // it (the buffer is marked read-only); on failure the box is taken back.
     unsafe {
         let bytes = (*lent).frame.bytes();
         let data = bytes.as_ptr().cast_mut();

@@ -1,7 +1,8 @@
-//! What FFmpeg says: its messages go to the debug log, and the last error of each thread is kept for the sentence
-//! that reports the failure.
+//! What FFmpeg says: its messages go to the debug log, and the last error of each thread is kept for the
+//! sentence that reports the failure.
 //!
-//! A result code alone is often no more than "Invalid argument"; the line that the library wrote before it says which.
+//! A result code alone is often no more than "Invalid argument"; the line that the library wrote before it
+//! says which.
 #![allow(unsafe_code)]
 
 use ffmpeg_next::ffi;
@@ -26,8 +27,8 @@ type Arguments = ffi::va_list;
 pub(super) fn capture() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: both calls only set process-wide state of FFmpeg and are made once; the callback is safe to call
-        // from any thread.
+        // SAFETY: both calls only set process-wide state of FFmpeg and are made once; the callback is safe to
+        // call from any thread.
         unsafe {
             ffi::av_log_set_level(ffi::AV_LOG_WARNING as c_int);
             ffi::av_log_set_callback(Some(keep));
@@ -35,7 +36,8 @@ pub(super) fn capture() {
     });
 }
 
-/// The last error that FFmpeg reported on this thread since [`forget`], without its line break; `None` if there is none.
+/// The last error that FFmpeg reported on this thread since [`forget`], without its line break; `None` if
+/// there is none.
 fn last_line() -> Option<String> {
     LAST.with(|last| Some(last.borrow().clone()).filter(|line| !line.is_empty()))
 }
@@ -59,7 +61,8 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
     }
     let mut line = [0 as c_char; LINE];
     let mut prefix = 0;
-    // SAFETY: FFmpeg passes a format and its arguments; at most LINE bytes are written, the closing zero included.
+    // SAFETY: FFmpeg passes a format and its arguments; at most LINE bytes are written, the closing zero
+    // included.
     let text = unsafe {
         ffi::av_log_format_line2(
             object,

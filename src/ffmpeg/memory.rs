@@ -1,9 +1,9 @@
-//! The memory that a decoder's pictures lie in: blocks of the engine's kind, such as page-locked ones, from which
-//! frames go on without a copy.
+//! The memory that a decoder's pictures lie in: blocks of the engine's kind, such as page-locked ones, from
+//! which frames go on without a copy.
 //!
-//! FFmpeg asks for each picture's memory by a callback. The block that it gets is FFmpeg's as long as it needs the
-//! picture as a reference, and a frame's until the frame is dropped, whichever is longer; both only read it once
-//! the picture is out.
+//! FFmpeg asks for each picture's memory by a callback. The block that it gets is FFmpeg's as long as it
+//! needs the picture as a reference, and a frame's until the frame is dropped, whichever is longer; both only
+//! read it once the picture is out.
 //!
 //! Two rules keep every decoder right:
 //!
@@ -50,7 +50,8 @@ impl PictureMemory {
     /// `context` must be valid and not yet open, and be freed before `self` moves or goes.
     pub(super) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
         self.served = true;
-        // SAFETY: the context is valid by the caller's word, and the pointer stays so as long as FFmpeg uses it.
+        // SAFETY: the context is valid by the caller's word, and the pointer stays so as long as FFmpeg uses
+        // it.
         unsafe {
             (*context).opaque = ptr::from_ref(self).cast_mut().cast();
             (*context).get_buffer2 = Some(get_buffer);
@@ -88,7 +89,8 @@ unsafe extern "C" fn get_buffer(
     frame: *mut ffi::AVFrame,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: FFmpeg passes a valid context, whose `opaque` is the `PictureMemory` that lives as long as it, and a frame whose format and size are set.
+    // SAFETY: FFmpeg passes a valid context, whose `opaque` is the `PictureMemory` that lives as long as it,
+    // and a frame whose format and size are set.
     unsafe {
         let memory = &*(*context).opaque.cast::<PictureMemory>();
         if !AvFormat((*frame).format).is_native() {
@@ -110,8 +112,8 @@ unsafe fn fill(
     frame: *mut ffi::AVFrame,
     memory: &PictureMemory,
 ) -> Result<(), AvError> {
-    // SAFETY: by the caller's word; every pointer passed on is to a live variable, and the block is FFmpeg's from av_buffer_create on, which frees it by
-    // `release` on every later path.
+    // SAFETY: by the caller's word; every pointer passed on is to a live variable, and the block is FFmpeg's
+    // from av_buffer_create on, which frees it by `release` on every later path.
     unsafe {
         let format = AvFormat((*frame).format)
             .to_raw()
@@ -155,7 +157,8 @@ unsafe fn fill(
         }
         let raw = &mut *frame;
         raw.buf[0] = owned;
-        // The mark by which `decoded` knows the block: FFmpeg never sets it, and copies it along with the picture.
+        // The mark by which `decoded` knows the block: FFmpeg never sets it, and copies it along with the
+        // picture.
         raw.opaque_ref = ffi::av_buffer_ref(owned);
         let mut offset = 0;
         for (index, room) in rooms.into_iter().enumerate() {
@@ -173,7 +176,8 @@ unsafe fn fill(
 }
 
 unsafe extern "C" fn release(opaque: *mut c_void, _data: *mut u8) {
-    // SAFETY: `opaque` is the box made in `fill`, handed over once to the buffer whose last reference has just gone.
+    // SAFETY: `opaque` is the box made in `fill`, handed over once to the buffer whose last reference has
+    // just gone.
     drop(unsafe { Box::from_raw(opaque.cast::<Block>()) });
 }
 
@@ -197,7 +201,8 @@ impl Memory for Decoded {
     fn bytes(&self) -> &[u8] {
         match &self.copy {
             Some(copy) => copy,
-            // SAFETY: the block holds `len` initialised bytes, lives as long as the picture's reference, and nobody writes to it any more.
+            // SAFETY: the block holds `len` initialised bytes, lives as long as the picture's reference, and
+            // nobody writes to it any more.
             None => unsafe { std::slice::from_raw_parts(self.data, self.len) },
         }
     }
@@ -212,10 +217,11 @@ impl Memory for Decoded {
     }
 }
 
-/// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a block of
-/// the run's reserve, or lie upside down.
+/// The picture's pixels as a frame's memory and where they lie in it; the picture again if they are not in a
+/// block of the run's reserve, or lie upside down.
 pub(crate) fn decoded(picture: Picture, format: PixelFormat) -> Result<(Layout, Decoded), Picture> {
-    // SAFETY: the picture's frame is valid. Where its first buffer is the one that is marked, it and its opaque box were made in `fill`.
+    // SAFETY: the picture's frame is valid. Where its first buffer is the one that is marked, it and its
+    // opaque box were made in `fill`.
     let found = unsafe {
         let raw = &*picture.as_ptr();
         let buffer = raw.buf[0];

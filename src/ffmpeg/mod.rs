@@ -1,6 +1,7 @@
 //! FFmpeg's raw interface: the only place that holds its pointers.
 //!
-//! Every type owns its FFmpeg object and frees it when dropped; nothing outside this module touches a pointer.
+//! Every type owns its FFmpeg object and frees it when dropped; nothing outside this module touches a
+//! pointer.
 //!
 //! ```text
 //!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer -> file

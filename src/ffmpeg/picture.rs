@@ -44,11 +44,12 @@ impl Picture {
         Ok(picture)
     }
 
-    /// Fills the picture with a faint pattern whose values exist in any format. Not with one value, since some codecs' own decoders
-    /// do not read that back.
+    /// Fills the picture with a faint pattern whose values exist in any format. Not with one value, since
+    /// some codecs' own decoders do not read that back.
     pub(crate) fn fill(&mut self) {
         for buffer in &self.raw().buf {
-            // SAFETY: a buffer of the picture's, which was made by `allocate` and is borrowed mutably, has `size` bytes.
+            // SAFETY: a buffer of the picture's, which was made by `allocate` and is borrowed mutably, has
+            // `size` bytes.
             unsafe {
                 if let Some(buffer) = buffer.as_ref() {
                     for at in 0..buffer.size {
@@ -108,7 +109,8 @@ impl Picture {
 
     /// Colour facts, as the decoder tagged them; FFmpeg's old names for full range count as tags.
     pub(crate) fn colour(&self) -> Colour {
-        // SAFETY: the fields are C enumerations read as their numbers, since a newer library may know more values than our headers.
+        // SAFETY: the fields are C enumerations read as their numbers, since a newer library may know more
+        // values than our headers.
         let (range, primaries, transfer, matrix, location) = unsafe {
             (
                 ptr::addr_of!((*self.frame).color_range).cast::<u32>().read(),
@@ -188,7 +190,8 @@ impl Picture {
         version::set_fields(frame, interlaced, order == FieldOrder::TopFirst);
     }
 
-    /// Sets the time in the encoder's time base, the pixel aspect, and that the encoder chooses the picture's type.
+    /// Sets the time in the encoder's time base, the pixel aspect, and that the encoder chooses the picture's
+    /// type.
     pub(crate) fn set_timing(&mut self, pts: i64, sample_aspect: (i32, i32)) {
         // SAFETY: the frame is valid.
         unsafe {
@@ -205,7 +208,8 @@ impl Picture {
     pub(crate) fn side_data(&self) -> Vec<SideData> {
         let mut found = Vec::new();
         for index in 0..self.raw().nb_side_data.max(0) as usize {
-            // SAFETY: the frame holds `nb_side_data` pointers; the kind is read as a number, the block has `size` bytes.
+            // SAFETY: the frame holds `nb_side_data` pointers; the kind is read as a number, the block has
+            // `size` bytes.
             let (kind, data) = unsafe {
                 let block = *self.raw().side_data.add(index);
                 let kind = ptr::addr_of!((*block).type_).cast::<u32>().read();
@@ -253,11 +257,13 @@ impl Picture {
     /// Row `y` of plane `plane` to write into.
     pub(crate) fn row_mut(&mut self, plane: usize, y: usize, len: usize) -> Option<&mut [u8]> {
         let start = self.row_start(plane, y, len)?;
-        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else reads it.
+        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else
+        // reads it.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Sets the palette of a picture of format pal8 that was made by `allocate`: red, green, blue and alpha; what is missing is black.
+    /// Sets the palette of a picture of format pal8 that was made by `allocate`: red, green, blue and alpha;
+    /// what is missing is black.
     pub(crate) fn set_palette(&mut self, colours: &[[u8; 4]]) -> Result<(), AvError> {
         let palette = self.raw().data[1];
         if self.format().facts().is_none_or(|facts| !facts.palette) || palette.is_null() {
@@ -266,7 +272,8 @@ impl Picture {
         for index in 0..ffi::AVPALETTE_COUNT as usize {
             let [red, green, blue, alpha] = colours.get(index).copied().unwrap_or([0, 0, 0, 255]);
             let entry = u32::from_be_bytes([alpha, red, green, blue]).to_ne_bytes();
-            // SAFETY: the second plane of a picture with a palette holds AVPALETTE_COUNT entries of four bytes.
+            // SAFETY: the second plane of a picture with a palette holds AVPALETTE_COUNT entries of four
+            // bytes.
             unsafe { ptr::copy_nonoverlapping(entry.as_ptr(), palette.add(4 * index), 4) };
         }
         Ok(())
@@ -283,7 +290,8 @@ impl Picture {
         if data.is_null() || y >= rows || len > stride.unsigned_abs() {
             return None;
         }
-        // SAFETY: the row lies inside the plane; a negative stride walks up from the bottom row, as FFmpeg means it.
+        // SAFETY: the row lies inside the plane; a negative stride walks up from the bottom row, as FFmpeg
+        // means it.
         Some(unsafe { data.offset(y as isize * stride) })
     }
 

@@ -112,7 +112,8 @@ impl Scaler {
         if from.height() != self.height as usize || to.height() != self.height as usize {
             return Err(AvError(ffi::AVERROR(ffi::EINVAL)));
         }
-        // SAFETY: both frames hold `height` rows of the formats that the context was made for, with FFmpeg's own padding.
+        // SAFETY: both frames hold `height` rows of the formats that the context was made for, with FFmpeg's
+        // own padding.
         let rows = unsafe {
             ffi::sws_scale(
                 self.context,

@@ -181,7 +181,8 @@ enum Config {
     ChannelLayout,
 }
 
-/// The first entry of the list of what an encoder takes; null if it takes anything, or does not say. The lists are static.
+/// The first entry of the list of what an encoder takes; null if it takes anything, or does not say. The
+/// lists are static.
 fn supported(codec: &'static ffi::AVCodec, config: &Config) -> *const std::ffi::c_void {
     #[cfg(ffmpeg_7_1)]
     {
@@ -230,9 +231,11 @@ unsafe fn list<T: Copy>(mut at: *const T, is_end: impl Fn(&T) -> bool) -> Vec<T>
     found
 }
 
-/// The numbers of the pixel formats that an encoder takes, the one that it prefers first; empty if it takes any.
+/// The numbers of the pixel formats that an encoder takes, the one that it prefers first; empty if it takes
+/// any.
 pub(super) fn pixel_formats(codec: &'static ffi::AVCodec) -> Vec<c_int> {
-    // SAFETY: the list ends with -1. Read as numbers, since a newer library may know more formats than our headers.
+    // SAFETY: the list ends with -1. Read as numbers, since a newer library may know more formats than our
+    // headers.
     unsafe {
         list(
             supported(codec, &Config::PixelFormat).cast(),

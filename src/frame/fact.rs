@@ -288,8 +288,8 @@ fn block_value(block: &SideData) -> Option<String> {
         }
         Fact::GopTimecode => {
             let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
-            // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts from
-            // zero, and a part of one from where it was cut; a time of day is what somebody meant.
+            // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts
+            // from zero, and a part of one from where it was cut; a time of day is what somebody meant.
             let part = |shift: u32, mask: i64| (bits >> shift) & mask;
             let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
             let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));

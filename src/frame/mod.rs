@@ -33,7 +33,8 @@ pub enum FieldOrder {
     Mixed,
 }
 
-/// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between reads it.
+/// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between
+/// reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideData {
     /// The kind's number in the library that made it.
@@ -134,7 +135,8 @@ impl Frame {
         &mut self.bytes_mut()[start..start + len]
     }
 
-    /// The sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane `index`.
+    /// The sample of `channel` (an index into the plane's interleaved samples) at (`x`, `y`) of plane
+    /// `index`.
     pub fn sample(&self, index: usize, x: usize, y: usize, channel: usize) -> u16 {
         let at = x * self.layout.planes()[index].channels + channel;
         let row = self.row(index, y);

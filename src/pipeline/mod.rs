@@ -1,14 +1,16 @@
-//! Runs a source, an engine and a sink side by side: threads, bounded queues, frame pools, and one end for all of them.
+//! Runs a source, an engine and a sink side by side: threads, bounded queues, frame pools, and one end for
+//! all of them.
 //!
 //! ```text
 //! decode thread(s) -> queue -> engine thread -> queue -> encode thread(s)
 //!        ^------ input pool ------'   '------ output pool ------^
 //! ```
 //!
-//! The queues are short and the pools fixed ([`Budget`]), so that memory does not depend on the input's length, and a stage that is
-//! faster than its neighbour waits. The end of the input travels down as a closed queue. A stage that fails first closes a gate that
-//! all the others watch, and then its queues; so a closed queue behind an open gate is always a proper end, and a sink is never
-//! finished after a failure. A panic inside a stage is a failure like any other.
+//! The queues are short and the pools fixed ([`Budget`]), so that memory does not depend on the input's
+//! length, and a stage that is faster than its neighbour waits. The end of the input travels down as a closed
+//! queue. A stage that fails first closes a gate that all the others watch, and then its queues; so a closed
+//! queue behind an open gate is always a proper end, and a sink is never finished after a failure. A panic
+//! inside a stage is a failure like any other.
 
 mod budget;
 mod convolve;
@@ -56,7 +58,8 @@ pub struct Job {
 /// How many threads and buffers a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs memory and latency.
+    /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs
+    /// memory and latency.
     pub queue: usize,
     /// Threads that read an indexed source, at least 1; a stream has always one.
     pub source_workers: usize,
@@ -110,8 +113,8 @@ pub struct Outcome {
     pub measurements: Measurements,
 }
 
-/// Runs a job to its end on threads of its own, and returns when the last of them has ended. `stop` and `progress` are for this one
-/// run. On an error nothing is left under the output's name.
+/// Runs a job to its end on threads of its own, and returns when the last of them has ended. `stop` and
+/// `progress` are for this one run. On an error nothing is left under the output's name.
 pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, PipelineError> {
     let began = Instant::now();
     let budget = job.budget();
@@ -345,8 +348,8 @@ fn start<'scope, 'env: 'scope>(
 }
 
 impl Threads<'_> {
-    /// Waits for the stages from the last to the first, finishes an indexed sink, and wakes a source that still waits for input
-    /// that nobody needs any more.
+    /// Waits for the stages from the last to the first, finishes an indexed sink, and wakes a source that
+    /// still waits for input that nobody needs any more.
     fn join(self, stop: &Stop, progress: &Progress) -> Joined {
         let mut joined = Joined::default();
         for worker in self.encode {
@@ -419,7 +422,8 @@ fn spawn<'scope, T: Send + 'scope>(
         .map_err(|cause| PipelineError::Thread { stage, cause })
 }
 
-/// Runs a stage's body; if it fails or panics, closes the gate before anything that the caller owns is dropped.
+/// Runs a stage's body; if it fails or panics, closes the gate before anything that the caller owns is
+/// dropped.
 fn guarded<T>(stage: Stage, stop: &Stop, body: impl FnOnce() -> Result<T, Halt>) -> Result<T, Halt> {
     let result =
         catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(panicked(stage, payload.as_ref())));

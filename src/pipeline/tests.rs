@@ -472,7 +472,8 @@ fn many_workers_of_uneven_speed_keep_the_order() {
 
 #[test]
 fn a_slow_first_frame_does_not_starve_of_buffers() {
-    // The first worker takes so long that the others could fill every buffer with frames that are not due yet.
+    // The first worker takes so long that the others could fill every buffer with frames that are not due
+    // yet.
     let slow_first = Fate::default();
     let mut setup = stream(0);
     struct SlowFirst(FakeIndexed);

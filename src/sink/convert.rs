@@ -24,8 +24,8 @@ pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
     after
 }
 
-/// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none. If it is `strict`, a frame whose alpha
-/// would be lost ends the run.
+/// `sink` behind a conversion; `sink` itself if the stream's frames are all alike and need none. If it is
+/// `strict`, a frame whose alpha would be lost ends the run.
 pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose, strict: bool) -> AnySink {
     if info.uniform && choose(info.format) == info.format {
         return sink;
@@ -152,7 +152,8 @@ impl Conversion {
         Ok(converted)
     }
 
-    /// An idle converter of this kind, or a new one; those of other kinds are given up, so that they do not pile up.
+    /// An idle converter of this kind, or a new one; those of other kinds are given up, so that they do not
+    /// pile up.
     fn converter(&self, kind: Kind, to: PixelFormat) -> Result<Converter, SinkError> {
         let idle = {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,8 @@ use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `sink` behind a weaver of fields: of each two frames, the first has the even rows, and what is known of the picture.
+/// `sink` behind a weaver of fields: of each two frames, the first has the even rows, and what is known of
+/// the picture.
 pub fn weaving(sink: AnySink, path: String) -> AnySink {
     match sink {
         AnySink::Stream(inner) => AnySink::Stream(Box::new(Weaving {
@@ -51,7 +52,8 @@ impl Sink for Weaving {
 struct WeavingIndexed {
     weaver: Weaver,
     inner: Arc<dyn IndexedSink>,
-    /// Fields whose other one is on its way, by the number of their picture. Workers take fields in order, so that these are few.
+    /// Fields whose other one is on its way, by the number of their picture. Workers take fields in order, so
+    /// that these are few.
     waiting: Mutex<BTreeMap<u64, Frame>>,
 }
 

@@ -1,4 +1,5 @@
-//! Frames as image files, encoded by as many threads as the pipeline likes, each file complete before it has its name.
+//! Frames as image files, encoded by as many threads as the pipeline likes, each file complete before it has
+//! its name.
 
 use super::ledger::{Outcome, PlainLedger, stated};
 use super::part::PartFile;
@@ -166,14 +167,15 @@ fn stored(kind: ImageKind, format: PixelFormat) -> Option<Stored> {
     )
 }
 
-/// True if frames of `format` are written to files of `kind` as they are: components reordered and 9 to 14 bits scaled to 16
-/// at most, so that nothing is lost.
+/// True if frames of `format` are written to files of `kind` as they are: components reordered and 9 to 14
+/// bits scaled to 16 at most, so that nothing is lost.
 pub fn accepts(kind: ImageKind, format: PixelFormat) -> bool {
     stored(kind, format).is_some()
 }
 
-/// The format that a converter should make of `format` before it is written to files of `kind`: itself if it is accepted, RGB
-/// of 8 or 16 bits for YUV; `None` if the kind cannot hold it without loss (deep samples or alpha in a JPEG).
+/// The format that a converter should make of `format` before it is written to files of `kind`: itself if it
+/// is accepted, RGB of 8 or 16 bits for YUV; `None` if the kind cannot hold it without loss (deep samples or
+/// alpha in a JPEG).
 pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
     if accepts(kind, format) {
         return Some(format);
@@ -193,7 +195,8 @@ pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
 /// How image files are named and encoded.
 #[derive(Debug, Clone)]
 pub struct ImageOptions {
-    /// The kind of file; by default what the target's extension says, else what the source's files are, else PNG.
+    /// The kind of file; by default what the target's extension says, else what the source's files are, else
+    /// PNG.
     pub kind: Option<ImageKind>,
     /// JPEG quality, 1 to 100.
     pub jpeg_quality: u8,
@@ -205,7 +208,8 @@ pub struct ImageOptions {
     pub overwrite: bool,
     /// Fail where a fact about the pictures would be lost.
     pub strict: bool,
-    /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are found beforehand.
+    /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
+    /// found beforehand.
     pub sources: Option<Arc<[PathBuf]>>,
 }
 
@@ -223,8 +227,8 @@ impl Default for ImageOptions {
     }
 }
 
-/// True if `target` is to be written as images: a numbered pattern, a name with an image's extension, an existing directory, or a
-/// name that ends in a slash or has no extension.
+/// True if `target` is to be written as images: a numbered pattern, a name with an image's extension, an
+/// existing directory, or a name that ends in a slash or has no extension.
 pub fn is_target(target: &Path) -> bool {
     target.is_dir()
         || target.as_os_str().as_encoded_bytes().ends_with(b"/")
@@ -253,11 +257,12 @@ enum Target {
     Directory(PathBuf),
 }
 
-/// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a directory, where files are named after
-/// the frames' own files, or else `000000.png` and so on. A directory that is missing is made, a pattern's too.
+/// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a
+/// directory, where files are named after the frames' own files, or else `000000.png` and so on. A directory
+/// that is missing is made, a pattern's too.
 ///
-/// Existing files, names that clash and formats that cannot be held are refused here, before anything is written, as far as the
-/// frames are known.
+/// Existing files, names that clash and formats that cannot be held are refused here, before anything is
+/// written, as far as the frames are known.
 pub fn create(
     target: &Path,
     info: &StreamInfo,
@@ -368,7 +373,8 @@ struct Shared {
     /// Names given so far in a directory, where two source files may want the same.
     names: HashSet<PathBuf>,
     warnings: BTreeSet<String>,
-    /// The only file of a single-file target: put in its place at the end, when it is known to be the only one.
+    /// The only file of a single-file target: put in its place at the end, when it is known to be the only
+    /// one.
     single: Option<PartFile>,
 }
 
@@ -472,7 +478,8 @@ impl Images {
         Ok(())
     }
 
-    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are told nothing of streams.
+    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are
+    /// told nothing of streams.
     fn settle(&self, frame: Frame) -> Result<Frame, SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: self.label.clone(),
@@ -687,7 +694,8 @@ impl Picture<'_> {
             })?,
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
         }
-        // Encoders that finish when they are dropped lose the error of their last write; the flush meets it again.
+        // Encoders that finish when they are dropped lose the error of their last write; the flush meets it
+        // again.
         out.flush()?;
         Ok(())
     }

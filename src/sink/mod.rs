@@ -48,16 +48,17 @@ pub enum Flow {
 
 /// Takes frames one after another.
 ///
-/// Files are written under a temporary name beside the target; [`Sink::finish`] renames them, and dropping a sink that has not
-/// finished removes them.
+/// Files are written under a temporary name beside the target; [`Sink::finish`] renames them, and dropping a
+/// sink that has not finished removes them.
 pub trait Sink: Send {
-    /// The byte alignment of rows that the sink reads best: 1 for raw output, that can then be written in one piece.
+    /// The byte alignment of rows that the sink reads best: 1 for raw output, that can then be written in one
+    /// piece.
     fn row_alignment(&self) -> usize {
         64
     }
 
-    /// How many frames the sink keeps after it took them (an encoder's look-ahead, if it reads them where they lie). The
-    /// pool is made larger by that.
+    /// How many frames the sink keeps after it took them (an encoder's look-ahead, if it reads them where
+    /// they lie). The pool is made larger by that.
     fn held_buffers(&self) -> usize {
         0
     }

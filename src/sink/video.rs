@@ -1,9 +1,9 @@
 //! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
-//! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
-//! stream's. What encoder and container can say of them is found out by a rehearsal; what they cannot is undone in the samples
-//! where that is possible, and reported where it is not (see `stage`). Frames go to the encoder without a copy of their pixels where
-//! it reads them at once.
+//! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have
+//! precedence over the stream's. What encoder and container can say of them is found out by a rehearsal; what
+//! they cannot is undone in the samples where that is possible, and reported where it is not (see `stage`).
+//! Frames go to the encoder without a copy of their pixels where it reads them at once.
 
 mod alpha;
 mod choice;
@@ -38,7 +38,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Frames whose memory an encoder may hold at a time; more are copied, so that a fixed pool of frames never runs dry.
+/// Frames whose memory an encoder may hold at a time; more are copied, so that a fixed pool of frames never
+/// runs dry.
 const MAX_LENT: usize = 2;
 
 /// Encoders that read a frame's pixels exactly and only while it is handed over.
@@ -60,13 +61,15 @@ pub struct VideoOptions {
     pub overwrite: bool,
     /// FFmpeg's name of the encoder; `None` takes the usual one for the container.
     pub encoder: Option<String>,
-    /// The encoder's quality number: crf for x264, x265, VPx and AV1, the quantiser scale for MPEG-like encoders, cq for NVENC.
+    /// The encoder's quality number: crf for x264, x265, VPx and AV1, the quantiser scale for MPEG-like
+    /// encoders, cq for NVENC.
     pub quality: Option<f64>,
     /// The encoder's preset (cpu-used for VPx and libaom).
     pub preset: Option<String>,
     /// Further options of the encoder or, where it has none of that name, of the muxer, in FFmpeg's words.
     pub encoder_options: Vec<(String, String)>,
-    /// FFmpeg's name of the pixel format to encode; `None` takes the frames' own or the nearest that the encoder takes.
+    /// FFmpeg's name of the pixel format to encode; `None` takes the frames' own or the nearest that the
+    /// encoder takes.
     pub pixel_format: Option<String>,
     /// FFmpeg's name of the container; `None` goes by the file's extension.
     pub muxer: Option<String>,
@@ -162,7 +165,8 @@ struct Running {
 }
 
 impl VideoSink {
-    /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first frame fails here.
+    /// Prepares the output: container, encoder and temporary file. What can be known to fail before the first
+    /// frame fails here.
     pub fn create(info: &StreamInfo, options: VideoOptions) -> Result<VideoSink, SinkError> {
         let name = options.path.display().to_string();
         let unsupported = |problem: String| SinkError::Unsupported {
@@ -393,8 +397,8 @@ impl VideoSink {
         Ok((stream, passthrough))
     }
 
-    /// What to say if the container's head cannot be written for `reason`. The other streams were tried before, so that it is the
-    /// encoder's or the file's.
+    /// What to say if the container's head cannot be written for `reason`. The other streams were tried
+    /// before, so that it is the encoder's or the file's.
     fn refused_head(&self, reason: &str) -> SinkError {
         if let Some(io) = self.output.muxer.io_error() {
             return SinkError::Io {
@@ -500,7 +504,8 @@ impl Running {
         Ok(picture)
     }
 
-    /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
+    /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel
+    /// aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
         let frame = self.samples.run(frame)?;
         let metadata = frame.metadata.clone();
@@ -579,7 +584,8 @@ impl Running {
         }
     }
 
-    /// Tells the containers of animations how long the last frame is shown: they count frames' times from one to the next.
+    /// Tells the containers of animations how long the last frame is shown: they count frames' times from one
+    /// to the next.
     fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
         let Some(last) = self.last else { return Ok(()) };
         let ticks = |pts: i64, den: i32| rescale(pts, self.base, Rational { num: 1, den });
@@ -739,8 +745,8 @@ impl Sink for VideoSink {
     }
 }
 
-/// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have it by habit (all GIFs
-/// do), so that their first frame tells; others have it on purpose.
+/// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have
+/// it by habit (all GIFs do), so that their first frame tells; others have it on purpose.
 fn is_seen_through(frame: &Frame) -> bool {
     let format = frame.format();
     let by_habit = format.depth() <= 8 && format.model() != ColourModel::Yuv;

@@ -16,8 +16,8 @@ pub fn accepts(format: PixelFormat) -> bool {
     format.name() != "gray14le" && TAGS.iter().any(|t| t.format == format.name())
 }
 
-/// The format that a converter should make of `format` before it is written: itself if y4m holds it, else the nearest
-/// that keeps every sample (RGB becomes YUV 4:4:4; alpha that y4m cannot hold is lost).
+/// The format that a converter should make of `format` before it is written: itself if y4m holds it, else the
+/// nearest that keeps every sample (RGB becomes YUV 4:4:4; alpha that y4m cannot hold is lost).
 pub fn nearest(format: PixelFormat) -> PixelFormat {
     if accepts(format) {
         return format;
@@ -64,7 +64,8 @@ struct Clock {
     irregular: bool,
 }
 
-/// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`] takes.
+/// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`]
+/// takes.
 pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
     if !accepts(info.format) {
         return Err(SinkError::Unsupported {

@@ -1,7 +1,8 @@
 //! The two fields of interlaced pictures as two frames, one after the other.
 //!
-//! The even and the odd rows of an interlaced picture were taken at different times, and a mask of several rows would mix them. As frames of
-//! half the height they are filtered apart, by any engine. [`crate::sink::fields`] weaves them again.
+//! The even and the odd rows of an interlaced picture were taken at different times, and a mask of several
+//! rows would mix them. As frames of half the height they are filtered apart, by any engine.
+//! [`crate::sink::fields`] weaves them again.
 
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat};
@@ -54,7 +55,8 @@ pub fn split(source: AnySource) -> Result<AnySource, UnevenFields> {
         AnySource::Indexed(source) => Box::new(InOrder { source, next: 0 }),
     };
     Ok(AnySource::Stream(Box::new(Fields {
-        // One more than the frame that is split, because a source may take the next buffer before it knows that it has ended.
+        // One more than the frame that is split, because a source may take the next buffer before it knows
+        // that it has ended.
         pool: FramePool::new(2 + inner.held_buffers(), Arc::new(Pageable)),
         inner,
         info,

@@ -24,8 +24,8 @@ pub struct ImageFiles {
     animated: AtomicU64,
 }
 
-/// Lists the image files that `input` names (a file, a directory, `frames/%05d.png`, or a glob) and reads the header of the
-/// first. `fps` gives the frames a time: one tick each.
+/// Lists the image files that `input` names (a file, a directory, `frames/%05d.png`, or a glob) and reads the
+/// header of the first. `fps` gives the frames a time: one tick each.
 pub fn open(input: &Path, fps: Option<Rational>) -> Result<ImageFiles, SourceError> {
     let files = list(input)?;
     let first = decoder(&files[0])?;
@@ -137,7 +137,8 @@ fn read_image(path: &Path, buffer: Buffer) -> Result<Frame, SourceError> {
     Ok(frame)
 }
 
-/// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their file's length.
+/// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their
+/// file's length.
 fn unlimited() -> Limits {
     let mut limits = Limits::default();
     limits.max_alloc = None;
@@ -185,8 +186,8 @@ fn decoder(path: &Path) -> Result<Box<dyn ImageDecoder>, SourceError> {
         complete_jpeg(path)?;
     }
     let input = BufReader::new(file);
-    // A TIFF decoder applies the limit that is set for pixels to the tags too, and would hide a small picture's profile; so it gets
-    // its limits after the tags were read.
+    // A TIFF decoder applies the limit that is set for pixels to the tags too, and would hide a small
+    // picture's profile; so it gets its limits after the tags were read.
     let decoder: Box<dyn ImageDecoder> = if format == ImageFormat::Tiff {
         Box::new(TiffDecoder::new(input).map_err(|e| failed(path, e))?)
     } else {
@@ -195,7 +196,8 @@ fn decoder(path: &Path) -> Result<Box<dyn ImageDecoder>, SourceError> {
         Box::new(reader.into_decoder().map_err(|e| failed(path, e))?)
     };
     let claimed = decoder.total_bytes();
-    // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP, JPEG and TIFF files far more.
+    // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP, JPEG and TIFF
+    // files far more.
     let ratio = match format {
         ImageFormat::Png | ImageFormat::Bmp | ImageFormat::Pnm => 1100,
         _ => 20_000,
@@ -300,7 +302,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_jpeg_is_found_by_its_markers() {
-        // A segment that holds an end marker of its own (a thumbnail's), then a scan with stuffed bytes, then the end.
+        // A segment that holds an end marker of its own (a thumbnail's), then a scan with stuffed bytes, then
+        // the end.
         let whole = [
             0xff, 0xd8, 0xff, 0xe1, 0, 6, 0xff, 0xd9, 1, 2, 0xff, 0xda, 0, 3, 9, 7, 0xff, 0, 8, 0xff, 0xd0,
             5, 0xff, 0xd9,

@@ -1,4 +1,5 @@
-//! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the frames.
+//! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
+//! frames.
 
 use super::SourceError;
 use super::animation::is_animated;
@@ -16,7 +17,8 @@ pub fn image_format(path: &Path) -> Option<ImageFormat> {
         .filter(|f| matches!(f, Bmp | Jpeg | Png | Pnm | Tiff | WebP))
 }
 
-/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's extension that is no animation.
+/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's
+/// extension that is no animation.
 pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;
@@ -125,7 +127,8 @@ fn numbered(pattern: &Pattern) -> Option<Vec<PathBuf>> {
     )
 }
 
-/// Numbers within names compare as numbers; names that are then equal compare byte by byte, so that the order is one.
+/// Numbers within names compare as numbers; names that are then equal compare byte by byte, so that the order
+/// is one.
 fn natural(a: &Path, b: &Path) -> Ordering {
     natord::compare(&a.to_string_lossy(), &b.to_string_lossy()).then_with(|| a.cmp(b))
 }

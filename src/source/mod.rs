@@ -40,7 +40,8 @@ pub struct StreamInfo {
     pub height: usize,
     /// False if frames may differ in size and format (image files).
     pub uniform: bool,
-    /// True if frames come in memory of the source's own, so that the pool's buffers need none; only now and then will one be copied into a buffer.
+    /// True if frames come in memory of the source's own, so that the pool's buffers need none; only now and
+    /// then will one be copied into a buffer.
     pub brings_memory: bool,
     /// Nominal frames a second; `None` if the source has no time (image files without `--fps`).
     pub frame_rate: Option<Rational>,
@@ -94,13 +95,14 @@ pub trait Source: Send {
     /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
 
-    /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if they lie in
-    /// the pool's memory), beside the one that it is filling. The pool is made larger by that.
+    /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if
+    /// they lie in the pool's memory), beside the one that it is filling. The pool is made larger by that.
     fn held_buffers(&self) -> usize {
         0
     }
 
-    /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked for once, at the end.
+    /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked
+    /// for once, at the end.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,5 @@
-//! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is told.
+//! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is
+//! told.
 
 use super::inlet::{Inlet, ends_in_mid_frame};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};

@@ -1,8 +1,8 @@
 //! Video files, URLs and streams, decoded by FFmpeg.
 //!
-//! Pictures keep the pixel format that they were coded in where it is native; others go to the native format that loses least.
-//! Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the source is strict; an input that was cut
-//! off never passes for a whole one.
+//! Pictures keep the pixel format that they were coded in where it is native; others go to the native format
+//! that loses least. Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the
+//! source is strict; an input that was cut off never passes for a whole one.
 
 mod damage;
 mod dolby;
@@ -23,7 +23,8 @@ use damage::{Damage, jumps_sentence};
 use extent::Extent;
 use std::path::{Path, PathBuf};
 
-/// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than forever.
+/// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
+/// forever.
 const MAX_READ_ERRORS: u32 = 10_000;
 
 /// Read errors in a row after which an index at the end of a pipe is the cause.
@@ -57,8 +58,8 @@ pub struct VideoSource {
     decoder: Decoder,
     packet: Packet,
     picture: Picture,
-    /// The picture was decoded before it was asked for: the first one to know the stream's facts, a later one to know
-    /// whether there is one.
+    /// The picture was decoded before it was asked for: the first one to know the stream's facts, a later one
+    /// to know whether there is one.
     held: bool,
     /// When the stream's last picture ends, where the container says it.
     end: Option<f64>,
@@ -116,7 +117,8 @@ impl VideoSource {
         }
         let stream = choose_stream(&demuxer, options.stream).map_err(invalid)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains them at the end.
+        // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains
+        // them at the end.
         let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
         let facts = demuxer.stream(stream);
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
@@ -273,7 +275,8 @@ impl VideoSource {
         Ok(())
     }
 
-    /// Looks for alpha and second views beside the first picture. Whatever a decoder of some version reads, its picture shows.
+    /// Looks for alpha and second views beside the first picture. Whatever a decoder of some version reads,
+    /// its picture shows.
     fn find_lost_layers(&mut self) -> Result<(), SourceError> {
         if self
             .native
@@ -506,7 +509,8 @@ impl VideoSource {
         }
     }
 
-    /// True if the container says that pictures go on after `frame`: either further ones come, or it lasts until then.
+    /// True if the container says that pictures go on after `frame`: either further ones come, or it lasts
+    /// until then.
     fn may_be_last(&self, frame: &Frame) -> bool {
         let Some(pts) = frame.metadata.pts else {
             return false;
@@ -574,7 +578,8 @@ impl VideoSource {
         Ok(frame)
     }
 
-    /// The picture itself as a frame's memory, if it was decoded into memory of the run's and needs no conversion.
+    /// The picture itself as a frame's memory, if it was decoded into memory of the run's and needs no
+    /// conversion.
     fn take_picture(&mut self) -> Option<(Layout, Decoded)> {
         if self.scaler.is_some() {
             return None;
@@ -654,7 +659,8 @@ impl Source for VideoSource {
     }
 }
 
-/// The stream to filter: the wanted one, or among those that move the default one, then the largest, then the first.
+/// The stream to filter: the wanted one, or among those that move the default one, then the largest, then the
+/// first.
 fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, String> {
     let streams: Vec<_> = (0..demuxer.stream_count())
         .filter_map(|i| Some((i, demuxer.stream(i)?)))

@@ -1,5 +1,6 @@
-//! Animated WebP files as videos, which FFmpeg's older versions do not read. Frames come composed, as a player shows them: drawn or
-//! blended over the one before, whose area is cleared first where the file says so. One canvas and one frame are in memory.
+//! Animated WebP files as videos, which FFmpeg's older versions do not read. Frames come composed, as a
+//! player shows them: drawn or blended over the one before, whose area is cleared first where the file says
+//! so. One canvas and one frame are in memory.
 
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
@@ -72,7 +73,8 @@ struct Survey {
 }
 
 impl WebpSource {
-    /// Opens `path`, which [`super::animation::is_animated_webp`] knows for an animated WebP. A `strict` source fails where the file ends early.
+    /// Opens `path`, which [`super::animation::is_animated_webp`] knows for an animated WebP. A `strict`
+    /// source fails where the file ends early.
     pub fn open(path: &Path, strict: bool) -> Result<WebpSource, SourceError> {
         let name = path.display().to_string();
         let io = |cause| SourceError::Io {

@@ -1,5 +1,5 @@
-//! YUV4MPEG2: a text header, then a short line and the bytes of each frame. Read from a file or a pipe, straight into the
-//! frames' memory.
+//! YUV4MPEG2: a text header, then a short line and the bytes of each frame. Read from a file or a pipe,
+//! straight into the frames' memory.
 
 use super::inlet::{Inlet, ends_in_mid_frame};
 use super::{Source, SourceError, StreamInfo, Supply};
@@ -263,7 +263,8 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>, SourceError> {
     }))
 }
 
-/// Appends the bytes up to the next line feed, which is dropped; false if the input or the patience ended before.
+/// Appends the bytes up to the next line feed, which is dropped; false if the input or the patience ended
+/// before.
 fn read_line(inlet: &mut Inlet, line: &mut Vec<u8>, supply: Option<&Supply>) -> Result<bool, SourceError> {
     let mut byte = [0_u8];
     while line.len() < LONGEST_LINE {

@@ -20,7 +20,8 @@ use std::time::Duration;
 /// The run as the user wrote it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PipelineArguments {
-    /// As for `framepipe filter`. What is made up never ends; of anything else there should be enough for the whole time.
+    /// As for `framepipe filter`. What is made up never ends; of anything else there should be enough for the
+    /// whole time.
     #[arg(default_value = "synthetic:1920x1080:yuv420p:60:0:cycle")]
     input: Input,
     /// As for `framepipe filter`.

@@ -1,4 +1,5 @@
-//! What becomes of alpha on the way into an encoder: kept, cut to transparent or opaque, or lost, and who is to be told.
+//! What becomes of alpha on the way into an encoder: kept, cut to transparent or opaque, or lost, and who is
+//! to be told.
 
 use super::SinkError;
 use super::container::Container;
@@ -36,7 +37,8 @@ pub(super) struct AlphaWatch {
 }
 
 impl AlphaWatch {
-    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the frames have it.
+    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the
+    /// frames have it.
     pub(super) fn new(
         container: &Container,
         kind: EncoderKind,
@@ -103,8 +105,8 @@ impl AlphaWatch {
         Some(format!("{of} is not kept: {}", self.why()))
     }
 
-    /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers drop it without a word.
-    /// A sentence if it is gone.
+    /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers
+    /// drop it without a word. A sentence if it is gone.
     pub(super) fn missing(&self, path: &Path, stream: usize) -> Option<String> {
         if self.fate != Fate::Kept || !self.was_used {
             return None;
@@ -140,8 +142,8 @@ fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
     None
 }
 
-/// True if what `kind` writes keeps its alpha in `container`. The alpha of VP8 and VP9 is not in their packets but beside them, and
-/// Matroska's family alone holds that.
+/// True if what `kind` writes keeps its alpha in `container`. The alpha of VP8 and VP9 is not in their
+/// packets but beside them, and Matroska's family alone holds that.
 pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
     let beside = matches!(kind.codec_name().as_str(), "vp8" | "vp9");
     !beside || matches!(container.name(), "matroska" | "webm")

@@ -1,9 +1,10 @@
 //! Which encoder, pixel format, quality and time base an output gets when the user does not say.
 //!
-//! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by libx265 at crf 20 for
-//! deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of 10; GIF and others what FFmpeg chooses.
-//! Pictures with alpha get an encoder that keeps it where the container has one: MOV ProRes 4444 for YUV and deep pictures, else
-//! QuickTime Animation; Matroska VP9, or FFV1 for deep ones.
+//! Defaults: MP4, MOV, Matroska and their like get H.264 by libx264 at crf 18 for pictures of 8 bits, HEVC by
+//! libx265 at crf 20 for deeper ones; WebM gets VP9 at crf 24; AVI MPEG-4 at quantiser 2; Ogg Theora at 8 of
+//! 10; GIF and others what FFmpeg chooses. Pictures with alpha get an encoder that keeps it where the
+//! container has one: MOV ProRes 4444 for YUV and deep pictures, else QuickTime Animation; Matroska VP9, or
+//! FFV1 for deep ones.
 
 use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
@@ -20,7 +21,8 @@ fn candidates(container: &str, format: PixelFormat, alpha: bool) -> &'static [&'
     const H264: &[&str] = &["libx264", "libopenh264", "h264_nvenc", "mpeg4"];
     const HEVC: &[&str] = &["libx265", "libx264", "hevc_nvenc", "libopenh264", "mpeg4"];
     match container {
-        // What editors take: 4444 for what comes of cameras and other YUV, whose depth it keeps; lossless for graphics.
+        // What editors take: 4444 for what comes of cameras and other YUV, whose depth it keeps; lossless for
+        // graphics.
         "mov" if alpha && (format.depth() > 8 || format.model() == ColourModel::Yuv) => {
             &["prores_ks", "qtrle", "png", "libx264"]
         }
@@ -157,7 +159,8 @@ fn needs_whole_chroma(encoder: &str) -> bool {
     .any(|start| encoder.starts_with(start))
 }
 
-/// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user wants.
+/// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
+/// wants.
 pub(super) fn choose_format(
     kind: EncoderKind,
     (format, colour): (PixelFormat, Colour),
@@ -194,7 +197,8 @@ pub(super) fn choose_format(
     } else if taken.is_empty() {
         own
     } else {
-        // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the range does not.
+        // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the
+        // range does not.
         let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
         // A palette is what GIF is made for, and the last resort of the others.
         let of_kind = |palette: bool| -> Vec<AvFormat> {
@@ -359,8 +363,8 @@ pub(super) struct Wishes<'a> {
     pub(super) hdr: Hdr,
 }
 
-/// Sets quality, preset and options on `encoder`. Gives what was set, for the summary, and the options that the encoder does not know,
-/// which may be the muxer's; an error is a sentence.
+/// Sets quality, preset and options on `encoder`. Gives what was set, for the summary, and the options that
+/// the encoder does not know, which may be the muxer's; an error is a sentence.
 pub(super) fn configure(
     encoder: &mut Encoder,
     name: &str,
@@ -540,7 +544,8 @@ fn number(block: &[u8], index: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// An AVMasteringDisplayMetadata block (ten fractions, then two flags) as "G(x,y)B(x,y)R(x,y)WP(x,y)L(max,min)".
+/// An AVMasteringDisplayMetadata block (ten fractions, then two flags) as
+/// "G(x,y)B(x,y)R(x,y)WP(x,y)L(max,min)".
 fn mastering_words(block: &[u8]) -> Option<String> {
     if number(block, 20)? == 0 || number(block, 21)? == 0 {
         return None;
@@ -557,7 +562,8 @@ fn mastering_words(block: &[u8]) -> Option<String> {
     ))
 }
 
-/// The time base that the encoder counts in: the source's own, unless encoder or container know only even steps.
+/// The time base that the encoder counts in: the source's own, unless encoder or container know only even
+/// steps.
 pub(super) fn encoder_time_base(
     encoder: &str,
     container: &str,

@@ -1,8 +1,10 @@
-//! GIF frames. FFmpeg's own encoder knows no transparency behind opaque frames and takes the palette as it comes; here each frame
-//! gets the palette that suits it, and decoded frames are exactly those that were put in.
+//! GIF frames. FFmpeg's own encoder knows no transparency behind opaque frames and takes the palette as it
+//! comes; here each frame gets the palette that suits it, and decoded frames are exactly those that were put
+//! in.
 //!
-//! A frame is drawn over the one before, within the rectangle in which they differ, and pixels that stay are left out. Where a
-//! pixel becomes transparent that was not, the frame before is cleared away; so a frame is written when the next one is known.
+//! A frame is drawn over the one before, within the rectangle in which they differ, and pixels that stay are
+//! left out. Where a pixel becomes transparent that was not, the frame before is cleared away; so a frame is
+//! written when the next one is known.
 
 use crate::convert::{Colour3, Indexed, MAX_COLOURS, indexed};
 use weezl::{BitOrder, encode::Encoder as Lzw};
@@ -180,7 +182,8 @@ impl GifEncoder {
         }
     }
 
-    /// The part to draw: what differs from the canvas, and all that must be cleared afterwards. The first frame fills the canvas.
+    /// The part to draw: what differs from the canvas, and all that must be cleared afterwards. The first
+    /// frame fills the canvas.
     fn area(&self, pixels: &[Pixel], clears: bool) -> Area {
         let mut area: Option<Area> = None;
         for (at, (pixel, there)) in pixels.iter().zip(&self.canvas).enumerate() {

@@ -7,7 +7,8 @@ const CHUNK_HEAD: usize = 8;
 /// Where a frame's chunk states its milliseconds.
 const DURATION: usize = 12;
 
-/// Lets the last frame of the file end after `total` milliseconds. Data that are no animated WebP stay as they are.
+/// Lets the last frame of the file end after `total` milliseconds. Data that are no animated WebP stay as
+/// they are.
 pub(super) fn set_total(file: &mut [u8], total: i64) {
     let mut at = FILE_HEAD;
     let mut sum = 0;

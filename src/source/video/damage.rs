@@ -1,7 +1,8 @@
-//! What is wrong with an input: damage that was concealed, pictures that cannot be decoded, an end that is missing.
+//! What is wrong with an input: damage that was concealed, pictures that cannot be decoded, an end that is
+//! missing.
 //!
-//! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else the list
-//! of packets that an MP4 file begins or ends with, else the length that a header states.
+//! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else
+//! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
 use super::extent::Extent;
 use crate::ffmpeg::{Demuxer, Jumps};
@@ -65,8 +66,8 @@ impl Damage {
         }
         let before = |pts: &&Option<i64>| self.first.zip(**pts).is_some_and(|(first, pts)| pts < first);
         let early = self.head.iter().filter(before).count() as u64;
-        // A bare stream has no times, and containers have none, or the same as the first picture's, for what comes
-        // before their clock begins. Damaged packets bear no picture, and are counted by themselves.
+        // A bare stream has no times, and containers have none, or the same as the first picture's, for what
+        // comes before their clock begins. Damaged packets bear no picture, and are counted by themselves.
         let timeless = self.head.iter().any(Option::is_none);
         let at_first = self.head.iter().filter(|&&pts| pts == self.first).count() > 1;
         if (timeless || at_first) && self.packets == 0 && !self.interlaced {

@@ -1,7 +1,8 @@
 //! How many bytes a container says that it has, against how many there are.
 //!
-//! FFmpeg's demuxers tell a file that was cut off inside a packet as plain end of file. The containers that state sizes are
-//! walked here by their outermost elements, a few bytes each, so that such a file is known for what it is.
+//! FFmpeg's demuxers tell a file that was cut off inside a packet as plain end of file. The containers that
+//! state sizes are walked here by their outermost elements, a few bytes each, so that such a file is known
+//! for what it is.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -71,7 +72,8 @@ impl Extent {
     }
 }
 
-/// Where the container that `file` begins with says it ends: past `length` if it was cut off, `None` if it says nothing.
+/// Where the container that `file` begins with says it ends: past `length` if it was cut off, `None` if it
+/// says nothing.
 fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
     let mut head = [0; 12];
     file.read_exact(&mut head)?;
@@ -100,7 +102,8 @@ struct Element {
     size: Option<u64>,
 }
 
-/// Goes from one outermost element to the next; `step` gives an element's end, or `None` where the walk must stop.
+/// Goes from one outermost element to the next; `step` gives an element's end, or `None` where the walk must
+/// stop.
 fn walk<R: Read + Seek>(
     file: &mut R,
     length: u64,
@@ -120,7 +123,8 @@ fn walk<R: Read + Seek>(
     Ok(None)
 }
 
-/// The file's length if its last `tail` bytes begin with `mark`, which is how it ends; one more if they don't.
+/// The file's length if its last `tail` bytes begin with `mark`, which is how it ends; one more if they
+/// don't.
 fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64) -> Option<u64> {
     let mut found = vec![0; mark.len()];
     file.seek(SeekFrom::Start(length.checked_sub(tail)?)).ok()?;

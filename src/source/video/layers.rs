@@ -1,5 +1,5 @@
-//! Alpha and second views that a file holds beside the pictures that its decoder gives: found here, so that they are not lost
-//! without a word.
+//! Alpha and second views that a file holds beside the pictures that its decoder gives: found here, so that
+//! they are not lost without a word.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +26,8 @@ pub(super) fn has_alpha_item(path: &Path) -> bool {
         .any(|item| head.windows(item.len()).any(|window| window == *item))
 }
 
-/// True if HEVC headers (an hvcC box or NAL units between start codes) announce more than one layer: alpha or a second view.
+/// True if HEVC headers (an hvcC box or NAL units between start codes) announce more than one layer: alpha or
+/// a second view.
 pub(super) fn has_hevc_layers(headers: &[u8]) -> bool {
     parameter_sets(headers)
         .iter()
@@ -39,7 +40,8 @@ fn layers(unit: &[u8]) -> Option<u32> {
     if unit.first()? >> 1 & 0x3f != VIDEO_PARAMETER_SET {
         return None;
     }
-    // After a header of two bytes: 4 bits of identity, 2 of the base layer, then 6 of the count of layers less one.
+    // After a header of two bytes: 4 bits of identity, 2 of the base layer, then 6 of the count of layers
+    // less one.
     let (high, low) = (u32::from(unit.get(2)? & 3), u32::from(unit.get(3)? >> 4));
     Some((high << 4 | low) + 1)
 }
