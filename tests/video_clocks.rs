@@ -756,7 +756,9 @@ fn whole_files_are_not_called_incomplete() {
             ffmpeg(&[&start, kind.encoding, more, &[path.to_str().unwrap()]].concat());
             let raw = folder.path().join("out.raw");
             let output = format!("raw:{}", raw.to_str().unwrap());
-            let run = identity(&path, Path::new(&output), &["--strict"]);
+            // Raw frames say nothing of range and chroma, which a strict run would refuse.
+            identity(&path, Path::new(&output), &[]);
+            let run = identity(&path, Path::new("null:"), &["--strict"]);
             if count(&path) == 0 {
                 // FFmpeg writes what it cannot read.
                 continue;

@@ -189,7 +189,7 @@ fn full_range_comes_out_right_where_it_cannot_be_said() {
         for (x, gray) in [(8, 64_u8), (56, 192)] {
             let found = &pixels[(32 * 64 + x) * 3..][..3];
             assert!(
-                found.iter().all(|v| v.abs_diff(gray) <= 1),
+                found.iter().all(|v| v.abs_diff(gray) <= 2),
                 "{encoder} in {end}: gray {gray} became {found:?}"
             );
         }

@@ -335,9 +335,16 @@ impl VideoSource {
         (1.0..1e15).contains(&frames).then_some(frames as u64)
     }
 
-    /// Where the stream ends on the clock by Matroska's word for it.
+    /// Where the stream ends on the clock by the container's word for it: Matroska's for a stream, Flash video's for
+    /// the whole file. Neither says how long the last picture lasts.
     fn stated_seconds(&self) -> Option<f64> {
-        parse_clock(&self.demuxer.stream_tag(self.stream, c"DURATION")?)
+        match self.demuxer.stream_tag(self.stream, c"DURATION") {
+            Some(text) => parse_clock(&text),
+            None if self.demuxer.format_name() == "flv" && self.demuxer.stream_count() == 1 => {
+                self.demuxer.duration()
+            }
+            None => None,
+        }
     }
 
     fn invalid(&self, problem: String) -> SourceError {

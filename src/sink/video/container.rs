@@ -31,6 +31,10 @@ pub(super) const STALE_TEXTS: &[&CStr] = &[
 /// Seconds that a container's milliseconds may be off, on the way in and on the way out.
 const ROUNDING: f64 = 0.0016;
 
+/// Seconds that a picture and a packet of sound of a trial last.
+const PICTURE_LASTS: f64 = 0.04;
+const SOUND_LASTS: f64 = 0.02;
+
 /// Seconds that a picture may be moved by a container that counts frames instead of time.
 const COARSE: f64 = 0.03;
 
@@ -152,9 +156,7 @@ impl Container {
         let video = (medium == Medium::Attachment).then_some(add_video);
         let comes_back = self.comes_back(video, demuxer, (index, carriage), packets);
         match (comes_back, medium) {
-            (Some(true), _) | (None, Medium::Video | Medium::Audio | Medium::Subtitle | Medium::Data) => {
-                Ok(())
-            }
+            (Some(true) | None, _) => Ok(()),
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
                 "{} has no name for its codec, so that no player could read it",
                 self.name
@@ -253,7 +255,8 @@ impl Container {
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
-    /// When the first picture and the first sound come back, in seconds, that were written at `begins`.
+    /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each: some
+    /// containers leave a gap behind the first one instead of before it.
     fn times_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
@@ -275,7 +278,7 @@ impl Container {
             muxer.begin().ok()?;
             Some((muxer, picture, sound))
         })?;
-        for (stream, begins, lasts) in [(picture, begins.0, 0.04), (sound, begins.1, 0.02)] {
+        for (stream, begins, lasts) in [(picture, begins.0, PICTURE_LASTS), (sound, begins.1, SOUND_LASTS)] {
             let base = muxer.time_base(stream);
             for step in 0..2 {
                 let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
@@ -286,18 +289,18 @@ impl Container {
         }
         let bytes = muxer.finish_in_memory().ok()?;
         let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
-        let (mut first_picture, mut first_sound) = (None, None);
+        let (mut last_picture, mut last_sound) = (None, None);
         let mut packet = Packet::new().ok()?;
         while back.read(&mut packet).is_ok() {
             let facts = back.stream(packet.stream())?;
             let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
             match facts.medium {
-                Medium::Video => first_picture.get_or_insert(time),
-                Medium::Audio => first_sound.get_or_insert(time),
-                _ => continue,
-            };
+                Medium::Video => last_picture = Some(time - PICTURE_LASTS),
+                Medium::Audio => last_sound = Some(time - SOUND_LASTS),
+                _ => {}
+            }
         }
-        Some((first_picture?, first_sound?))
+        Some((last_picture?, last_sound?))
     }
 
     /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.

@@ -86,6 +86,8 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
         Ok(ends_with(file, length, &[0x3B], 1))
     } else if &head[..8] == b"\x89PNG\r\n\x1a\n" {
         Ok(ends_with(file, length, b"IEND", 8))
+    } else if &head[..3] == b"FLV" {
+        flv(file, length)
     } else if head == ASF[..12] {
         asf(file)
     } else if BOXES.iter().any(|name| head[4..8] == name[..]) {
@@ -130,6 +132,22 @@ fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64)
     file.seek(SeekFrom::Start(length.checked_sub(tail)?)).ok()?;
     file.read_exact(&mut found).ok()?;
     Some(if found == mark { length } else { length + 1 })
+}
+
+/// The file's length if it ends with a whole tag, which the size behind it shows.
+fn flv(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
+    let mut size = [0; 4];
+    file.seek(SeekFrom::End(-4))?;
+    file.read_exact(&mut size)?;
+    let size = u64::from(u32::from_be_bytes(size));
+    let Some(start) = length.checked_sub(size + 4) else {
+        return Ok(None);
+    };
+    let mut tag = [0; 4];
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(&mut tag)?;
+    let stated = u64::from(u32::from_be_bytes([0, tag[1], tag[2], tag[3]])) + 11;
+    Ok((size > 11 && stated == size).then_some(length))
 }
 
 /// Where a Windows Media file says that it ends: the field of its File Properties object.
