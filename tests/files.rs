@@ -6,7 +6,7 @@ use framepipe::frame::{
     Buffer, Colour, FieldOrder, Frame, FramePool, Layout, Metadata, Pageable, PixelFormat, Range, Rational,
 };
 use framepipe::sink::images::{ImageKind, ImageOptions};
-use framepipe::sink::{Flow, SinkError};
+use framepipe::sink::{Flow, Rules, SinkError};
 use framepipe::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use framepipe::{sink, source};
 use std::fs;
@@ -14,6 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Existing files are replaced.
+const REPLACE: Rules = Rules {
+    overwrite: true,
+    strict: false,
+};
 
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("samples")
@@ -201,7 +207,7 @@ fn ffmpeg_reads_our_y4m_bit_exactly_with_its_facts() {
         if format.name() == "yuv420p" {
             info.colour.chroma_location = 3;
         }
-        let mut sink = sink::y4m::create(&file, &info, true).unwrap();
+        let mut sink = sink::y4m::create(&file, &info, REPLACE).unwrap();
         assert_eq!(sink.row_alignment(), 1);
         let mut expected = Vec::new();
         for k in 0..3 {
@@ -251,7 +257,7 @@ fn y4m_facts_survive_a_round_trip() {
             facts.colour.chroma_location = if format.name() == "yuv420p" { location } else { 0 };
             facts.field_order = order;
             facts.sample_aspect = if range == Range::Full { (0, 1) } else { (10, 11) };
-            let mut sink = sink::y4m::create(&file, &facts, true).unwrap();
+            let mut sink = sink::y4m::create(&file, &facts, REPLACE).unwrap();
             let orders = match order {
                 FieldOrder::Mixed => [
                     FieldOrder::TopFirst,
@@ -412,7 +418,7 @@ fn a_reader_that_goes_away_ends_the_run_without_an_error() {
             let mut some = [0_u8; 1000];
             fs::File::open(&pipe).unwrap().read_exact(&mut some).unwrap();
         });
-        let mut sink = sink::y4m::create(&pipe, &info, false).unwrap();
+        let mut sink = sink::y4m::create(&pipe, &info, Rules::default()).unwrap();
         let closed =
             (0..1000).any(|k| sink.write(noise(info.format, 512, 512, 1, k)).unwrap() == Flow::Closed);
         assert!(closed);
@@ -425,7 +431,7 @@ fn a_reader_that_goes_away_ends_the_run_without_an_error() {
 fn y4m_refuses_what_it_cannot_hold_and_says_what_it_drops() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.y4m");
-    let refused = sink::y4m::create(&file, &info(format("rgb24"), 4, 4), false)
+    let refused = sink::y4m::create(&file, &info(format("rgb24"), 4, 4), Rules::default())
         .err()
         .unwrap();
     assert!(
@@ -435,7 +441,7 @@ fn y4m_refuses_what_it_cannot_hold_and_says_what_it_drops() {
     let mut facts = info(format("yuv420p"), 4, 4);
     facts.colour.matrix = 1;
     facts.frame_rate = None;
-    let mut sink = sink::y4m::create(&file, &facts, false).unwrap();
+    let mut sink = sink::y4m::create(&file, &facts, Rules::default()).unwrap();
     sink.write(noise(facts.format, 4, 4, 1, 1)).unwrap();
     let other = sink.write(noise(facts.format, 6, 4, 1, 1)).unwrap_err();
     assert!(matches!(other, SinkError::Mismatch { .. }), "{other}");
@@ -445,10 +451,10 @@ fn y4m_refuses_what_it_cannot_hold_and_says_what_it_drops() {
         "{warnings}"
     );
 
-    let mut unfinished = sink::y4m::create(&folder.path().join("b.y4m"), &facts, false).unwrap();
+    let mut unfinished = sink::y4m::create(&folder.path().join("b.y4m"), &facts, Rules::default()).unwrap();
     unfinished.write(noise(facts.format, 4, 4, 1, 1)).unwrap();
     drop(unfinished);
-    let refused = sink::y4m::create(&file, &facts, false).err().unwrap();
+    let refused = sink::y4m::create(&file, &facts, Rules::default()).err().unwrap();
     assert!(matches!(refused, SinkError::Exists { .. }), "{refused}");
     assert_eq!(names(folder.path()), ["a.y4m"]);
 }
@@ -458,7 +464,7 @@ fn raw_frames_of_every_format_come_back_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
     for format in PixelFormat::all() {
         let file = folder.path().join(format!("{format}.raw"));
-        let mut sink = sink::raw::create(&file, &info(format, 7, 5), false).unwrap();
+        let mut sink = sink::raw::create(&file, &info(format, 7, 5), Rules::default()).unwrap();
         let pictures: Vec<_> = (0..6).map(|k| tight(&noise(format, 7, 5, 1, k))).collect();
         for k in 0..6 {
             let frame = noise(format, 7, 5, if k % 2 == 0 { 1 } else { 64 }, k);
@@ -975,7 +981,7 @@ fn a_full_device_is_an_error() {
         return;
     }
     let facts = info(format("yuv420p"), 512, 512);
-    let mut sink = sink::y4m::create(Path::new("/dev/full"), &facts, false).unwrap();
+    let mut sink = sink::y4m::create(Path::new("/dev/full"), &facts, Rules::default()).unwrap();
     let error = sink.write(noise(facts.format, 512, 512, 1, 0)).unwrap_err();
     assert!(error.to_string().contains("cannot write /dev/full"), "{error}");
     let folder = tempfile::tempdir().unwrap();

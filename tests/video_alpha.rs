@@ -326,8 +326,11 @@ fn goes_everywhere(input: &str) {
         let most_colour = match to {
             // 4:2:0 mixes the colours of neighbours, opaque or not; few colours and other YUV are near.
             "webm" | "mkv" => 90,
+            // WebP is 4:2:0, too, or RGB.
+            "webp" if yuv => 40,
+            "gif" if input == "gif" => 0,
             // Colours beyond 256 are near.
-            "gif" if !yuv => 8,
+            "gif" => 8,
             _ if yuv => 4,
             // Colour under alpha of 128 is weighted by it and divided again.
             _ if is_half => 1,
@@ -380,21 +383,20 @@ fn encoders_are_chosen_for_alpha_where_it_is_used() {
     filtered(&webm, &folder.path().join("g.mkv"), &["--encoder", "libx264"]);
     assert_eq!(probe(&folder.path().join("g.mkv"), "stream_tags=alpha_mode"), "");
     // An encoder that takes alpha and drops it is found out.
-    let said = filtered(
-        &stills,
-        &folder.path().join("h.mov"),
-        &["--encoder", "hap", "--pixel-format", "rgba"],
-    );
+    let even = folder.path().join("even.mov");
+    let half = frames(2, (32, 16), |_, x, _| [9, 9, 9, if x < 16 { 100 } else { 255 }]);
+    encode(&half, (32, 16), &even, &["-c:v", "qtrle"]);
+    let said = filtered(&even, &folder.path().join("h.mov"), &["--encoder", "hap"]);
     assert!(said.text.contains("alpha is not kept"), "{}", said.text);
-    let refused = filter(
-        &stills,
+    let strict = filter(
+        &even,
         folder.path().join("i.mov").to_str().unwrap(),
         &["--encoder", "hap", "--strict"],
     );
     assert!(
-        !refused.succeeded && refused.text.contains("alpha is not kept"),
+        !strict.succeeded && strict.text.contains("alpha is not kept"),
         "{}",
-        refused.text
+        strict.text
     );
     assert!(!folder.path().join("i.mov").exists());
 }
@@ -452,11 +454,7 @@ fn gif_frames_are_exactly_what_was_put_in() {
             for (got, want) in got.chunks_exact(4).zip(want.chunks_exact(4)) {
                 assert_eq!(got[3], want[3], "from {skip}, frame {at}");
                 // A frame of 256 colours before a hole needs one of them for the hole.
-                let most = if skip == 0 && at == 0 || at + skip == 3 {
-                    2
-                } else {
-                    0
-                };
+                let most = if matches!(at + skip, 0 | 3 | 5) { 2 } else { 0 };
                 let off = (0..3).map(|i| got[i].abs_diff(want[i])).max().unwrap();
                 assert!(
                     want[3] == 0 || off <= most,
@@ -481,7 +479,14 @@ fn gif_and_animated_png_keep_their_times_to_the_end() {
         &two,
         (WIDTH, HEIGHT),
         &slides,
-        &["-filter_complex", graph, "-vsync", "vfr", "-final_delay", "500"],
+        &[
+            "-filter_complex",
+            graph,
+            "-fps_mode",
+            "vfr",
+            "-final_delay",
+            "500",
+        ],
     );
     for to in ["gif", "apng", "webp"] {
         let output = folder.path().join(format!("slides-2.{to}"));
@@ -785,7 +790,8 @@ fn layers_that_ffmpeg_does_not_decode_are_named() {
         );
     }
     let avif = folder.path().join("a.avif");
-    let split = "split[a][b];[b]alphaextract,format=gray[c]";
+    // Newer FFmpegs take the colour facts of RGB along to the gray picture, which AV1 cannot say.
+    let split = "split[a][b];[b]alphaextract,format=gray,setparams=colorspace=bt709[c]";
     let options = [
         "-filter_complex",
         split,

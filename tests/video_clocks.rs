@@ -644,7 +644,11 @@ fn edit_lists_are_followed_and_nothing_is_called_missing() {
             "{name}: {}",
             expected.len()
         );
-        let strict = identity(input, Path::new("null:"), &["--strict"]);
+        let strict = identity(
+            input,
+            &path("raw.yuv"),
+            &["--strict", "--format", "rawvideo", "--no-audio"],
+        );
         if !strict.ok || !strict.warnings().is_empty() {
             problems.push(format!("{name}, --strict: {}", strict.warnings().join(" | ")));
         }

@@ -5,7 +5,7 @@ use super::encoding::EncodingArguments;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
 use framepipe::sink::images::{ImageKind, ImageOptions};
-use framepipe::sink::{self, AnySink};
+use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::animation::is_animated_webp;
 use framepipe::source::pattern::Pattern;
 use framepipe::source::raw::{RawSpec, RawSpecError};
@@ -325,7 +325,10 @@ impl Output {
         strict: bool,
         files: Option<Arc<[PathBuf]>>,
     ) -> Result<AnySink, Failure> {
-        let overwrite = encoding.overwrite;
+        let rules = Rules {
+            overwrite: encoding.overwrite,
+            strict,
+        };
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
             Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info, strict)?)),
@@ -334,19 +337,20 @@ impl Output {
                 let choose: Choose =
                     Arc::new(move |format| wanted.unwrap_or_else(|| sink::y4m::nearest(format)));
                 let after = info_after(info, &choose);
-                let sink = AnySink::Stream(sink::y4m::create(path, &after, overwrite)?);
+                let sink = AnySink::Stream(sink::y4m::create(path, &after, rules)?);
                 Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Raw(path) => {
                 let wanted = self.wanted(encoding, |_| true)?;
                 let choose: Choose = Arc::new(move |format| wanted.unwrap_or(format));
                 let after = info_after(info, &choose);
-                let sink = AnySink::Stream(sink::raw::create(path, &after, overwrite)?);
+                let sink = AnySink::Stream(sink::raw::create(path, &after, rules)?);
                 Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Images(path) => {
                 let mut options = ImageOptions {
-                    overwrite,
+                    overwrite: rules.overwrite,
+                    strict: rules.strict,
                     sources: files,
                     ..ImageOptions::default()
                 };

@@ -51,7 +51,8 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it, and where a stream cannot be carried over as it is.
+    /// Fail at the first damaged packet instead of concealing it, and where a stream or a fact about the pictures cannot be carried
+    /// over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded; 16 at most].

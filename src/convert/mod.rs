@@ -2,11 +2,16 @@
 
 mod loss;
 mod palette;
+mod range;
+mod ycgco;
+
+pub(crate) use range::RangeChange;
 
 pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
 
 use crate::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
+use crate::frame::fact::matrix_name;
 use crate::frame::{
     AllocationError, Buffer, Colour, ColourModel, Frame, Layout, LayoutError, Pageable, PixelFormat, Range,
 };
@@ -23,6 +28,14 @@ pub enum ConvertError {
         to: String,
         /// What FFmpeg said.
         reason: String,
+    },
+    /// The matrix between RGB and YUV is one whose formula is not known here.
+    #[error(
+        "pictures with the matrix {matrix} cannot be converted to RGB here, and another matrix would give wrong colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
+    )]
+    Matrix {
+        /// FFmpeg's name of it.
+        matrix: String,
     },
     /// A frame is not of the format and size that the converter was made for.
     #[error("the converter was made for {expected}, not for {found}")]
@@ -82,6 +95,33 @@ pub(crate) fn written_matrix(matrix: u8, height: usize) -> u8 {
     }
 }
 
+/// H.273's number of YCgCo.
+pub(crate) const YCGCO: u8 = 8;
+
+/// The matrix by which swscale makes RGB of YUV: the one given, or the usual one where nothing is said. YCgCo has a formula of its own
+/// in [`Converter`]; the others are refused, since any other matrix would give wrong colours.
+pub(crate) fn read_matrix(matrix: u8, height: usize) -> Result<u8, ConvertError> {
+    match matrix {
+        0 | 2 | 3 => Ok(usual_matrix(height)),
+        1 | 4..=7 | 9 => Ok(matrix),
+        _ => Err(ConvertError::Matrix {
+            matrix: matrix_name(matrix),
+        }),
+    }
+}
+
+/// The RGB format that YCgCo pictures of `format` become without loss of depth.
+pub(crate) fn rgb_for_ycgco(format: PixelFormat) -> Option<PixelFormat> {
+    let depth = match (format.depth(), format.has_alpha()) {
+        (8, _) => String::new(),
+        (9, true) => "10le".to_owned(),
+        (14, true) => "16le".to_owned(),
+        (depth, _) => format!("{depth}le"),
+    };
+    let family = if format.has_alpha() { "gbrap" } else { "gbrp" };
+    PixelFormat::from_name(&format!("{family}{depth}"))
+}
+
 /// Converts frames of one size from one native format to another, with exact rounding, the right range and the right matrix.
 pub struct Converter {
     from: PixelFormat,
@@ -89,9 +129,22 @@ pub struct Converter {
     width: usize,
     height: usize,
     colour: Colour,
-    scaler: Scaler,
-    before: Picture,
-    after: Picture,
+    way: Way,
+}
+
+/// How a converter works.
+enum Way {
+    /// swscale, between pictures with FFmpeg's own padding.
+    Scale {
+        scaler: Scaler,
+        before: Picture,
+        after: Picture,
+    },
+    /// YCgCo's formula, after a conversion to planar 4:4:4 where the frames are not that already.
+    YCgCo {
+        first: Option<Box<Converter>>,
+        limited: bool,
+    },
 }
 
 impl Converter {
@@ -113,6 +166,23 @@ impl Converter {
         };
         let (av_from, av_to) = (known(format)?, known(to)?);
         let after = colour_after(colour, format, to, height);
+        if (format.model(), to.model()) == (ColourModel::Yuv, ColourModel::Rgb) {
+            if colour.matrix == YCGCO {
+                let way = Way::YCgCo {
+                    first: planar_444(format, colour, width, height)?.map(Box::new),
+                    limited: colour.is_limited(format),
+                };
+                return Ok(Converter {
+                    from: format,
+                    to,
+                    width,
+                    height,
+                    colour: after,
+                    way,
+                });
+            }
+            read_matrix(colour.matrix, height)?;
+        }
         let end = |av: AvFormat, format: PixelFormat, colour: Colour| ScalerEnd {
             format: av,
             full_range: !colour.is_limited(format),
@@ -133,9 +203,11 @@ impl Converter {
             width,
             height,
             colour: after,
-            scaler,
-            before: before_picture,
-            after: after_picture,
+            way: Way::Scale {
+                scaler,
+                before: before_picture,
+                after: after_picture,
+            },
         })
     }
 
@@ -164,24 +236,54 @@ impl Converter {
             });
         }
         let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
-        self.run(frame, &mut converted)
-            .map_err(|e| ConvertError::Scaler {
-                from: self.from.to_string(),
-                to: self.to.to_string(),
-                reason: e.to_string(),
-            })?;
+        match &mut self.way {
+            Way::Scale {
+                scaler,
+                before,
+                after,
+            } => {
+                let mut run = || -> Result<(), AvError> {
+                    before.copy_from(frame)?;
+                    scaler.run(before, after)?;
+                    after.copy_to(&mut converted)
+                };
+                run().map_err(|e| ConvertError::Scaler {
+                    from: self.from.to_string(),
+                    to: self.to.to_string(),
+                    reason: e.to_string(),
+                })?;
+            }
+            Way::YCgCo { first, limited } => match first {
+                Some(first) => ycgco::to_rgb(&first.convert(frame)?, *limited, &mut converted),
+                None => ycgco::to_rgb(frame, *limited, &mut converted),
+            },
+        }
         converted.sequence = frame.sequence;
         converted.born = frame.born;
         converted.metadata = frame.metadata.clone();
         converted.metadata.colour = self.colour;
         Ok(converted)
     }
+}
 
-    fn run(&mut self, frame: &Frame, converted: &mut Frame) -> Result<(), AvError> {
-        // swscale reads and writes past the ends of rows, so it works between pictures with FFmpeg's own padding.
-        self.before.copy_from(frame)?;
-        self.scaler.run(&self.before, &mut self.after)?;
-        self.after.copy_to(converted)
+/// A converter to planar 4:4:4 of the same family, depth and range, which uses no matrix; `None` if the frames are that already.
+fn planar_444(
+    format: PixelFormat,
+    colour: Colour,
+    width: usize,
+    height: usize,
+) -> Result<Option<Converter>, ConvertError> {
+    let depth = match format.depth() {
+        8 => String::new(),
+        depth => format!("{depth}le"),
+    };
+    let family = if format.has_alpha() { "yuva444p" } else { "yuv444p" };
+    match PixelFormat::from_name(&format!("{family}{depth}")) {
+        Some(planar) if planar == format => Ok(None),
+        Some(planar) => Converter::new((format, colour), planar, width, height).map(Some),
+        None => Err(ConvertError::Matrix {
+            matrix: matrix_name(YCGCO),
+        }),
     }
 }
 
@@ -269,6 +371,59 @@ mod tests {
             luma(1),
             luma(6)
         );
+    }
+
+    #[test]
+    fn ycgco_is_four_additions() {
+        let colour = Colour {
+            matrix: YCGCO,
+            range: Range::Full,
+            ..Colour::default()
+        };
+        let planes = |y: u8, cg: u8, co: u8| frame("yuv444p", 4, 1, move |at| [y, cg, co][at / 4]);
+        for (y, cg, co, rgb) in [
+            (128, 255, 128, [1, 255, 1]),
+            (128, 128, 128, [128, 128, 128]),
+            (100, 90, 150, [160, 62, 116]),
+            (250, 200, 60, [110, 255, 246]),
+        ] {
+            let mut before = planes(y, cg, co);
+            before.metadata.colour = colour;
+            assert_eq!(
+                &convert(&before, colour, "rgb24").row(0, 0)[..3],
+                &rgb,
+                "{y} {cg} {co}"
+            );
+        }
+        let limited = Colour {
+            range: Range::Limited,
+            ..colour
+        };
+        let mut before = planes(235, 128, 128);
+        before.metadata.colour = limited;
+        assert_eq!(&convert(&before, limited, "rgb48le").row(0, 0)[..6], &[255; 6]);
+        let mut subsampled = frame("yuv420p", 4, 4, |at| if at < 16 { 128 } else { 140 });
+        subsampled.metadata.colour = colour;
+        assert_eq!(
+            &convert(&subsampled, colour, "rgb24").row(0, 0)[..3],
+            &[128, 140, 104]
+        );
+    }
+
+    #[test]
+    fn matrices_without_a_formula_are_refused() {
+        let before = PixelFormat::from_name("yuv444p").unwrap();
+        let rgb = PixelFormat::from_name("rgb24").unwrap();
+        for matrix in [10, 11, 12, 13, 14, 15, 16, 17] {
+            let colour = Colour {
+                matrix,
+                ..Colour::default()
+            };
+            assert!(matches!(
+                Converter::new((before, colour), rgb, 4, 4),
+                Err(ConvertError::Matrix { .. })
+            ));
+        }
     }
 
     #[test]

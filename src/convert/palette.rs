@@ -13,10 +13,10 @@ pub(crate) const MAX_COLOURS: usize = 256;
 const OPAQUE_FROM: u8 = 128;
 
 /// Colours that are told apart before they are split into boxes.
-const MAX_BINS: usize = 1 << 15;
+const MAX_BINS: usize = 1 << 13;
 
-/// The most low bits of a component that are dropped to have no more.
-const MAX_DROPPED: u32 = 3;
+/// Bits of a component that tell colours apart where there are more.
+const COUNTED_BITS: u32 = 6;
 
 /// Bits of a component that tell a cell of the search for the nearest colour.
 const CELL_BITS: u32 = 5;
@@ -233,32 +233,45 @@ fn rounded(colour: [f64; 3]) -> Colour3 {
 
 /// The opaque pixels by colour, or by their colours' higher bits where there are more than [`MAX_BINS`] of them.
 fn count(rgba: &[u8]) -> Vec<Bin> {
-    let opaque = rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
-    let mut colours: Vec<Colour3> = opaque.map(|p| [p[0], p[1], p[2]]).collect();
-    for dropped in 0.. {
-        let key = |colour: &Colour3| colour.map(|v| v >> dropped);
-        colours.sort_unstable_by_key(key);
-        let groups = colours.chunk_by(|a, b| key(a) == key(b));
-        if dropped < MAX_DROPPED && groups.clone().count() > MAX_BINS {
-            continue;
-        }
-        return groups.map(bin).collect();
+    let opaque = || rgba.chunks_exact(4).filter(|p| p[3] >= OPAQUE_FROM);
+    let packed = |p: &[u8]| u32::from_be_bytes([0, p[0], p[1], p[2]]);
+    // A bit for each colour there is.
+    let mut seen = vec![0_u64; 1 << 18];
+    let mut distinct = 0;
+    for colour in opaque().map(packed) {
+        let (word, bit) = (&mut seen[colour as usize / 64], 1 << (colour % 64));
+        distinct += usize::from(*word & bit == 0);
+        *word |= bit;
     }
-    Vec::new()
-}
-
-fn bin(colours: &[Colour3]) -> Bin {
-    let mut sums = [0_u64; 3];
-    for colour in colours {
-        for (sum, &v) in sums.iter_mut().zip(colour) {
-            *sum += u64::from(v);
-        }
+    if distinct <= MAX_BINS {
+        let mut colours: Vec<u32> = opaque().map(packed).collect();
+        colours.sort_unstable();
+        let bin = |same: &[u32]| {
+            let [_, red, green, blue] = same[0].to_be_bytes();
+            Bin {
+                weight: same.len() as f64,
+                mean: [red, green, blue].map(f64::from),
+            }
+        };
+        return colours.chunk_by(|a, b| a == b).map(bin).collect();
     }
-    let weight = colours.len() as f64;
-    Bin {
-        weight,
-        mean: sums.map(|sum| sum as f64 / weight),
+    let mut counts = vec![[0_u64; 4]; 1 << (3 * COUNTED_BITS)];
+    for p in opaque() {
+        let high = |v: u8| usize::from(v >> (8 - COUNTED_BITS));
+        let key = (high(p[0]) << COUNTED_BITS | high(p[1])) << COUNTED_BITS | high(p[2]);
+        let [weight, red, green, blue] = &mut counts[key];
+        *weight += 1;
+        *red += u64::from(p[0]);
+        *green += u64::from(p[1]);
+        *blue += u64::from(p[2]);
     }
+    let filled = counts.iter().filter(|count| count[0] > 0);
+    filled
+        .map(|&[weight, red, green, blue]| Bin {
+            weight: weight as f64,
+            mean: [red, green, blue].map(|sum| sum as f64 / weight as f64),
+        })
+        .collect()
 }
 
 /// Finds the nearest of some colours. Each cell of the cube of colours keeps those which can be the nearest of one of its points.
@@ -313,11 +326,12 @@ fn candidates(colours: &[[i32; 3]], corner: [i32; 3]) -> Box<[u8]> {
 }
 
 /// Indices of `colours`, counted from 1, for opaque pixels, and 0 for the others. What a pixel's colour is off by goes on to the pixels
-/// right of it (a half), below and below on the left (a quarter each).
+/// right of it (a half), below and below on the left (a quarter each), in whole levels: what is off by less is not seen, and
+/// would only add noise.
 fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
     let mut nearest = Nearest::new(colours);
     let mut indices = Vec::with_capacity(rgba.len() / 4);
-    // Errors in quarters, with a place more on the left.
+    // With a place more on the left.
     let (mut here, mut below) = (vec![[0_i32; 3]; width + 2], vec![[0_i32; 3]; width + 2]);
     for row in rgba.chunks_exact(4 * width) {
         for (x, p) in row.chunks_exact(4).enumerate() {
@@ -325,18 +339,15 @@ fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
                 indices.push(0);
                 continue;
             }
-            let wanted: [i32; 3] = std::array::from_fn(|i| {
-                // Halves go away from zero, so that errors of both signs weigh the same.
-                let error = here[x + 1][i];
-                (i32::from(p[i]) + (error + 2 * error.signum()) / 4).clamp(0, 255)
-            });
+            let wanted: [i32; 3] = std::array::from_fn(|i| (i32::from(p[i]) + here[x + 1][i]).clamp(0, 255));
             let index = nearest.find(wanted);
             indices.push(index + 1);
             for (i, (wanted, got)) in wanted.into_iter().zip(colours[usize::from(index)]).enumerate() {
                 let error = wanted - i32::from(got);
-                here[x + 2][i] += 2 * error;
-                below[x][i] += error;
-                below[x + 1][i] += error;
+                // Divided towards zero, so that errors of both signs weigh the same.
+                here[x + 2][i] += error / 2;
+                below[x][i] += error / 4;
+                below[x + 1][i] += error / 4;
             }
         }
         std::mem::swap(&mut here, &mut below);

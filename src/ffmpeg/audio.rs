@@ -3,9 +3,10 @@
 //! ```text
 //!   Packet -> decoder -> resampler -> FIFO -> frames of the encoder's size -> encoder -> Packet
 //! ```
-//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with silence and an overlap
-//! is cut off, so that the sound stays with the picture in containers whose sound has no times of its own, too. What the
-//! encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders do by themselves.
+//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with silence
+//! and an overlap is cut off, so that the sound stays with the picture in containers whose sound has no times of its
+//! own, too. What the encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders
+//! do by themselves.
 #![allow(unsafe_code)]
 
 use super::text::{rational, text, timestamp};
@@ -15,13 +16,16 @@ use ffmpeg_next::ffi;
 use std::ffi::{CString, c_int};
 use std::ptr;
 
-/// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is the container's rounding.
+/// A frame that begins this much later or earlier than the one before ends is a gap or an overlap; less is
+/// the container's rounding.
 const TOLERANCE: Rational = Rational { num: 1, den: 200 };
 
-/// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a jump in the times.
+/// The longest gap, in seconds, that is filled with silence; of a longer one this much is, and the rest is a
+/// jump in the times.
 const LONGEST_SILENCE: i64 = 60;
 
-/// Bits a second for each channel of a lossy encoder, where it takes them: better than what most listeners can tell from the source.
+/// Bits a second for each channel of a lossy encoder, where it takes them: better than what most listeners
+/// can tell from the source.
 const BITS_PER_CHANNEL: i64 = 96_000;
 
 /// Samples in a frame of an encoder that takes any number.
@@ -129,6 +133,8 @@ pub(crate) struct AudioTranscoder {
     start: Option<i64>,
     filled: i64,
     taken: i64,
+    /// Samples at the beginning that are left out.
+    trim: i64,
     /// Packets that could not be decoded.
     damaged: u64,
 }
@@ -137,7 +143,8 @@ pub(crate) struct AudioTranscoder {
 unsafe impl Send for AudioTranscoder {}
 
 impl AudioTranscoder {
-    /// The forms in which the sound of stream `index` may go to an encoder of `kind`, nearest to the source first.
+    /// The forms in which the sound of stream `index` may go to an encoder of `kind`, nearest to the source
+    /// first.
     pub(crate) fn forms(demuxer: &Demuxer, index: usize, kind: AudioEncoderKind) -> Vec<AudioForm> {
         let Some(stream) = demuxer.stream_ptr(index) else {
             return Vec::new();
@@ -185,7 +192,8 @@ impl AudioTranscoder {
         layouts.into_iter().flat_map(of).collect()
     }
 
-    /// Opens the decoder of stream `index` and an encoder of `kind` for sound of `form`. `Ok(None)`: there is no decoder.
+    /// Opens the decoder of stream `index` and an encoder of `kind` for sound of `form`. `Ok(None)`: there is
+    /// no decoder.
     pub(crate) fn open(
         demuxer: &Demuxer,
         index: usize,
@@ -236,6 +244,7 @@ impl AudioTranscoder {
             start: None,
             filled: 0,
             taken: 0,
+            trim: 0,
             damaged: 0,
         }))
     }
@@ -284,6 +293,34 @@ impl AudioTranscoder {
     /// Packets that could not be decoded; silence stands for them.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged
+    }
+
+    /// Has what the encoder puts in front of the sound stand in the place of the first samples, which are left out, for a
+    /// container that cannot say that sound begins before it is heard.
+    pub(crate) fn overlay_priming(&mut self) {
+        // SAFETY: the encoder is open.
+        self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
+    }
+
+    /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has ended, before
+    /// [`AudioTranscoder::feed`] is told so.
+    pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {
+        let mut ready = Vec::new();
+        self.filled += self.resampler.flush(&mut self.fifo)?;
+        // SAFETY: the encoder is open.
+        let encoder = unsafe { &*self.encoder.0 };
+        let (format, rate) = (encoder.sample_fmt, encoder.sample_rate);
+        let end = (end * f64::from(rate)).ceil() as i64;
+        let mut missing = end - self.start.unwrap_or(0) - self.filled;
+        while missing > 0 {
+            let count = missing.min(i64::from(rate)) as c_int;
+            let silent = Samples::silent(format, &encoder.ch_layout, rate, count)?;
+            self.fifo.write(&silent, count)?;
+            self.filled += i64::from(count);
+            missing -= i64::from(count);
+            self.encode(false, &mut ready)?;
+        }
+        Ok(ready)
     }
 
     /// Takes a packet of the source, or its end, and gives the packets that are ready.
@@ -356,6 +393,12 @@ impl AudioTranscoder {
         } else {
             ANY_FRAME
         };
+        if self.trim > 0 {
+            let trimmed = self.trim.min(i64::from(self.fifo.size()));
+            self.fifo.drop_first(trimmed as c_int)?;
+            self.taken += trimmed;
+            self.trim -= trimmed;
+        }
         loop {
             let have = self.fifo.size();
             if have < size && !(end && have > 0) {
@@ -516,6 +559,23 @@ impl Samples {
     }
 }
 
+impl Samples {
+    /// A frame of `count` samples of silence.
+    fn silent(
+        format: ffi::AVSampleFormat,
+        layout: &ffi::AVChannelLayout,
+        rate: c_int,
+        count: c_int,
+    ) -> Result<Samples, AvError> {
+        let silent = Samples::allocate(format, layout, rate, count)?;
+        // SAFETY: the frame has room for `count` samples of each channel.
+        AvError::check(unsafe {
+            ffi::av_samples_set_silence((*silent.0).extended_data, 0, count, layout.nb_channels, format)
+        })?;
+        Ok(silent)
+    }
+}
+
 impl Drop for Samples {
     fn drop(&mut self) {
         // SAFETY: allocated by av_frame_alloc and freed once.
@@ -546,6 +606,12 @@ impl Fifo {
         // SAFETY: the frame has the FIFO's format and channels, and holds `count` samples.
         let code = unsafe { ffi::av_audio_fifo_write(self.0, (*from.0).extended_data.cast(), count) };
         AvError::check(code).map(|_| ())
+    }
+
+    /// Forgets the first `count` samples.
+    fn drop_first(&mut self, count: c_int) -> Result<(), AvError> {
+        // SAFETY: the FIFO is valid and holds as many.
+        AvError::check(unsafe { ffi::av_audio_fifo_drain(self.0, count) }).map(|_| ())
     }
 
     /// Fills `to` with as many samples as it has room for.
@@ -583,7 +649,8 @@ impl Resampler {
         }
     }
 
-    /// Makes ready for frames like `frame`. Gives the number of samples that earlier frames still had to give.
+    /// Makes ready for frames like `frame`. Gives the number of samples that earlier frames still had to
+    /// give.
     fn prepare(&mut self, frame: &ffi::AVFrame, fifo: &mut Fifo) -> Result<i64, AvError> {
         let channels = Channels::read(&frame.ch_layout);
         let form = AudioForm {
@@ -595,7 +662,8 @@ impl Resampler {
         }
         let rest = self.flush(fifo)?;
         let (to, from) = (self.form.channels.layout(), channels.layout());
-        // SAFETY: the layouts are valid; the decoder's format is one of FFmpeg's own; on failure the context is freed and null.
+        // SAFETY: the layouts are valid; the decoder's format is one of FFmpeg's own; on failure the context
+        // is freed and null.
         unsafe {
             let format = std::mem::transmute::<c_int, ffi::AVSampleFormat>(frame.format);
             AvError::check(ffi::swr_alloc_set_opts2(
@@ -624,7 +692,8 @@ impl Resampler {
         unsafe { ffi::swr_get_delay(self.context, i64::from(self.form.rate)) }
     }
 
-    /// Converts `frame` without its first `skipped` samples into `fifo`, and gives the number of samples that came out.
+    /// Converts `frame` without its first `skipped` samples into `fifo`, and gives the number of samples that
+    /// came out.
     fn convert(&mut self, frame: &ffi::AVFrame, skipped: c_int, fifo: &mut Fifo) -> Result<i64, AvError> {
         let count = frame.nb_samples - skipped;
         if count <= 0 {
@@ -648,22 +717,12 @@ impl Resampler {
         self.run(Some((&planes, count)), fifo)
     }
 
-    /// Puts `count` silent samples like those of `like` into `fifo`, and gives the number of samples that came out.
+    /// Puts `count` silent samples like those of `like` into `fifo`, and gives the number of samples that
+    /// came out.
     fn silence(&mut self, like: &ffi::AVFrame, count: c_int, fifo: &mut Fifo) -> Result<i64, AvError> {
-        // SAFETY: the decoder's format is one of FFmpeg's own; the new frame has room for `count` samples.
-        let silent = unsafe {
-            let format = std::mem::transmute::<c_int, ffi::AVSampleFormat>(like.format);
-            let silent = Samples::allocate(format, &like.ch_layout, like.sample_rate, count)?;
-            let channels = like.ch_layout.nb_channels;
-            AvError::check(ffi::av_samples_set_silence(
-                (*silent.0).extended_data,
-                0,
-                count,
-                channels,
-                format,
-            ))?;
-            silent
-        };
+        // SAFETY: the decoder's format is one of FFmpeg's own.
+        let format = unsafe { std::mem::transmute::<c_int, ffi::AVSampleFormat>(like.format) };
+        let silent = Samples::silent(format, &like.ch_layout, like.sample_rate, count)?;
         // SAFETY: the frame is valid.
         self.convert(unsafe { &*silent.0 }, 0, fifo)
     }
@@ -686,7 +745,8 @@ impl Resampler {
         let layout = self.form.channels.layout();
         let out = Samples::allocate(self.format, &layout, self.form.rate, room)?;
         let mut planes = input.map_or_else(Vec::new, |(planes, _)| planes.to_vec());
-        // SAFETY: the output has room for `room` samples; the input's planes hold `count` samples, and null means the end.
+        // SAFETY: the output has room for `room` samples; the input's planes hold `count` samples, and null
+        // means the end.
         let made = AvError::check(unsafe {
             ffi::swr_convert(
                 self.context,

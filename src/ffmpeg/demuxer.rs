@@ -3,7 +3,7 @@
 
 use super::clock::{Clock, Jumps, Times};
 use super::memory_io::MemoryFile;
-use super::side_data::STREAM_SIDE_DATA;
+use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
 use super::{AvError, Packet, Picture, init, version};
 use crate::frame::{Rational, SideData};
@@ -299,6 +299,20 @@ impl Demuxer {
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
+    /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is signed PCM, whose silence is
+    /// zeros.
+    pub(crate) fn silence(&self, index: usize, seconds: f64) -> Option<Packet> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: a stream and its parameters live as long as the context.
+        let parameters = unsafe { &*(*stream).codecpar };
+        let codec = self.stream(index)?.codec;
+        let frames = (seconds * f64::from(parameters.sample_rate)).ceil();
+        if !codec.starts_with("pcm_s") || frames < 1.0 || parameters.block_align <= 0 {
+            return None;
+        }
+        Packet::zeros(frames as usize * parameters.block_align as usize, 0).ok()
+    }
+
     /// How many chapters there are.
     pub(crate) fn chapter_count(&self) -> usize {
         self.context().nb_chapters as usize
@@ -400,6 +414,8 @@ impl Demuxer {
             if let Some(data) = unsafe { version::stream_side_data(stream, kind) } {
                 found.push(SideData {
                     kind: kind as u32,
+                    fact: stream_fact(kind as u32),
+                    name: None,
                     data: data.into(),
                 });
             }

@@ -62,9 +62,32 @@ impl EncoderKind {
             .map(AvFormat)
             .collect()
     }
+
+    /// Whether the encoder opens for pictures of `format` without options. It may name formats that it takes only
+    /// where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but for yuva420p.
+    pub(crate) fn opens(self, format: AvFormat) -> bool {
+        let setup = EncoderSetup {
+            format,
+            // Large enough for encoders of devices, small enough to cost nothing.
+            width: 256,
+            height: 256,
+            time_base: Rational { num: 1, den: 25 },
+            frame_rate: Some(Rational { num: 25, den: 1 }),
+            sample_aspect: (1, 1),
+            colour: Colour::default(),
+            field_order: FieldOrder::Progressive,
+            threads: 1,
+            global_header: false,
+        };
+        Encoder::new(self, &setup).is_ok_and(|mut encoder| {
+            encoder.allow_unofficial();
+            encoder.open().is_ok()
+        })
+    }
 }
 
 /// Facts that the encoder is told before it is opened.
+#[derive(Debug, Clone)]
 pub(crate) struct EncoderSetup {
     pub(crate) format: AvFormat,
     pub(crate) width: usize,
@@ -231,5 +254,29 @@ impl Drop for Encoder {
     fn drop(&mut self) {
         // SAFETY: allocated by avcodec_alloc_context3 and freed once.
         unsafe { ffi::avcodec_free_context(&mut self.context) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoders_open_for_formats_that_they_take_and_for_no_others() {
+        let opens = |encoder: &str, format: &str| {
+            EncoderKind::find(encoder)
+                .expect("FFmpeg's own encoder")
+                .opens(AvFormat::from_name(format).expect("a format of all versions"))
+        };
+        for (encoder, format, expected) in [
+            ("ffv1", "yuv420p", true),
+            ("ffv1", "gbrp16le", true),
+            ("mpeg4", "yuv420p", true),
+            ("mpeg4", "rgb24", false),
+            ("mjpeg", "yuv420p", true),
+            ("mjpeg", "gray16le", false),
+        ] {
+            assert_eq!(opens(encoder, format), expected, "{encoder} {format}");
+        }
     }
 }

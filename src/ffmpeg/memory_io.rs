@@ -23,8 +23,8 @@ impl MemoryFile {
     pub(super) fn new(bytes: Vec<u8>, writable: bool) -> Result<MemoryFile, AvError> {
         let mut contents = Box::new(Cursor::new(bytes));
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
-        // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context; `opaque` points to the
-        // box, which lives as long as the context.
+        // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context;
+        // `opaque` points to the box, which lives as long as the context.
         unsafe {
             let buffer = ffi::av_malloc(BUFFER).cast::<u8>();
             if buffer.is_null() {

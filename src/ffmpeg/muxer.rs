@@ -139,8 +139,8 @@ impl Muxer {
         AudioEncoderKind::of_codec(self.format().audio_codec)
     }
 
-    /// True if the container is one of a single video stream: raw video, elementary streams, stills and animations. Some of their
-    /// muxers write whatever they are given, one packet after the other.
+    /// True if the container is one of a single video stream: raw video, elementary streams, stills and
+    /// animations. Some of their muxers write whatever they are given, one packet after the other.
     pub(crate) fn is_video_only(&self) -> bool {
         let format = self.format();
         let none = ffi::AVCodecID::AV_CODEC_ID_NONE;
@@ -186,14 +186,34 @@ impl Muxer {
         Ok((unsafe { (*stream).index } as usize, stream))
     }
 
-    /// Adds the stream that `encoder`, which is open, writes; `tag` is the four-letter mark to use, if not the container's own choice.
+    /// The four-letter mark `tag` of a stream of codec `id` if this container knows it for that codec or
+    /// knows none for it, else 0, which leaves the choice to the container.
+    fn fitting_tag(&self, tag: u32, id: ffi::AVCodecID) -> u32 {
+        let known = self.format().codec_tag;
+        if known.is_null() {
+            return tag;
+        }
+        let mut own = 0;
+        // SAFETY: the container's lists are static and end with null.
+        let fits = unsafe {
+            ffi::av_codec_get_id(known, tag) == id || ffi::av_codec_get_tag2(known, id, &mut own) == 0
+        };
+        if fits { tag } else { 0 }
+    }
+
+    /// Adds the stream that `encoder`, which is open, writes; `tag` is the four-letter mark to use, if not
+    /// the encoder's or the container's own.
     pub(crate) fn add_encoded(&mut self, encoder: &Encoder, tag: Option<[u8; 4]>) -> Result<usize, AvError> {
         let (index, stream) = self.new_stream()?;
         // SAFETY: stream and open encoder are valid.
         unsafe {
             let context = &*encoder.context;
             AvError::check(ffi::avcodec_parameters_from_context((*stream).codecpar, context))?;
-            (*(*stream).codecpar).codec_tag = tag.map_or(0, u32::from_le_bytes);
+            // Some encoders tell the form of their data by the mark alone.
+            (*(*stream).codecpar).codec_tag = match tag {
+                Some(tag) => u32::from_le_bytes(tag),
+                None => self.fitting_tag(context.codec_tag, context.codec_id),
+            };
             (*stream).time_base = context.time_base;
             (*stream).sample_aspect_ratio = context.sample_aspect_ratio;
             if context.framerate.num > 0 && context.framerate.den > 0 {
@@ -203,12 +223,13 @@ impl Muxer {
         Ok(index)
     }
 
-    /// Adds a stream of the codec that `kind` writes, without an open encoder: enough for the head of a container, if `extradata`
-    /// is what it expects.
+    /// Adds a stream of the codec that `kind` writes, without an open encoder: enough for the head of a
+    /// container, if `extradata` is what it expects.
     pub(crate) fn add_presumed(&mut self, kind: EncoderKind, extradata: &[u8]) -> Result<usize, AvError> {
         let (index, stream) = self.new_stream()?;
         let format = kind.formats().first().map_or(0, |format| format.0);
-        // SAFETY: the parameters are valid; FFmpeg frees the block, which has the padding that it wants, with them.
+        // SAFETY: the parameters are valid; FFmpeg frees the block, which has the padding that it wants, with
+        // them.
         unsafe {
             let parameters = &mut *(*stream).codecpar;
             parameters.codec_type = ffi::AVMediaType::AVMEDIA_TYPE_VIDEO;
@@ -265,7 +286,8 @@ impl Muxer {
         unsafe {
             AvError::check(ffi::avcodec_parameters_copy((*stream).codecpar, (*from).codecpar))?;
             if !keep_tag {
-                (*(*stream).codecpar).codec_tag = 0;
+                let parameters = &mut *(*stream).codecpar;
+                parameters.codec_tag = self.fitting_tag(parameters.codec_tag, parameters.codec_id);
             }
             (*stream).time_base = (*from).time_base;
             (*stream).avg_frame_rate = (*from).avg_frame_rate;
@@ -278,7 +300,8 @@ impl Muxer {
         Ok(new)
     }
 
-    /// Gives stream `to` the marks and texts of stream `index` of `demuxer`, without the texts named in `stale`.
+    /// Gives stream `to` the marks and texts of stream `index` of `demuxer`, without the texts named in
+    /// `stale`.
     pub(crate) fn describe(
         &mut self,
         to: usize,
@@ -339,8 +362,8 @@ impl Muxer {
 
     /// Takes over the chapters.
     pub(crate) fn copy_chapters(&mut self, demuxer: &Demuxer) -> Result<(), AvError> {
-        // SAFETY: FFmpeg frees array, chapters and texts with the context, so all are allocated by FFmpeg; the count grows only
-        // after its entry is in place.
+        // SAFETY: FFmpeg frees array, chapters and texts with the context, so all are allocated by FFmpeg;
+        // the count grows only after its entry is in place.
         unsafe {
             let from = &*demuxer.as_ptr();
             let count = from.nb_chapters as usize;
@@ -390,7 +413,8 @@ impl Muxer {
         }
     }
 
-    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may be equal.
+    /// True if each packet of stream `index` must have a later decoding time than the one before; else it may
+    /// be equal.
     pub(crate) fn needs_rising_times(&self, index: usize) -> bool {
         let strict = self.format().flags & ffi::AVFMT_TS_NONSTRICT as c_int == 0;
         // SAFETY: a stream and its parameters live as long as the context.
@@ -404,7 +428,8 @@ impl Muxer {
             )
     }
 
-    /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in its turn.
+    /// Hands a packet of stream `index`, timed in `base`, to the container, which empties it and writes it in
+    /// its turn.
     pub(crate) fn write(&mut self, packet: &mut Packet, index: usize, base: Rational) -> Result<(), AvError> {
         let to = self.time_base(index);
         if self.given.len() <= index {
@@ -427,8 +452,9 @@ impl Muxer {
         AvError::check(unsafe { ffi::av_interleaved_write_frame(self.context, ptr::null_mut()) }).map(|_| ())
     }
 
-    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the stream whose packet was refused, which may be
-    /// another one, as packets wait for those of other streams. What was held back is written.
+    /// After a failed [`Muxer::write`] to stream `written`, or a failed flush: the stream whose packet was
+    /// refused, which may be another one, as packets wait for those of other streams. What was held back is
+    /// written.
     pub(crate) fn refused(&mut self, written: Option<usize>) -> Option<usize> {
         // Each failure takes the refused packet away, so that the end is reached.
         while let Err(e) = self.flush() {
@@ -452,7 +478,8 @@ impl Muxer {
 
     /// Writes what is still held back and the container's tail, closes the file, and tells its size.
     pub(crate) fn end(&mut self) -> Result<Option<u64>, AvError> {
-        // SAFETY: the head was written; the I/O context is flushed if it is in memory, else closed once and nulled by FFmpeg.
+        // SAFETY: the head was written; the I/O context is flushed if it is in memory, else closed once and
+        // nulled by FFmpeg.
         unsafe {
             self.begun = false;
             let trailer = AvError::check(ffi::av_write_trailer(self.context));
@@ -474,7 +501,8 @@ impl Muxer {
     }
 
     fn close(&mut self) -> Result<(), AvError> {
-        // SAFETY: a file in memory is flushed and freed by its owner; others are closed once and nulled by FFmpeg.
+        // SAFETY: a file in memory is flushed and freed by its owner; others are closed once and nulled by
+        // FFmpeg.
         unsafe {
             if let Some(memory) = &self.memory {
                 ffi::avio_flush(memory.as_ptr());
@@ -494,7 +522,8 @@ impl Muxer {
 
 impl Drop for Muxer {
     fn drop(&mut self) {
-        // SAFETY: a head without a tail has memory that only the tail's call frees; the file is removed by its owner.
+        // SAFETY: a head without a tail has memory that only the tail's call frees; the file is removed by
+        // its owner.
         unsafe {
             if self.begun {
                 ffi::av_write_trailer(self.context);

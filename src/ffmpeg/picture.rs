@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::format::range_number;
-use super::side_data::FRAME_SIDE_DATA;
+use super::side_data::{frame_fact, frame_kind, frame_kind_name};
 use super::text::timestamp;
 use super::{AvError, AvFormat, version};
+use crate::frame::fact::Fact;
 use crate::frame::{Colour, FieldOrder, Frame, Range, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
@@ -41,6 +42,22 @@ impl Picture {
             AvError::check(ffi::av_frame_get_buffer(picture.frame, 0))?;
         }
         Ok(picture)
+    }
+
+    /// Fills the picture with a faint pattern whose values exist in any format. Not with one value, since some codecs' own decoders
+    /// do not read that back.
+    pub(crate) fn fill(&mut self) {
+        for buffer in &self.raw().buf {
+            // SAFETY: a buffer of the picture's, which was made by `allocate` and is borrowed mutably, has `size` bytes.
+            unsafe {
+                if let Some(buffer) = buffer.as_ref() {
+                    for at in 0..buffer.size {
+                        // 0 and 1 in bytes, 256 in words, which 9 bits hold.
+                        buffer.data.add(at).write(u8::from(at % 2 == 1));
+                    }
+                }
+            }
+        }
     }
 
     /// The raw frame, for the encoder.
@@ -89,7 +106,7 @@ impl Picture {
         self.raw().flags & ffi::AV_FRAME_FLAG_CORRUPT as c_int != 0 || self.raw().decode_error_flags != 0
     }
 
-    /// Colour facts, as the decoder tagged them.
+    /// Colour facts, as the decoder tagged them; FFmpeg's old names for full range count as tags.
     pub(crate) fn colour(&self) -> Colour {
         // SAFETY: the fields are C enumerations read as their numbers, since a newer library may know more values than our headers.
         let (range, primaries, transfer, matrix, location) = unsafe {
@@ -104,6 +121,7 @@ impl Picture {
         let tag = |v: u32| u8::try_from(v).unwrap_or(2);
         Colour {
             range: match range {
+                _ if self.format().name().starts_with("yuvj") => Range::Full,
                 1 => Range::Limited,
                 2 => Range::Full,
                 _ => Range::Unspecified,
@@ -183,7 +201,7 @@ impl Picture {
         }
     }
 
-    /// The blocks attached to the picture that stay true after filtering; `kind` is a number of AVFrameSideDataType.
+    /// The blocks attached to the picture that are facts about it; `kind` is a number of AVFrameSideDataType.
     pub(crate) fn side_data(&self) -> Vec<SideData> {
         let mut found = Vec::new();
         for index in 0..self.raw().nb_side_data.max(0) as usize {
@@ -196,9 +214,12 @@ impl Picture {
                 }
                 (kind, std::slice::from_raw_parts((*block).data, (*block).size))
             };
-            if FRAME_SIDE_DATA.iter().any(|&k| k as u32 == kind) {
+            if let Some(fact) = frame_fact(kind) {
+                let name = matches!(fact, Fact::Other(_)).then(|| frame_kind_name(kind));
                 found.push(SideData {
                     kind,
+                    fact,
+                    name,
                     data: data.into(),
                 });
             }
@@ -208,7 +229,7 @@ impl Picture {
 
     /// Attaches a block; one of a kind that is not passed on is left out.
     pub(crate) fn add_side_data(&mut self, block: &SideData) -> Result<(), AvError> {
-        let Some(&kind) = FRAME_SIDE_DATA.iter().find(|&&k| k as u32 == block.kind) else {
+        let Some(kind) = frame_kind(block) else {
             return Ok(());
         };
         // SAFETY: the new block has room for the bytes that are copied.

@@ -1,16 +1,19 @@
 //! Frames: pixel formats, plane geometry, colour facts, and the memory that holds the pixels.
 
 mod colour;
+pub mod fact;
 mod layout;
 mod memory;
 mod pixel_format;
 mod rational;
+mod turn;
 
 pub use colour::{Colour, Range};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
 pub use rational::{BadRate, Rational, parse_rate};
+pub use turn::{Turn, TurnError};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +38,10 @@ pub enum FieldOrder {
 pub struct SideData {
     /// The kind's number in the library that made it.
     pub kind: u32,
+    /// What it is about.
+    pub fact: fact::Fact,
+    /// The library's name of a kind that is passed on to nobody.
+    pub name: Option<String>,
     /// The block.
     pub data: Arc<[u8]>,
 }

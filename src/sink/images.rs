@@ -1,8 +1,10 @@
 //! Frames as image files, encoded by as many threads as the pipeline likes, each file complete before it has its name.
 
+use super::ledger::{Outcome, PlainLedger, stated};
 use super::part::PartFile;
-use super::{IndexedSink, SinkError, Written};
-use crate::frame::{Channel, ColourModel, Frame, PixelFormat, Range};
+use super::{IndexedSink, Rules, SinkError, Written};
+use crate::frame::fact::{Fact, Samples};
+use crate::frame::{Channel, ColourModel, Frame, PixelFormat, Range, Turn};
 use crate::source::StreamInfo;
 use crate::source::pattern::Pattern;
 use image::codecs::bmp::BmpEncoder;
@@ -201,6 +203,8 @@ pub struct ImageOptions {
     pub start: u64,
     /// Replace existing files.
     pub overwrite: bool,
+    /// Fail where a fact about the pictures would be lost.
+    pub strict: bool,
     /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are found beforehand.
     pub sources: Option<Arc<[PathBuf]>>,
 }
@@ -213,6 +217,7 @@ impl Default for ImageOptions {
             png_level: None,
             start: 0,
             overwrite: false,
+            strict: false,
             sources: None,
         }
     }
@@ -292,8 +297,14 @@ pub fn create(
     if !accepts(kind, info.format) && options.sources.is_none() {
         return Err(refuse(cannot_hold(kind, info.format)));
     }
+    let rules = Rules {
+        overwrite: options.overwrite,
+        strict: options.strict,
+    };
+    let account = format!("{} ({kind} files)", target.display());
     let images = Images {
         label: target.display().to_string(),
+        ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info)),
         place,
         fixed: options
             .kind
@@ -346,7 +357,11 @@ struct Images {
     files: AtomicU64,
     bytes: AtomicU64,
     shared: Mutex<Shared>,
+    ledger: Mutex<PlainLedger>,
 }
+
+/// What to do about facts that are lost.
+const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colours to what pictures without a word are taken for (bt709 or sRGB)";
 
 #[derive(Default)]
 struct Shared {
@@ -457,6 +472,39 @@ impl Images {
         Ok(())
     }
 
+    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are told nothing of streams.
+    fn settle(&self, frame: Frame) -> Result<Frame, SinkError> {
+        let unsupported = |problem| SinkError::Unsupported {
+            path: self.label.clone(),
+            problem,
+        };
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = frame.metadata.clone();
+        // Both are the files' own business: see `orientation` and `icc`.
+        own.orientation = None;
+        own.icc_profile = None;
+        let metadata = stated(&own, ledger.info());
+        let rotation = metadata.side_data.iter().find(|b| b.fact == Fact::Rotation);
+        let turn = rotation
+            .and_then(|block| Turn::from_matrix(&block.data))
+            .filter(|turn| !turn.is_upright() && turn.fits(frame.format()));
+        let samples = Samples::of(frame.format(), frame.layout().height());
+        ledger
+            .see_alone(&metadata, samples, |fact, value, _| match (fact, turn) {
+                (Fact::Rotation, Some(_)) => Outcome::Converted(format!("pictures turned: {value}")),
+                (Fact::Rotation, None) => Outcome::Lost,
+                // Gray of limited range has a warning of its own.
+                (Fact::Range, _) => Outcome::Carried,
+                _ => Outcome::Lost,
+            })
+            .map_err(unsupported)?;
+        drop(ledger);
+        match turn {
+            Some(turn) => turn.apply(&frame).map_err(|e| unsupported(e.to_string())),
+            None => Ok(frame),
+        }
+    }
+
     fn encode(&self, frame: &Frame, kind: ImageKind, part: &PartFile) -> Result<(), SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: part.label().to_owned(),
@@ -552,6 +600,7 @@ impl IndexedSink for Images {
         if single && frame.sequence > 0 {
             return Err(self.several());
         }
+        let frame = self.settle(frame)?;
         let source = frame.metadata.file.as_ref().map(|f| f.as_path());
         let (path, kind) = self.name(frame.sequence, source);
         if source.is_some()
@@ -579,15 +628,19 @@ impl IndexedSink for Images {
             part.commit()?;
         }
         let files = self.files.load(Ordering::Relaxed);
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings: Vec<String> = std::mem::take(&mut shared.warnings).into_iter().collect();
+        warnings.append(&mut ledger.sentences());
         Ok(Written {
             description: format!(
-                "{files} {} image {} to {}",
+                "{files} {} image {} to {}{}",
                 self.kind,
                 if files == 1 { "file" } else { "files" },
-                self.label
+                self.label,
+                ledger.notes()
             ),
             bytes: Some(self.bytes.load(Ordering::Relaxed)),
-            warnings: std::mem::take(&mut shared.warnings).into_iter().collect(),
+            warnings,
             closed_early: false,
         })
     }

@@ -3,6 +3,7 @@
 pub mod convert;
 pub mod fields;
 pub mod images;
+mod ledger;
 pub mod null;
 mod outlet;
 pub mod part;
@@ -13,6 +14,15 @@ pub mod y4m;
 use crate::frame::{Frame, Layout};
 use crate::source::StreamInfo;
 use std::sync::Arc;
+
+/// What all outputs that are files have in common.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Replace existing files.
+    pub overwrite: bool,
+    /// Fail where a fact about the pictures would be lost, before anything is written.
+    pub strict: bool,
+}
 
 /// What a sink did, told when it has finished.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,21 +1,29 @@
 //! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else.
 
+use super::ledger::{Outcome, PlainLedger};
 use super::outlet::Outlet;
-use super::{Flow, Sink, SinkError, Written};
+use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::Frame;
 use crate::source::StreamInfo;
 use std::path::Path;
 
+/// What to do about facts that are lost.
+const ADVICE: &str = "tell it to the program that reads the frames, or write a container such as .mkv";
+
 struct Raw {
     outlet: Outlet,
+    ledger: PlainLedger,
     rate: String,
     geometry: String,
 }
 
 /// Writes raw frames of any native format to a file, or to standard output for "-".
-pub fn create(target: &Path, info: &StreamInfo, overwrite: bool) -> Result<Box<dyn Sink>, SinkError> {
+pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
+    let outlet = Outlet::open(target, rules.overwrite)?;
+    let place = format!("{} (raw frames)", outlet.label());
     Ok(Box::new(Raw {
-        outlet: Outlet::open(target, overwrite)?,
+        ledger: PlainLedger::new(place, ADVICE, rules, info),
+        outlet,
         rate: info
             .frame_rate
             .map_or_else(String::new, |r| format!(":{}/{}", r.num, r.den)),
@@ -28,7 +36,13 @@ impl Sink for Raw {
         1
     }
 
-    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+    fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
+        // Samples and nothing else: only what everybody assumes needs no word.
+        let seen = self.ledger.see(&mut frame, |_, _, _| Outcome::Lost);
+        seen.map_err(|problem| SinkError::Unsupported {
+            path: self.outlet.label().to_owned(),
+            problem,
+        })?;
         if self.outlet.frames() == 0 {
             let layout = frame.layout();
             self.geometry = format!("{}x{}:{}", layout.width(), layout.height(), layout.format());
@@ -43,7 +57,7 @@ impl Sink for Raw {
             self.outlet.label(),
             self.geometry,
             self.rate
-        );
-        self.outlet.finish(description, Vec::new())
+        ) + &self.ledger.notes();
+        self.outlet.finish(description, self.ledger.sentences())
     }
 }

@@ -1,7 +1,9 @@
 //! Video files, encoded by FFmpeg, with the input's other streams passed through.
 //!
 //! The encoder and the container's head wait for the first frame, whose own colour facts and HDR blocks have precedence over the
-//! stream's. Frames go to the encoder without a copy of their pixels where it reads them at once.
+//! stream's. What encoder and container can say of them is found out by a rehearsal; what they cannot is undone in the samples
+//! where that is possible, and reported where it is not (see `stage`). Frames go to the encoder without a copy of their pixels where
+//! it reads them at once.
 
 mod alpha;
 mod choice;
@@ -9,25 +11,28 @@ mod container;
 mod gif;
 mod kept;
 mod passthrough;
+mod rehearsal;
 mod selection;
+mod stage;
 mod webp;
 
+use super::ledger::Ledger;
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::convert;
 use crate::ffmpeg::{
-    AudioEncoderKind, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Muxer, MuxerFailure,
-    Packet, Picture, Received, Scaler, ScalerEnd, lend, log, rescale,
+    AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received,
+    Scaler, lend, rescale,
 };
-use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Range, Rational, SideData};
+use crate::frame::{ColourModel, Frame, Layout, Rational, SideData};
 use crate::source::{Origin, StreamInfo};
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
 use alpha::AlphaWatch;
-use choice::{FormatChoice, Hdr, Wishes};
+use choice::FormatChoice;
 use container::{Container, explained};
 use gif::GifEncoder;
 use passthrough::{MapFailure, Passthrough};
+use stage::{SampleSteps, Staged};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +76,7 @@ pub struct VideoOptions {
     pub copy_streams: bool,
     /// Which of the input's streams are copied, and how sound is encoded, if `copy_streams`.
     pub streams: StreamOptions,
-    /// Fail where something of the input is lost, instead of warning.
+    /// Fail where something of the input is lost, before anything is written where that is known then.
     pub strict: bool,
 }
 
@@ -149,7 +154,11 @@ struct Running {
     moved: u64,
     moved_by: f64,
     settings: String,
-    side_data: Vec<SideData>,
+    /// What becomes of the frames before they are brought to the encoder's format.
+    samples: SampleSteps,
+    ledger: Ledger,
+    /// What a later rehearsal needs.
+    staged: Staged,
 }
 
 impl VideoSink {
@@ -184,8 +193,9 @@ impl VideoSink {
             }
         })?;
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
-        let kind = choice::choose_encoder(&muxer, &container, options.encoder.as_deref(), info.format, false)
-            .map_err(unsupported)?;
+        let encoder = options.encoder.as_deref();
+        let kind =
+            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
         if let AudioEncoding::By(name) = &options.streams.audio
             && AudioEncoderKind::find(name).is_none()
         {
@@ -225,66 +235,14 @@ impl VideoSink {
             )
             .map_err(|problem| self.unsupported(problem))?;
         }
-        let encoder_name = self.kind.name();
-        let colour = merged(frame.metadata.colour, self.info.colour);
-        let choice = choice::choose_format(
-            self.kind,
-            (layout.format(), colour),
-            (width, height),
-            self.options.pixel_format.as_deref(),
-            alpha::is_held(&self.container, self.kind),
-        )
-        .map_err(|problem| self.unsupported(problem))?;
-        let sample_aspect = match frame.metadata.sample_aspect {
-            (num, den) if num > 0 && den > 0 => (num, den),
-            _ => self.info.sample_aspect,
-        };
-        let base = choice::encoder_time_base(
-            &encoder_name,
-            &self.output.muxer.name(),
-            self.info.time_base,
-            self.info.frame_rate,
-        );
-        let setup = EncoderSetup {
-            format: choice.format,
-            width,
-            height,
-            time_base: base,
-            frame_rate: self.info.frame_rate,
-            sample_aspect,
-            colour: choice.colour,
-            field_order: match self.info.field_order {
-                FieldOrder::Mixed => FieldOrder::Mixed,
-                _ => frame.metadata.field_order,
-            },
-            threads: self.options.threads.unwrap_or(0),
-            global_header: self.output.muxer.wants_global_header(),
-        };
+        let (staged, ledger) = self.stage(frame)?;
         let name = self.name.clone();
         let failed = |e: AvError| SinkError::Io {
             path: name.clone(),
             cause: e.to_io(),
         };
-        let mut encoder = Encoder::new(self.kind, &setup).map_err(failed)?;
-        if encoder_name == "mjpeg" {
-            encoder.allow_unofficial();
-        }
-        let options: Vec<(String, String)> = self
-            .options
-            .encoder_options
-            .iter()
-            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
-            .collect();
-        let wishes = Wishes {
-            quality: self.options.quality,
-            preset: self.options.preset.as_deref(),
-            options: &options,
-            frame_rate: self.info.frame_rate,
-            size: (width, height),
-            hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
-        };
-        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
-            .map_err(|problem| self.unsupported(problem))?;
+        let encoder_name = self.kind.name();
+        let ((encoder, left), told) = self.open_encoder(&staged.setup, &staged.hdr)?;
         // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
         let repeat = match self.output.muxer.name().as_str() {
             "webp" => Some("loop"),
@@ -308,43 +266,15 @@ impl VideoSink {
                 })
             })?;
         }
-        log::forget();
-        encoder.open().map_err(|e| {
-            let problem = format!(
-                "the encoder {encoder_name} cannot be opened for {width}x{height} {} with these options: {e}",
-                choice.format.name()
-            );
-            self.unsupported(format!(
-                "{}; try another encoder or fewer options",
-                log::explained(&problem)
-            ))
-        })?;
-        let mut side_data = self.info.side_data.clone();
-        for block in choice::for_the_stream(&frame.metadata.side_data) {
-            if side_data.iter().all(|b| b.kind != block.kind) {
-                side_data.push(block);
-            }
-        }
+        let base = staged.setup.time_base;
+        let choice = staged.choice.clone();
+        let (scaler, samples) = self.sample_steps(&layout, &staged)?;
         let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
-        let (stream, passthrough) = self.map_streams(&encoder, &side_data, picture)?;
+        let (stream, passthrough) = self.map_streams(&encoder, &staged.blocks, picture)?;
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
         }
-        let scaler = if choice.converts {
-            let own = AvFormat::from_name(layout.format().name())
-                .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {}", layout.format())))?;
-            let made = make_scaler(&layout, own, colour, &choice).map_err(|e| {
-                self.unsupported(format!(
-                    "swscale cannot convert {} to {}: {e}",
-                    layout.format(),
-                    choice.format.name()
-                ))
-            })?;
-            Some(made)
-        } else {
-            None
-        };
         let step = frame.metadata.duration.unwrap_or_else(|| {
             self.info.frame_rate.map_or(1, |rate| {
                 let one = Rational {
@@ -357,14 +287,27 @@ impl VideoSink {
         let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
         let palette = match (has_palette, encoder_name.as_str()) {
             (false, _) => Palette::None,
-            (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(width, height, sample_aspect))),
+            (true, "gif") => Palette::Gif(Box::new(GifEncoder::new(
+                width,
+                height,
+                staged.setup.sample_aspect,
+            ))),
             (true, _) => Palette::Encoder,
         };
-        let alpha = AlphaWatch::new(&self.container, self.kind, choice.format);
+        let alpha = AlphaWatch::new(
+            &self.container,
+            self.kind,
+            choice.format,
+            layout.format().has_alpha(),
+        );
         Ok(Box::new(Running {
             palette,
             is_webp: encoder_name == "libwebp_anim",
-            ends_by_option: options.iter().any(|(key, _)| key == "final_delay"),
+            ends_by_option: self
+                .options
+                .encoder_options
+                .iter()
+                .any(|(key, _)| key.strip_suffix(":v").unwrap_or(key) == "final_delay"),
             alpha,
             encoder,
             layout,
@@ -387,7 +330,9 @@ impl VideoSink {
             moved: 0,
             moved_by: 0.0,
             settings: told,
-            side_data,
+            samples,
+            ledger,
+            staged,
         }))
     }
 
@@ -417,10 +362,8 @@ impl VideoSink {
             }
             None => None,
         };
+        let tag = self.codec_tag();
         let muxer = &mut self.output.muxer;
-        let apple = matches!(muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
-        // The mark that every player of this container knows; FFmpeg's own choice is refused by some.
-        let tag = (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1");
         let add_video = |muxer: &mut Muxer| {
             let index = muxer.add_encoded(encoder, tag)?;
             for block in side_data {
@@ -483,28 +426,6 @@ impl VideoSink {
             None => self.unsupported(format!("{what}: {e}")),
         }
     }
-
-    /// Looks into the finished file for what the container did not keep of the stream's blocks.
-    fn check_kept(&mut self, running: &Running) {
-        if running.side_data.is_empty() || self.part.path() == self.options.path {
-            return;
-        }
-        let Ok(demuxer) = Demuxer::open(self.part.path()) else {
-            return;
-        };
-        let kept = demuxer.stream_side_data(running.stream);
-        for block in &running.side_data {
-            let word = side_data_word(block.kind);
-            if let Some(word) = word
-                && kept.iter().all(|b| b.kind != block.kind)
-            {
-                self.warnings.push(format!(
-                    "the {word} is not kept: {} does not hold it",
-                    self.output.muxer.name()
-                ));
-            }
-        }
-    }
 }
 
 impl VideoSink {
@@ -565,7 +486,7 @@ impl Running {
             return Ok(after);
         }
         let (width, height) = (after.width(), after.height());
-        let indexed = convert::indexed(&rgba_bytes(&after)?, width, false);
+        let indexed = crate::convert::indexed(&rgba_bytes(&after)?, width, false);
         let mut picture = Picture::allocate(self.choice.format, width, height)?;
         for (y, row) in indexed.indices.chunks_exact(width).enumerate() {
             let to = picture.row_mut(0, y, width).ok_or_else(AvError::bug)?;
@@ -581,13 +502,14 @@ impl Running {
 
     /// The picture that goes to the encoder, with the frame's facts but not yet its time, and the pixel aspect.
     fn picture(&mut self, frame: Frame) -> Result<(Picture, (i32, i32)), AvError> {
+        let frame = self.samples.run(frame)?;
         let metadata = frame.metadata.clone();
         let mut picture = match &mut self.scaler {
             Some((scaler, before)) => {
                 before.copy_from(&frame)?;
                 // A new picture each time, since the encoder may still read the one before.
                 let mut after = Picture::allocate(
-                    scaled_format(&self.choice),
+                    stage::scaled_format(&self.choice),
                     frame.layout().width(),
                     frame.layout().height(),
                 )?;
@@ -690,10 +612,10 @@ impl Running {
         if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
             match &mut self.passthrough {
                 Some(passthrough) => {
-                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())?;
+                    passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
                 }
-                None => return Err(e),
-            }
+                None => Err(e),
+            }?;
         }
         muxer.io_error().map_or(Ok(()), Err)
     }
@@ -705,9 +627,9 @@ impl Sink for VideoSink {
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
-        let mut running = match self.output.running.take() {
-            Some(running) => running,
-            None => self.begin(&frame)?,
+        let (mut running, is_first) = match self.output.running.take() {
+            Some(running) => (running, false),
+            None => (self.begin(&frame)?, true),
         };
         let (found, expected) = (frame.layout(), &running.layout);
         if (found.format(), found.width(), found.height())
@@ -726,6 +648,9 @@ impl Sink for VideoSink {
             && self.options.strict
         {
             return Err(alpha::refused(&self.name, &lost));
+        }
+        if !is_first {
+            self.account(&mut running, &frame)?;
         }
         running
             .write(&mut self.output.muxer, frame, self.info.time_base)
@@ -755,7 +680,8 @@ impl Sink for VideoSink {
             Err(e) => Err(e),
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
-        self.check_kept(&running);
+        self.check_kept(&mut running);
+        self.warnings.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
         if running.moved > 0 {
             self.warnings.push(format!(
@@ -793,8 +719,9 @@ impl Sink for VideoSink {
         {
             converted.push_str(&format!(", {} frames reduced to 256 colours", gif.inexact()));
         }
+        let undone = running.ledger.notes();
         let description = format!(
-            "{}, {}{}, {} in {}{converted}{copied}",
+            "{}, {}{}, {} in {}{converted}{undone}{copied}",
             self.name,
             self.kind.name(),
             running.settings,
@@ -812,40 +739,12 @@ impl Sink for VideoSink {
     }
 }
 
-/// The frame's own colour facts, and the stream's where the frame says nothing.
-fn merged(frame: Colour, stream: Colour) -> Colour {
-    let tag = |own: u8, other: u8| if own == 2 { other } else { own };
-    Colour {
-        range: if frame.range == Range::Unspecified {
-            stream.range
-        } else {
-            frame.range
-        },
-        primaries: tag(frame.primaries, stream.primaries),
-        transfer: tag(frame.transfer, stream.transfer),
-        matrix: tag(frame.matrix, stream.matrix),
-        chroma_location: if frame.chroma_location == 0 {
-            stream.chroma_location
-        } else {
-            frame.chroma_location
-        },
-    }
-}
-
 /// True if the encoder is to be chosen for alpha: the format has it, and it is used. Graphics of 8 bits have it by habit (all GIFs
 /// do), so that their first frame tells; others have it on purpose.
 fn is_seen_through(frame: &Frame) -> bool {
     let format = frame.format();
     let by_habit = format.depth() <= 8 && format.model() != ColourModel::Yuv;
     format.has_alpha() && !(by_habit && frame.is_opaque())
-}
-
-/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
-fn scaled_format(choice: &FormatChoice) -> AvFormat {
-    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
-    AvFormat::from_name("rgba")
-        .filter(|_| has_palette)
-        .unwrap_or(choice.format)
 }
 
 /// The bytes of a picture of four-byte pixels, without padding.
@@ -856,54 +755,4 @@ fn rgba_bytes(picture: &Picture) -> Result<Vec<u8>, AvError> {
         bytes.extend_from_slice(picture.row(0, y, len).ok_or_else(AvError::bug)?);
     }
     Ok(bytes)
-}
-
-/// swscale for frames of `layout`, and the padded picture that it reads.
-fn make_scaler(
-    layout: &Layout,
-    own: AvFormat,
-    colour: Colour,
-    choice: &FormatChoice,
-) -> Result<(Scaler, Picture), AvError> {
-    let (width, height) = (layout.width(), layout.height());
-    let to_full = match choice.colour.range {
-        Range::Full => true,
-        Range::Limited => false,
-        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
-    };
-    let scaler = Scaler::new(
-        width,
-        height,
-        ScalerEnd {
-            format: own,
-            full_range: !colour.is_limited(layout.format()),
-            matrix: convert::written_matrix(colour.matrix, height),
-            chroma_location: colour.chroma_location,
-        },
-        ScalerEnd {
-            format: scaled_format(choice),
-            full_range: to_full,
-            matrix: convert::written_matrix(choice.colour.matrix, height),
-            chroma_location: choice.colour.chroma_location,
-        },
-    )?;
-    Ok((scaler, Picture::allocate(own, width, height)?))
-}
-
-/// What a block of a stream is called in a warning; `None` for those that nobody misses.
-fn side_data_word(kind: u32) -> Option<&'static str> {
-    use ffmpeg_next::ffi::AVPacketSideDataType as Kind;
-    [
-        (Kind::AV_PKT_DATA_DISPLAYMATRIX, "rotation (display matrix)"),
-        (
-            Kind::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
-            "mastering display metadata",
-        ),
-        (Kind::AV_PKT_DATA_CONTENT_LIGHT_LEVEL, "content light level"),
-        (Kind::AV_PKT_DATA_STEREO3D, "stereo 3D mark"),
-        (Kind::AV_PKT_DATA_SPHERICAL, "spherical video mark"),
-    ]
-    .into_iter()
-    .find(|(k, _)| *k as u32 == kind)
-    .map(|(_, word)| word)
 }

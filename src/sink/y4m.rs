@@ -1,7 +1,9 @@
 //! YUV4MPEG2 to a file or a pipe, each frame in one piece.
 
+use super::ledger::{Outcome, PlainLedger};
 use super::outlet::Outlet;
-use super::{Flow, Sink, SinkError, Written};
+use super::{Flow, Rules, Sink, SinkError, Written};
+use crate::frame::fact::{Fact, location_name};
 use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range, Rational};
 use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
@@ -51,6 +53,7 @@ struct Y4m {
     begun: bool,
     mixed: bool,
     clock: Clock,
+    ledger: PlainLedger,
     lost: Vec<String>,
 }
 
@@ -62,7 +65,7 @@ struct Clock {
 }
 
 /// Writes a YUV4MPEG2 file, or to standard output for "-". The info's format must be one that [`accepts`] takes.
-pub fn create(target: &Path, info: &StreamInfo, overwrite: bool) -> Result<Box<dyn Sink>, SinkError> {
+pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
     if !accepts(info.format) {
         return Err(SinkError::Unsupported {
             path: target.display().to_string(),
@@ -74,10 +77,12 @@ pub fn create(target: &Path, info: &StreamInfo, overwrite: bool) -> Result<Box<d
             ),
         });
     }
-    let outlet = Outlet::open(target, overwrite)?;
+    let outlet = Outlet::open(target, rules.overwrite)?;
     let (header, lost) = header(info);
     let rate = rate(info);
+    let place = format!("{} (y4m)", outlet.label());
     Ok(Box::new(Y4m {
+        ledger: PlainLedger::new(place, ADVICE, rules, info),
         outlet,
         header,
         begun: false,
@@ -105,19 +110,6 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
         .find(|t| t.location == location)
         .or(tags.first())
         .map_or("420jpeg", |t| t.word);
-    if location > 0 && tags.iter().all(|t| t.location != location) && info.format.name().starts_with("yuv420")
-    {
-        lost.push(format!("y4m cannot say of {} where chroma is sited", info.format));
-    }
-    if info.colour.primaries != 2 || info.colour.transfer != 2 || info.colour.matrix != 2 {
-        lost.push(
-            "y4m cannot hold primaries, transfer and matrix; tell them to the program that reads it"
-                .to_owned(),
-        );
-    }
-    if !info.side_data.is_empty() {
-        lost.push("y4m cannot hold the stream's side data (rotation, HDR mastering metadata)".to_owned());
-    }
     if info.frame_rate.is_none() {
         lost.push("the frame rate is unknown and 25 was written; state one with --fps".to_owned());
     }
@@ -153,6 +145,39 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
     (line, lost)
 }
 
+/// What to do about facts that are lost.
+const ADVICE: &str = "tell it to the program that reads the frames, or write a container such as .mkv";
+
+/// What becomes of a fact in y4m.
+fn outcome(fact: Fact, value: &str, format: PixelFormat) -> Outcome {
+    let holds = match fact {
+        Fact::Range | Fact::FieldOrder | Fact::PixelAspect => true,
+        Fact::ChromaLocation => TAGS
+            .iter()
+            .filter(|t| t.format == format.name())
+            .any(|t| location_name(t.location) == value),
+        Fact::Matrix
+        | Fact::Primaries
+        | Fact::Transfer
+        | Fact::Rotation
+        | Fact::MasteringDisplay
+        | Fact::ContentLight
+        | Fact::Hdr10Plus
+        | Fact::DolbyVision
+        | Fact::HdrVivid
+        | Fact::Captions
+        | Fact::ActiveFormat
+        | Fact::PanScan
+        | Fact::Timecode
+        | Fact::GopTimecode
+        | Fact::Stereo
+        | Fact::Spherical
+        | Fact::IccProfile
+        | Fact::Other(_) => false,
+    };
+    if holds { Outcome::Carried } else { Outcome::Lost }
+}
+
 impl Clock {
     fn see(&mut self, pts: Option<i64>, frames_before: u64) {
         let Some(pts) = pts else { return };
@@ -179,7 +204,17 @@ impl Sink for Y4m {
         1
     }
 
-    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+    fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
+        let format = frame.format();
+        let seen = self.ledger.see(&mut frame, |fact, value, _| match fact {
+            // Marked frame by frame.
+            Fact::FieldOrder if self.mixed => Outcome::Carried,
+            fact => outcome(fact, value, format),
+        });
+        seen.map_err(|problem| SinkError::Unsupported {
+            path: self.outlet.label().to_owned(),
+            problem,
+        })?;
         if self.begin()? == Flow::Closed {
             return Ok(Flow::Closed);
         }
@@ -205,7 +240,8 @@ impl Sink for Y4m {
             "{} frames of y4m to {}",
             self.outlet.frames(),
             self.outlet.label()
-        );
+        ) + &self.ledger.notes();
+        self.lost.append(&mut self.ledger.sentences());
         self.outlet.finish(description, self.lost)
     }
 }

@@ -5,6 +5,7 @@
 //! off never passes for a whole one.
 
 mod damage;
+mod dolby;
 mod extent;
 mod layers;
 
@@ -12,10 +13,11 @@ use super::{Origin, Source, SourceError, StreamInfo, Supply};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
-    ScalerEnd, decoded, log,
+    ScalerEnd, decoded, log, picture_facts,
 };
+use crate::frame::fact::Fact;
 use crate::frame::{
-    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational,
+    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, SideData,
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
@@ -65,6 +67,8 @@ pub struct VideoSource {
     scaler: Option<Conversion>,
     damage: Damage,
     frames: u64,
+    /// The rotation that the latest picture with one stated.
+    rotation: Option<SideData>,
     /// What shows that the input was cut off.
     cut: Option<String>,
     /// What the decoder does not give of the stream.
@@ -167,6 +171,7 @@ impl VideoSource {
             scaler: None,
             damage: Damage::default(),
             frames: 0,
+            rotation: None,
             cut: None,
             lost: None,
             path: path.to_owned(),
@@ -203,7 +208,7 @@ impl VideoSource {
         let is_plain = coded.name() == native.name() || is_full_range_name(coded);
         let mut conversion = String::new();
         if !is_plain {
-            let from = self.coded_colour();
+            let from = self.picture.colour();
             let to = self.colour();
             let target = AvFormat::from_name(native.name())
                 .ok_or_else(|| self.invalid(format!("this FFmpeg does not know {native}")))?;
@@ -241,7 +246,11 @@ impl VideoSource {
         self.info.brings_memory = is_plain && self.decoder.takes_memory();
         self.info.colour = self.colour();
         self.info.sample_aspect = self.demuxer.sample_aspect(self.stream, &self.picture);
-        self.info.field_order = self.picture.field_order();
+        let facts = picture_facts(&self.demuxer, self.stream, &self.picture);
+        if let Some(problem) = dolby::unfit_base_layer(&self.info.side_data, &facts.side_data) {
+            return Err(self.invalid(problem));
+        }
+        self.info.field_order = facts.field_order;
         self.info.frames = self.expected_frames();
         // Without a second stream there is nothing that a sink could copy from a pipe.
         if self.path.is_file() || self.demuxer.stream_count() > 1 {
@@ -514,18 +523,9 @@ impl VideoSource {
         }
     }
 
-    /// Colour facts as the decoder tagged the picture, full range told by an old format name included.
-    fn coded_colour(&self) -> Colour {
-        let mut colour = self.picture.colour();
-        if is_full_range_name(self.picture.format()) {
-            colour.range = Range::Full;
-        }
-        colour
-    }
-
     /// Colour facts of the frame that is made of the picture.
     fn colour(&self) -> Colour {
-        let mut colour = self.coded_colour();
+        let mut colour = self.picture.colour();
         let facts = self.picture.format().facts();
         let was_rgb = facts.is_some_and(|f| f.rgb || f.palette);
         if self.info.format.model() == ColourModel::Rgb && !was_rgb {
@@ -549,15 +549,15 @@ impl VideoSource {
             )));
         }
         let born = std::time::Instant::now();
-        let metadata = Metadata {
-            pts: self.picture.timestamp(),
-            duration: self.picture.duration(),
+        let mut metadata = Metadata {
             colour: self.colour(),
-            sample_aspect: self.demuxer.sample_aspect(self.stream, &self.picture),
-            field_order: self.picture.field_order(),
-            side_data: self.picture.side_data(),
-            ..Metadata::default()
+            ..picture_facts(&self.demuxer, self.stream, &self.picture)
         };
+        // SEI messages say it now and then, and it holds until they say something else.
+        match metadata.side_data.iter().find(|b| b.fact == Fact::Rotation) {
+            Some(block) => self.rotation = Some(block.clone()),
+            None => metadata.side_data.extend(self.rotation.clone()),
+        }
         let mut buffer = supply.take()?;
         let mut frame = match self.take_picture() {
             Some((layout, decoded)) => {
@@ -639,6 +639,7 @@ impl Source for VideoSource {
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
         let signs = [
+            self.lost.take(),
             jumps_sentence(self.demuxer.jumps()),
             self.lost.take(),
             self.damage.missing_head(&codec),

@@ -340,7 +340,7 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
                 taken = FRAME_HEAD;
                 let head = frame_head(&data);
                 let full = (head.area.width, head.area.height) == (survey.width, survey.height);
-                draws_all &= full || survey.frames > 0 && !head.is_cleared;
+                draws_all &= full || (survey.frames > 0 && !head.is_cleared);
                 survey.frames += 1;
                 survey.step = divisor(survey.step, head.duration);
             }

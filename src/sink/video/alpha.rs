@@ -36,8 +36,13 @@ pub(super) struct AlphaWatch {
 }
 
 impl AlphaWatch {
-    /// Watches what `kind` does in `container` with pictures that it gets as `format`.
-    pub(super) fn new(container: &Container, kind: EncoderKind, format: AvFormat) -> AlphaWatch {
+    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the frames have it.
+    pub(super) fn new(
+        container: &Container,
+        kind: EncoderKind,
+        format: AvFormat,
+        has_alpha: bool,
+    ) -> AlphaWatch {
         let facts = format.facts().unwrap_or_default();
         AlphaWatch {
             fate: match (facts.palette, facts.alpha) {
@@ -47,7 +52,11 @@ impl AlphaWatch {
             },
             frames: 0,
             was_used: false,
-            advice: advice(container),
+            advice: if has_alpha {
+                advice(container)
+            } else {
+                String::new()
+            },
             place: format!("{} in {}", kind.name(), container.name()),
         }
     }
@@ -142,7 +151,7 @@ pub(super) fn is_held(container: &Container, kind: EncoderKind) -> bool {
 fn advice(container: &Container) -> String {
     let keeps = |kind: &EncoderKind| {
         let has_alpha = |format: &AvFormat| format.facts().is_some_and(|f| f.alpha && !f.hardware);
-        container.holds(*kind) && is_held(container, *kind) && kind.formats().iter().any(has_alpha)
+        kind.formats().iter().any(has_alpha) && is_held(container, *kind) && container.holds(*kind)
     };
     let found = KEEPING_ALPHA
         .iter()

@@ -8,6 +8,7 @@
 use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
+use crate::frame::fact::Samples;
 use crate::frame::{Colour, ColourModel, PixelFormat, Range, Rational, SideData};
 use ffmpeg_next::ffi;
 
@@ -108,8 +109,37 @@ pub(super) struct FormatChoice {
     pub(super) converts: bool,
     /// Colour facts of what goes to the encoder.
     pub(super) colour: Colour,
+    /// The samples are brought to the range in `colour`, since the output cannot say the frames' own.
+    pub(super) range_is_changed: bool,
     /// What to tell the user, if anything.
     pub(super) note: Option<String>,
+}
+
+impl FormatChoice {
+    /// What facts about pictures of this format and height are about.
+    pub(super) fn samples(&self, height: usize) -> Samples {
+        let facts = self.format.facts().unwrap_or_default();
+        Samples {
+            model: match facts.components {
+                _ if facts.rgb || facts.palette => ColourModel::Rgb,
+                0..=2 => ColourModel::Gray,
+                _ => ColourModel::Yuv,
+            },
+            subsampled: facts.log2_x + facts.log2_y > 0,
+            height,
+        }
+    }
+
+    /// The same format with samples of the other range.
+    pub(super) fn with_other_range(&self, height: usize) -> FormatChoice {
+        let limited = self.samples(height).is_limited(self.colour.range);
+        let range = if limited { Range::Full } else { Range::Limited };
+        FormatChoice {
+            colour: Colour { range, ..self.colour },
+            range_is_changed: true,
+            ..self.clone()
+        }
+    }
 }
 
 /// True if the encoder refuses frames whose size does not fill whole chroma samples.
@@ -182,12 +212,18 @@ pub(super) fn choose_format(
             .filter(|&f| is_full_range_name(f) == is_jpeg)
             .collect();
         let usable = if of_range.is_empty() { named } else { of_range };
-        usable
+        let mut fitting: Vec<(AvFormat, FormatFacts)> = usable
             .iter()
             .filter_map(|&f| Some((f, f.facts()?)))
             .filter(|(_, facts)| whole(facts))
-            .min_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own))
-            .map(|(f, _)| f)
+            .collect();
+        fitting.sort_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own));
+        // If none opens, the encoder wants something else, and says so when it is opened in earnest.
+        fitting
+            .iter()
+            .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
+            .or(fitting.first())
+            .map(|(f, _)| *f)
             .ok_or_else(|| {
                 format!(
                     "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); choose another encoder, such as libx264 with 4:4:4 or ffv1",
@@ -209,7 +245,7 @@ pub(super) fn choose_format(
         let lost = loss(&own_facts, &facts);
         let why = if wanted.is_some() {
             "as asked for"
-        } else if taken.contains(&own) {
+        } else if taken.contains(&own) && !whole(&own_facts) {
             "because the size is odd"
         } else {
             "which the encoder takes"
@@ -226,6 +262,7 @@ pub(super) fn choose_format(
         format: chosen,
         converts,
         colour,
+        range_is_changed: false,
         note,
     })
 }
@@ -495,31 +532,6 @@ impl Hdr {
             .and_then(|b| Some((number(&b.data, 0)? as u32, number(&b.data, 1)? as u32))),
         }
     }
-}
-
-/// Frame blocks that a container also keeps for the whole stream, under the number that it knows them by.
-pub(super) fn for_the_stream(frame: &[SideData]) -> Vec<SideData> {
-    use ffi::{AVFrameSideDataType as Of, AVPacketSideDataType as As};
-    let pairs = [
-        (
-            Of::AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
-            As::AV_PKT_DATA_MASTERING_DISPLAY_METADATA,
-        ),
-        (
-            Of::AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
-            As::AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
-        ),
-    ];
-    frame
-        .iter()
-        .filter_map(|block| {
-            let (_, kind) = pairs.iter().find(|(of, _)| *of as u32 == block.kind)?;
-            Some(SideData {
-                kind: *kind as u32,
-                data: block.data.clone(),
-            })
-        })
-        .collect()
 }
 
 /// The `index`th 32-bit number of a block that FFmpeg laid out in memory.

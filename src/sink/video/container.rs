@@ -1,7 +1,9 @@
-//! What a container holds, found out by trying: the head is written into memory with the real streams, and what it kept is read back.
+//! What a container holds, found out by trying: the head is written into memory with the real streams, and
+//! what it kept is read back.
 //!
-//! FFmpeg's own answer (`avformat_query_codec`) is wrong both ways: Matroska denies codecs that it stores under the names of other
-//! systems, MPEG-TS takes anything as data without a name, and raw muxers write any packet between the frames.
+//! FFmpeg's own answer (`avformat_query_codec`) is wrong both ways: Matroska denies codecs that it stores
+//! under the names of other systems, MPEG-TS takes anything as data without a name, and raw muxers write any
+//! packet between the frames.
 
 use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
@@ -101,14 +103,14 @@ impl Container {
         for (key, value) in &self.options {
             muxer.set(key, value)?;
         }
-        // The index of a trial stays where it is: to bring it to the front, FFmpeg would open a file of the trial's name. A
-        // container that has no such option has no such step.
+        // The index of a trial stays where it is: to bring it to the front, FFmpeg would open a file of the
+        // trial's name. A container that has no such option has no such step.
         let _ = muxer.set("movflags", "-faststart");
         Ok(muxer)
     }
 
-    /// Whether the head can be written with the filtered stream and these others, each where it stands in the input; if not, the
-    /// reason.
+    /// Whether the head can be written with the filtered stream and these others, each where it stands in the
+    /// input; if not, the reason.
     pub(super) fn try_head<'a>(
         &self,
         add_video: AddVideo<'_>,
@@ -133,8 +135,8 @@ impl Container {
         explained(run)
     }
 
-    /// Whether the container holds stream `index` of `demuxer`, of which `packets` are some, beside the filtered one; if not, the
-    /// reason.
+    /// Whether the container holds stream `index` of `demuxer`, of which `packets` are some, beside the
+    /// filtered one; if not, the reason.
     pub(super) fn try_stream(
         &self,
         add_video: AddVideo<'_>,
@@ -161,7 +163,8 @@ impl Container {
         }
     }
 
-    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be told by a file so short.
+    /// Whether a file with the stream gives it back as what it is; `None` if that cannot be told by a file so
+    /// short.
     fn comes_back(
         &self,
         video: Option<AddVideo<'_>>,
@@ -211,11 +214,13 @@ impl Container {
         Some(found)
     }
 
-    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be handed over so
-    /// that it and the picture come back at their own times; `None` if the container has no way to say it.
+    /// How stream `index` of `demuxer`, whose sound begins `priming` seconds before it is heard, must be
+    /// handed over so that it and the picture come back at their own times; `None` if the container has no
+    /// way to say it.
     ///
-    /// Some containers hold times before zero, some state the delay and take it off when they are read, and versions
-    /// of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet of sound.
+    /// Some containers hold times before zero, some state the delay and take it off when they are read, and
+    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet
+    /// of sound.
     pub(super) fn early_sound(
         &self,
         (demuxer, index): (&Demuxer, usize),
@@ -236,8 +241,8 @@ impl Container {
             })
     }
 
-    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when they begin at
-    /// these seconds, or if that cannot be found out.
+    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when
+    /// they begin at these seconds, or if that cannot be found out.
     pub(super) fn keeps_apart(
         &self,
         (demuxer, index): (&Demuxer, usize),
@@ -285,7 +290,7 @@ impl Container {
         let mut packet = Packet::new().ok()?;
         while back.read(&mut packet).is_ok() {
             let facts = back.stream(packet.stream())?;
-            let time = packet.pts()? as f64 * facts.time_base.to_f64();
+            let time = packet.pts().or_else(|| packet.dts())? as f64 * facts.time_base.to_f64();
             match facts.medium {
                 Medium::Video => first_picture.get_or_insert(time),
                 Medium::Audio => first_sound.get_or_insert(time),
@@ -297,7 +302,8 @@ impl Container {
 
     /// True if the head can be written for the codec of `kind`, as far as that shows without an open encoder.
     pub(super) fn holds(&self, kind: EncoderKind) -> bool {
-        // The muxers of some codecs look into their headers: H.264 and HEVC as MP4 has them, and the three of Xiph's.
+        // The muxers of some codecs look into their headers: H.264 and HEVC as MP4 has them, and the three of
+        // Xiph's.
         let mut start = [0_u8; 64];
         start[..6].copy_from_slice(&[1, 100, 0, 31, 255, 225]);
         let mut xiph = vec![0, 42];
@@ -313,7 +319,8 @@ impl Container {
         })
     }
 
-    /// True if the container surely cannot hold what `kind` writes: not even an open encoder makes a head possible.
+    /// True if the container surely cannot hold what `kind` writes: not even an open encoder makes a head
+    /// possible.
     pub(super) fn refuses(&self, kind: EncoderKind) -> bool {
         if self.holds(kind) {
             return false;
@@ -348,8 +355,8 @@ impl Container {
     }
 }
 
-/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the container has one name for
-/// both.
+/// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the
+/// container has one name for both.
 fn is_same_kind(a: &str, b: &str) -> bool {
     let family = |codec: &str| match codec {
         "mp1" | "mp2" | "mp3" => "MPEG audio".to_owned(),

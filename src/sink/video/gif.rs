@@ -142,11 +142,11 @@ impl GifEncoder {
         };
         let mut drawn = Vec::with_capacity((area.right - area.left) * (area.bottom - area.top));
         for y in area.top..area.bottom {
-            let row = y * self.width + area.left..y * self.width + area.right;
-            let pixels = frame.pixels[row.clone()].iter().zip(&self.canvas[row.clone()]);
-            for ((new, old), index) in pixels.zip(&indices[row]) {
-                drawn.push(if transparent && new == old { 0 } else { *index });
-            }
+            let row = y * self.width;
+            drawn.extend((row + area.left..row + area.right).map(|at| {
+                let stays = transparent && frame.pixels[at] == self.canvas[at];
+                if stays { 0 } else { indices[at] }
+            }));
         }
         let disposal = if clears { CLEAR } else { KEEP };
         data.extend([0x21, 0xf9, 4, disposal << 2 | u8::from(transparent), 0, 0, 0, 0]);

@@ -54,7 +54,8 @@ fn wanted(before: &Demuxer) -> (Vec<(String, String)>, usize) {
     (texts.collect(), before.chapter_count())
 }
 
-/// What is lost on the way from `before` to the file that `open` opens, `None` if it cannot be read, a sentence each.
+/// What is lost on the way from `before` to the file that `open` opens, `None` if it cannot be read, a
+/// sentence each.
 pub(super) fn losses(
     before: &Demuxer,
     open: impl FnOnce() -> Option<Demuxer>,

@@ -1,7 +1,8 @@
-//! The passthrough streams: sound, subtitles, attachments, data, chapters and texts that come from the input without being filtered.
+//! The passthrough streams: sound, subtitles, attachments, data, chapters and texts that come from the input
+//! without being filtered.
 //!
-//! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot hold is left out, with
-//! a warning. What it holds is found out by trying (see [`Container`]).
+//! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
+//! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 
 use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, explained};
 use super::kept;
@@ -29,6 +30,7 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"rotate",
     c"alpha_mode",
     c"DURATION",
+    c"alpha_mode",
     c"BPS",
     c"NUMBER_OF_FRAMES",
     c"NUMBER_OF_BYTES",
@@ -37,7 +39,8 @@ const STALE_VIDEO_TEXTS: &[&CStr] = &[
     c"_STATISTICS_WRITING_DATE_UTC",
 ];
 
-/// A video that ends this many seconds before its source does was interrupted, and so are the streams beside it.
+/// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
+/// it.
 const INTERRUPTED_AFTER: f64 = 1.0;
 
 /// A packet that goes back by more seconds than this is left out.
@@ -75,6 +78,8 @@ struct Copied {
     delay: f64,
     /// Decoding time of the last packet, in the output's time base.
     last: Option<i64>,
+    /// When it ends, in the output's time base.
+    last_end: Option<i64>,
     /// Packets that came too late to be written.
     late: u64,
     /// Its medium and codec, for messages.
@@ -110,7 +115,8 @@ pub(super) struct Passthrough {
     ended: bool,
     /// Seconds before picture and sound begin that the output leaves out.
     pause: f64,
-    /// Streams that were there when the output's were fixed, and those that came later, with their first time in seconds.
+    /// Streams that were there when the output's were fixed, and those that came later, with their first time
+    /// in seconds.
     known: usize,
     unforeseen: Vec<(String, f64)>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
@@ -179,8 +185,9 @@ impl Passthrough {
         }
     }
 
-    /// Adds every stream that is wanted and that `muxer`, which writes `container`, can hold, in the input's order, with the filtered
-    /// one where it stands, and takes over chapters and texts. Gives the index of the filtered stream in the output.
+    /// Adds every stream that is wanted and that `muxer`, which writes `container`, can hold, in the input's
+    /// order, with the filtered one where it stands, and takes over chapters and texts. Gives the index of
+    /// the filtered stream in the output.
     pub(super) fn map(
         &mut self,
         muxer: &mut Muxer,
@@ -213,6 +220,7 @@ impl Passthrough {
                 base: facts.time_base,
                 delay: 0.0,
                 last: None,
+                last_end: None,
                 late: 0,
                 label: label(index, &facts),
                 carriage,
@@ -255,12 +263,14 @@ impl Passthrough {
                     // The same option was accepted when it was tried.
                     let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
                 }
+            } else if let Carriage::Encode(transcoder) = &mut copied.carriage {
+                transcoder.overlay_priming();
             }
         }
     }
 
-    /// Has picture and sound stay together in a container that cannot say that sound begins late. What both are late by
-    /// is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
+    /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
+    /// are late by is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
     fn place_late_sound(&mut self, container: &Container, picture: f64) {
         let shift = self.demuxer.shift();
         let mut late = Vec::new();
@@ -311,7 +321,8 @@ impl Passthrough {
         self.pause
     }
 
-    /// How each stream comes into the output, without those that do not; what is left out against the user's wish is told.
+    /// How each stream comes into the output, without those that do not; what is left out against the user's
+    /// wish is told.
     fn plan(
         &mut self,
         muxer: &Muxer,
@@ -400,7 +411,8 @@ impl Passthrough {
             _ if muxer.is_video_only() => {
                 Prospect::Hopeless(format!("{container} holds one video stream and nothing else"))
             }
-            // Telemetry of action cameras: the one kind of plain data that the container's tag gives a meaning.
+            // Telemetry of action cameras: the one kind of plain data that the container's tag gives a
+            // meaning.
             Medium::Data if is_mov && &tag != b"gpmd" => {
                 Prospect::Hopeless(format!("{container} cannot hold it"))
             }
@@ -457,7 +469,8 @@ impl Passthrough {
             .collect();
         let mut reason = String::new();
         let is_data = facts.medium == Medium::Data;
-        // A container's own mark is known to more players than one that came with the input, but it may have none.
+        // A container's own mark is known to more players than one that came with the input, but it may have
+        // none.
         for keep_tag in if is_data { [true, false] } else { [false, true] } {
             let carriage = Carriage::Copy { keep_tag };
             let tried = container.try_stream(
@@ -491,7 +504,8 @@ impl Passthrough {
         }))
     }
 
-    /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and container take.
+    /// Sound of stream `index` by an encoder of `kind`, in the form nearest to the source that encoder and
+    /// container take.
     fn encoded(
         &self,
         muxer: &Muxer,
@@ -521,7 +535,8 @@ impl Passthrough {
         Err(reason)
     }
 
-    /// The streams that the container holds at one time: all of them, or as many as can be had in their order.
+    /// The streams that the container holds at one time: all of them, or as many as can be had in their
+    /// order.
     fn those_together(
         &mut self,
         container: &Container,
@@ -563,8 +578,8 @@ impl Passthrough {
         self.warnings.push(sentence);
     }
 
-    /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place for. Not where a cover
-    /// is kept, which cannot be written beside such texts.
+    /// Has MP4 and MOV write all texts under their names, where some are of the kind that they know no place
+    /// for. Not where a cover is kept, which cannot be written beside such texts.
     fn choose_metadata_form(&self, muxer: &mut Muxer, planned: &[Planned]) {
         let has_cover = planned
             .iter()
@@ -581,7 +596,8 @@ impl Passthrough {
         kept::losses(&self.demuxer, open, container)
     }
 
-    /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which webm holds".
+    /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
+    /// webm holds".
     pub(super) fn summary(&self, container: &str) -> String {
         let held = || self.copied.iter().filter(|c| c.refusal.is_none());
         let mut summary = match held()
@@ -641,8 +657,11 @@ impl Passthrough {
         Ok(())
     }
 
-    /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short there.
+    /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short
+    /// there.
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
+        // Muxers of MXF write a picture together with its sound, and leave out pictures without.
+        let fills_units = muxer.name().starts_with("mxf");
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
         while !self.copied.is_empty() || self.demuxer.may_grow() {
@@ -669,6 +688,9 @@ impl Passthrough {
             }
         }
         for position in 0..self.copied.len() {
+            if fills_units {
+                self.extend(muxer, position, end)?;
+            }
             if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
             }
@@ -677,6 +699,44 @@ impl Passthrough {
             self.absorb(muxer, None, e, end)?;
         }
         self.tell_refusals();
+        Ok(())
+    }
+
+    /// Adds silence to sound that ends before `end` seconds.
+    fn extend(&mut self, muxer: &mut Muxer, position: usize, end: f64) -> Result<(), AvError> {
+        let copied = &mut self.copied[position];
+        if copied.refusal.is_some() {
+            return Ok(());
+        }
+        let (to, delay) = (copied.to, copied.delay);
+        let (packets, base) = match &mut copied.carriage {
+            Carriage::Encode(transcoder) => (transcoder.extend(end - delay)?, transcoder.time_base()),
+            Carriage::Copy { .. } => {
+                let base = muxer.time_base(to);
+                let begins = copied.last_end.unwrap_or(0);
+                let missing = (end / base.to_f64()).ceil() as i64 - begins;
+                let silence = self.demuxer.silence(copied.from, missing as f64 * base.to_f64());
+                let mut packets = Vec::new();
+                if let Some(mut silence) = silence {
+                    silence.shift(begins);
+                    silence.set_duration(missing);
+                    packets.push(silence);
+                }
+                (packets, base)
+            }
+        };
+        let is_encoded = matches!(copied.carriage, Carriage::Encode(_));
+        let shift = if is_encoded {
+            (delay / base.to_f64()).round() as i64
+        } else {
+            0
+        };
+        for mut packet in packets {
+            packet.shift(shift);
+            if let Err(e) = muxer.write(&mut packet, to, base) {
+                self.absorb(muxer, Some(to), e, end)?;
+            }
+        }
         Ok(())
     }
 
@@ -702,8 +762,8 @@ impl Passthrough {
         }
     }
 
-    /// The next packet of a wanted stream with its time in seconds. With `end`, the end of the filtered video, a later packet of that
-    /// video sets the limit, and reading stops well past it.
+    /// The next packet of a wanted stream with its time in seconds. With `end`, the end of the filtered
+    /// video, a later packet of that video sets the limit, and reading stops well past it.
     fn next(&mut self, end: Option<f64>) -> Result<Option<(Packet, f64)>, AvError> {
         if let Some(read) = self.pending.pop_front() {
             return Ok(Some(read));
@@ -764,7 +824,8 @@ impl Passthrough {
         Ok(Read::Other(packet.size()))
     }
 
-    /// Brings a packet into the output, unless its stream was given up. A stream of which the container refuses a packet is.
+    /// Brings a packet into the output, unless its stream was given up. A stream of which the container
+    /// refuses a packet is.
     fn pass(&mut self, muxer: &mut Muxer, mut packet: Packet, time: f64) -> Result<(), AvError> {
         let Some(position) = self.copied.iter().position(|c| c.from == packet.stream()) else {
             return Ok(());
@@ -819,8 +880,9 @@ impl Passthrough {
         Ok(())
     }
 
-    /// Takes a packet that could not be written, perhaps while one of stream `written` was, for the end of the stream that it is
-    /// of, if that is a passthrough stream. Else, and if the disk is at fault, the error is given back.
+    /// Takes a packet that could not be written, perhaps while one of stream `written` was, for the end of
+    /// the stream that it is of, if that is a passthrough stream. Else, and if the disk is at fault, the
+    /// error is given back.
     pub(super) fn absorb(
         &mut self,
         muxer: &mut Muxer,
@@ -853,8 +915,8 @@ impl Passthrough {
         let base = muxer.time_base(copied.to);
         packet.shift((copied.delay / copied.base.to_f64()).round() as i64);
         packet.rescale(copied.base, base);
-        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last one at
-        // the distance of one tick.
+        // Broken inputs repeat packets or go back, which containers refuse: such a packet follows the last
+        // one at the distance of one tick.
         if let (Some(last), Some(at)) = (copied.last, packet.dts().or_else(|| packet.pts()))
             && (at < last || at == last && muxer.needs_rising_times(copied.to))
         {
@@ -865,6 +927,7 @@ impl Passthrough {
             packet.delay(last + 1);
         }
         copied.last = packet.dts().or_else(|| packet.pts()).or(copied.last);
+        copied.last_end = copied.last.map(|last| last + packet.duration());
         muxer.write(packet, copied.to, base)
     }
 }

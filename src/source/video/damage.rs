@@ -65,13 +65,14 @@ impl Damage {
         }
         let before = |pts: &&Option<i64>| self.first.zip(**pts).is_some_and(|(first, pts)| pts < first);
         let early = self.head.iter().filter(before).count() as u64;
-        // A bare stream has no times, and some containers have none for what comes before their clock begins. Damaged
-        // packets bear no picture, and are counted by themselves.
-        let timeless = self.head.iter().filter(|pts| pts.is_none()).count();
-        match timeless {
-            0 => early,
-            _ if self.packets > 0 || self.interlaced => early,
-            _ => self.decoded.saturating_sub(self.shown),
+        // A bare stream has no times, and containers have none, or the same as the first picture's, for what comes
+        // before their clock begins. Damaged packets bear no picture, and are counted by themselves.
+        let timeless = self.head.iter().any(Option::is_none);
+        let at_first = self.head.iter().filter(|&&pts| pts == self.first).count() > 1;
+        if (timeless || at_first) && self.packets == 0 && !self.interlaced {
+            self.decoded.saturating_sub(self.shown)
+        } else {
+            early
         }
     }
 

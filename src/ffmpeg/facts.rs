@@ -1,0 +1,67 @@
+//! What a decoded picture and its container say of it together.
+#![allow(unsafe_code)]
+
+use super::{Demuxer, Picture, for_frame};
+use crate::frame::fact::Fact;
+use crate::frame::{FieldOrder, Metadata, SideData};
+use ffmpeg_next::ffi;
+use std::ffi::c_int;
+
+/// The facts of `picture`, which was decoded from stream `index` of `demuxer`, without those that belong to
+/// the whole stream.
+pub(crate) fn picture_facts(demuxer: &Demuxer, index: usize, picture: &Picture) -> Metadata {
+    let field_order = match picture.field_order() {
+        // Codecs that code each picture by itself often cannot say it, and leave it to the container.
+        FieldOrder::Progressive => demuxer.stated_field_order(index),
+        order => order,
+    };
+    Metadata {
+        pts: picture.timestamp(),
+        duration: picture.duration(),
+        colour: picture.colour(),
+        sample_aspect: demuxer.sample_aspect(index, picture),
+        field_order,
+        side_data: picture.side_data(),
+        ..Metadata::default()
+    }
+}
+
+/// Adds the stream's blocks to those of a frame that lacks them. What the container says of rotation comes
+/// first, as in players.
+pub(crate) fn add_stream_blocks(metadata: &mut Metadata, stream: &[SideData]) {
+    for block in stream {
+        let block = for_frame(block).unwrap_or_else(|| block.clone());
+        let own = metadata.side_data.iter().position(|b| b.fact == block.fact);
+        match own {
+            Some(at) if block.fact == Fact::Rotation => metadata.side_data[at] = block,
+            Some(_) => {}
+            None => metadata.side_data.push(block),
+        }
+    }
+}
+
+impl Demuxer {
+    /// The field order that the container states for an intra-only codec; progressive for others, whose
+    /// pictures say it themselves.
+    fn stated_field_order(&self, index: usize) -> FieldOrder {
+        let Some(stream) = self.stream_ptr(index) else {
+            return FieldOrder::Progressive;
+        };
+        // SAFETY: stream and parameters live as long as the demuxer; descriptors are static. The order is
+        // read as its number, since a newer library may know more.
+        let (is_intra, order) = unsafe {
+            let parameters = (*stream).codecpar;
+            let descriptor = ffi::avcodec_descriptor_get((*parameters).codec_id).as_ref();
+            let is_intra = descriptor.is_some_and(|d| d.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0);
+            let order = std::ptr::addr_of!((*parameters).field_order).cast::<u32>().read();
+            (is_intra, order)
+        };
+        use ffi::AVFieldOrder as Order;
+        let is = |orders: [Order; 2]| orders.iter().any(|&o| o as u32 == order);
+        match is_intra {
+            true if is([Order::AV_FIELD_TT, Order::AV_FIELD_BT]) => FieldOrder::TopFirst,
+            true if is([Order::AV_FIELD_BB, Order::AV_FIELD_TB]) => FieldOrder::BottomFirst,
+            _ => FieldOrder::Progressive,
+        }
+    }
+}

@@ -1,0 +1,535 @@
+//! Facts about a picture beside its samples: what a reader must know to show it right.
+//!
+//! [`said`] lists all that a frame says, field by field, so that a new field of [`Metadata`] cannot be
+//! forgotten here. A sink accounts for each fact: carried, converted in the samples, or reported as lost.
+//! Alpha and palettes are no facts in this sense: the pixel format says that they are there.
+
+use super::{Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn};
+use std::collections::BTreeMap;
+
+/// One kind of fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fact {
+    /// Which sample values stand for black and white.
+    Range,
+    /// Coefficients between RGB and YUV.
+    Matrix,
+    /// Colour primaries.
+    Primaries,
+    /// Transfer characteristics.
+    Transfer,
+    /// Where chroma samples lie between luma samples.
+    ChromaLocation,
+    /// Progressive, or which field comes first.
+    FieldOrder,
+    /// Width over height of a pixel.
+    PixelAspect,
+    /// How the picture is to be turned or mirrored when it is shown.
+    Rotation,
+    /// The display that the pictures were graded on (SMPTE ST 2086).
+    MasteringDisplay,
+    /// Brightest pixel and brightest mean (CTA-861.3).
+    ContentLight,
+    /// Dynamic metadata of SMPTE ST 2094-40.
+    Hdr10Plus,
+    /// Dolby Vision's dynamic metadata.
+    DolbyVision,
+    /// Dynamic metadata of CUVA 005.1.
+    HdrVivid,
+    /// Closed captions of ATSC A/53.
+    Captions,
+    /// Active format description.
+    ActiveFormat,
+    /// Pan-and-scan offsets.
+    PanScan,
+    /// SMPTE ST 12 time code.
+    Timecode,
+    /// Time code of MPEG's groups of pictures.
+    GopTimecode,
+    /// Two views in one picture.
+    Stereo,
+    /// A projection of a sphere.
+    Spherical,
+    /// An ICC colour profile.
+    IccProfile,
+    /// A block of FFmpeg's that this list does not know, by FFmpeg's number.
+    Other(u32),
+}
+
+impl Fact {
+    /// The word for it in a message.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fact::Range => "range",
+            Fact::Matrix => "matrix",
+            Fact::Primaries => "primaries",
+            Fact::Transfer => "transfer",
+            Fact::ChromaLocation => "chroma location",
+            Fact::FieldOrder => "field order",
+            Fact::PixelAspect => "pixel aspect",
+            Fact::Rotation => "rotation",
+            Fact::MasteringDisplay => "mastering display",
+            Fact::ContentLight => "content light level",
+            Fact::Hdr10Plus => "HDR10+ dynamic metadata",
+            Fact::DolbyVision => "Dolby Vision dynamic metadata",
+            Fact::HdrVivid => "HDR Vivid dynamic metadata",
+            Fact::Captions => "A/53 closed captions",
+            Fact::ActiveFormat => "active format description",
+            Fact::PanScan => "pan and scan",
+            Fact::Timecode => "SMPTE time code",
+            Fact::GopTimecode => "GOP time code",
+            Fact::Stereo => "stereo 3D mark",
+            Fact::Spherical => "spherical video mark",
+            Fact::IccProfile => "ICC profile",
+            Fact::Other(_) => "other side data",
+        }
+    }
+
+    /// True for a fact whose value counts, not only that it is there.
+    fn has_value(self) -> bool {
+        match self {
+            Fact::Range
+            | Fact::Matrix
+            | Fact::Primaries
+            | Fact::Transfer
+            | Fact::ChromaLocation
+            | Fact::FieldOrder
+            | Fact::PixelAspect
+            | Fact::Rotation
+            | Fact::ActiveFormat
+            | Fact::Timecode
+            | Fact::GopTimecode => true,
+            Fact::MasteringDisplay
+            | Fact::ContentLight
+            | Fact::Hdr10Plus
+            | Fact::DolbyVision
+            | Fact::HdrVivid
+            | Fact::Captions
+            | Fact::PanScan
+            | Fact::Stereo
+            | Fact::Spherical
+            | Fact::IccProfile
+            | Fact::Other(_) => false,
+        }
+    }
+
+    /// True for a fact that each frame states anew, so that a frame without it is another one.
+    pub fn is_stated_by_each_frame(self) -> bool {
+        matches!(
+            self,
+            Fact::Range
+                | Fact::Matrix
+                | Fact::Primaries
+                | Fact::Transfer
+                | Fact::ChromaLocation
+                | Fact::FieldOrder
+                | Fact::PixelAspect
+        )
+    }
+
+    /// True for a fact that outputs state once for all frames, so that its change in mid-stream is lost.
+    pub fn is_constant(self) -> bool {
+        match self {
+            Fact::Range
+            | Fact::Matrix
+            | Fact::Primaries
+            | Fact::Transfer
+            | Fact::ChromaLocation
+            | Fact::FieldOrder
+            | Fact::PixelAspect
+            | Fact::Rotation
+            | Fact::MasteringDisplay
+            | Fact::ContentLight
+            | Fact::Stereo
+            | Fact::Spherical
+            | Fact::IccProfile => true,
+            Fact::Hdr10Plus
+            | Fact::DolbyVision
+            | Fact::HdrVivid
+            | Fact::Captions
+            | Fact::ActiveFormat
+            | Fact::PanScan
+            | Fact::Timecode
+            | Fact::GopTimecode
+            | Fact::Other(_) => false,
+        }
+    }
+}
+
+/// Facts with their values in words; empty where it only counts that the fact is there.
+pub type Facts = BTreeMap<Fact, String>;
+
+/// What the facts are about: samples of this kind in pictures of this height.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Samples {
+    /// The family of components.
+    pub model: ColourModel,
+    /// Chroma has fewer samples than luma.
+    pub subsampled: bool,
+    /// Rows of the picture.
+    pub height: usize,
+}
+
+impl Samples {
+    /// Samples of a native format.
+    pub fn of(format: PixelFormat, height: usize) -> Samples {
+        Samples {
+            model: format.model(),
+            subsampled: format.planes().iter().any(|p| p.log2_x + p.log2_y > 0),
+            height,
+        }
+    }
+
+    /// True if black is above zero under these facts.
+    pub fn is_limited(self, range: Range) -> bool {
+        match range {
+            Range::Limited => self.model != ColourModel::Rgb,
+            Range::Full => false,
+            Range::Unspecified => self.model == ColourModel::Yuv,
+        }
+    }
+}
+
+/// All that a frame says of its pictures, and the range even where only the format tells it.
+pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
+    // Without `..`, so that a field that is added must be looked at here.
+    let Metadata {
+        pts: _,
+        duration: _,
+        colour:
+            Colour {
+                range,
+                primaries,
+                transfer,
+                matrix,
+                chroma_location,
+            },
+        sample_aspect,
+        field_order,
+        file: _,
+        icc_profile,
+        orientation,
+        side_data,
+    } = metadata;
+    let mut facts = Facts::new();
+    if samples.model != ColourModel::Rgb {
+        let word = if samples.is_limited(*range) {
+            "limited"
+        } else {
+            "full"
+        };
+        facts.insert(Fact::Range, word.to_owned());
+    }
+    if samples.model == ColourModel::Yuv && *matrix != 2 {
+        facts.insert(Fact::Matrix, name(MATRICES, *matrix));
+    }
+    if *primaries != 2 {
+        facts.insert(Fact::Primaries, name(PRIMARIES, *primaries));
+    }
+    if *transfer != 2 {
+        facts.insert(Fact::Transfer, name(TRANSFERS, *transfer));
+    }
+    if samples.subsampled && *chroma_location != 0 {
+        facts.insert(Fact::ChromaLocation, name(LOCATIONS, *chroma_location));
+    }
+    if *field_order != FieldOrder::Progressive {
+        facts.insert(Fact::FieldOrder, order_word(*field_order).to_owned());
+    }
+    if let (num @ 1.., den @ 1..) = *sample_aspect {
+        facts.insert(Fact::PixelAspect, format!("{num}:{den}"));
+    }
+    if icc_profile.is_some() {
+        facts.insert(Fact::IccProfile, String::new());
+    }
+    if let Some(turn) = orientation.and_then(Turn::from_exif).filter(|t| !t.is_upright()) {
+        facts.insert(Fact::Rotation, turn.word().to_owned());
+    }
+    for block in side_data {
+        if let Some(value) = block_value(block) {
+            facts.insert(block.fact, value);
+        }
+    }
+    facts
+}
+
+/// What a block says, in words; `None` if it says what everybody assumes.
+fn block_value(block: &SideData) -> Option<String> {
+    let number = |index: usize| -> Option<i32> {
+        let bytes = block.data.get(4 * index..4 * index + 4)?;
+        Some(i32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let fraction = |index: usize| Some(f64::from(number(index)?) / f64::from(number(index + 1)?.max(1)));
+    match block.fact {
+        Fact::Rotation => match Turn::from_matrix(&block.data) {
+            Some(turn) => (!turn.is_upright()).then(|| turn.word().to_owned()),
+            None => {
+                let angle = f64::from(number(1)?).atan2(f64::from(number(0)?)).to_degrees();
+                Some(format!("{angle:.1} degrees clockwise, or scaled or sheared"))
+            }
+        },
+        Fact::MasteringDisplay => Some(match (number(21), fraction(16), fraction(18)) {
+            (Some(1..), Some(least), Some(most)) => format!("{least} to {most} cd/m2"),
+            _ => String::new(),
+        }),
+        Fact::ContentLight => match (number(0)?, number(1)?) {
+            (0, 0) => None,
+            (most, mean) => Some(format!("{most} at most, {mean} in the mean")),
+        },
+        Fact::ActiveFormat => block.data.first().map(u8::to_string),
+        Fact::PanScan => {
+            // Number, width and height, then three pairs of 16 bits: the offsets.
+            let offsets = block.data.get(12..24)?;
+            offsets.iter().any(|&b| b != 0).then(String::new)
+        }
+        Fact::Stereo => (number(0)? != 0).then(String::new),
+        Fact::Timecode => {
+            // How many there are, then up to three of 32 bits.
+            Some(format!("{:#010x}", number(1)?))
+        }
+        Fact::GopTimecode => {
+            let bits = i64::from_ne_bytes(block.data.get(..8)?.try_into().ok()?);
+            // Hours, minutes, seconds and pictures with a marker bit in between. Nearly every stream counts from
+            // zero, and a part of one from where it was cut; a time of day is what somebody meant.
+            let part = |shift: u32, mask: i64| (bits >> shift) & mask;
+            let (hours, minutes) = (part(19, 0x1f), part(13, 0x3f));
+            let (seconds, pictures) = (part(6, 0x3f), part(0, 0x3f));
+            let text = format!("{hours:02}:{minutes:02}:{seconds:02}:{pictures:02}");
+            (hours > 0).then_some(text)
+        }
+        Fact::Other(_) => Some(block.name.clone().unwrap_or_default()),
+        Fact::Hdr10Plus
+        | Fact::DolbyVision
+        | Fact::HdrVivid
+        | Fact::Captions
+        | Fact::Spherical
+        | Fact::IccProfile
+        | Fact::Range
+        | Fact::Matrix
+        | Fact::Primaries
+        | Fact::Transfer
+        | Fact::ChromaLocation
+        | Fact::FieldOrder
+        | Fact::PixelAspect => Some(String::new()),
+    }
+}
+
+/// True if `value` is what everybody assumes where nothing is said.
+pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
+    let high = samples.height >= 720;
+    match fact {
+        Fact::Range => (value == "limited") == samples.is_limited(Range::Unspecified),
+        Fact::Matrix | Fact::Primaries => match value {
+            "bt709" => high || samples.model == ColourModel::Rgb && fact == Fact::Primaries,
+            "bt470bg" | "smpte170m" => !high,
+            _ => false,
+        },
+        Fact::Transfer => canonical(fact, value) == "bt709" || value == "iec61966-2-1" && !samples.is_yuv(),
+        Fact::ChromaLocation => value == "left",
+        Fact::FieldOrder => value == "progressive",
+        Fact::PixelAspect => ratio(value).is_some_and(|r| (r - 1.0).abs() < 1e-9),
+        Fact::Rotation
+        | Fact::MasteringDisplay
+        | Fact::ContentLight
+        | Fact::Hdr10Plus
+        | Fact::DolbyVision
+        | Fact::HdrVivid
+        | Fact::Captions
+        | Fact::ActiveFormat
+        | Fact::PanScan
+        | Fact::Timecode
+        | Fact::GopTimecode
+        | Fact::Stereo
+        | Fact::Spherical
+        | Fact::IccProfile
+        | Fact::Other(_) => false,
+    }
+}
+
+/// True if a reader that finds `read` takes it for `value`.
+pub fn survives(fact: Fact, value: &str, read: Option<&str>, samples: Samples) -> bool {
+    match read {
+        None => is_usual(fact, value, samples),
+        Some(_) if !fact.has_value() => true,
+        // MPEG-4's fractions have 8 bits a part.
+        Some(read) if fact == Fact::PixelAspect => match (ratio(read), ratio(value)) {
+            (Some(a), Some(b)) => (a / b - 1.0).abs() < 2e-3,
+            _ => false,
+        },
+        Some(read) => canonical(fact, read) == canonical(fact, value),
+    }
+}
+
+impl Samples {
+    fn is_yuv(self) -> bool {
+        self.model == ColourModel::Yuv
+    }
+}
+
+/// One name for those that mean the same.
+fn canonical(fact: Fact, value: &str) -> &str {
+    match (fact, value) {
+        (Fact::Matrix, "bt470bg") => "smpte170m",
+        (Fact::Transfer, "smpte170m" | "bt2020-10" | "bt2020-12") => "bt709",
+        _ => value,
+    }
+}
+
+fn ratio(text: &str) -> Option<f64> {
+    let (num, den) = text.split_once(':')?;
+    Some(num.parse::<f64>().ok()? / den.parse::<f64>().ok()?)
+}
+
+/// A field order in words.
+pub fn order_word(order: FieldOrder) -> &'static str {
+    match order {
+        FieldOrder::Progressive => "progressive",
+        FieldOrder::TopFirst => "top field first",
+        FieldOrder::BottomFirst => "bottom field first",
+        FieldOrder::Mixed => "mixed",
+    }
+}
+
+/// What a fact is where nothing is said, in words.
+pub fn unsaid(fact: Fact) -> &'static str {
+    match fact {
+        Fact::FieldOrder => "progressive",
+        Fact::PixelAspect => "1:1",
+        Fact::Rotation => "upright",
+        _ => "unspecified",
+    }
+}
+
+fn name(table: &[&str], number: u8) -> String {
+    match table.get(usize::from(number)) {
+        Some(&name) if !name.is_empty() => name.to_owned(),
+        _ => format!("number {number}"),
+    }
+}
+
+/// FFmpeg's names of H.273's matrix coefficients.
+const MATRICES: &[&str] = &[
+    "gbr",
+    "bt709",
+    "",
+    "",
+    "fcc",
+    "bt470bg",
+    "smpte170m",
+    "smpte240m",
+    "ycgco",
+    "bt2020nc",
+    "bt2020c",
+    "smpte2085",
+    "chroma-derived-nc",
+    "chroma-derived-c",
+    "ictcp",
+    "ipt-c2",
+    "ycgco-re",
+    "ycgco-ro",
+];
+
+/// FFmpeg's names of H.273's colour primaries.
+const PRIMARIES: &[&str] = &[
+    "",
+    "bt709",
+    "",
+    "",
+    "bt470m",
+    "bt470bg",
+    "smpte170m",
+    "smpte240m",
+    "film",
+    "bt2020",
+    "smpte428",
+    "smpte431",
+    "smpte432",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "ebu3213",
+];
+
+/// FFmpeg's names of H.273's transfer characteristics.
+const TRANSFERS: &[&str] = &[
+    "",
+    "bt709",
+    "",
+    "",
+    "bt470m",
+    "bt470bg",
+    "smpte170m",
+    "smpte240m",
+    "linear",
+    "log100",
+    "log316",
+    "iec61966-2-4",
+    "bt1361e",
+    "iec61966-2-1",
+    "bt2020-10",
+    "bt2020-12",
+    "smpte2084",
+    "smpte428",
+    "arib-std-b67",
+];
+
+/// FFmpeg's names of chroma locations.
+const LOCATIONS: &[&str] = &["", "left", "center", "topleft", "top", "bottomleft", "bottom"];
+
+/// FFmpeg's name of a chroma location, or its number.
+pub fn location_name(location: u8) -> String {
+    name(LOCATIONS, location)
+}
+
+/// FFmpeg's name of matrix coefficients, or their number.
+pub fn matrix_name(matrix: u8) -> String {
+    name(MATRICES, matrix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SD: Samples = Samples {
+        model: ColourModel::Yuv,
+        subsampled: true,
+        height: 576,
+    };
+
+    #[test]
+    fn a_frame_says_what_is_not_left_open() {
+        let mut metadata = Metadata::default();
+        let facts = said(&metadata, SD);
+        assert_eq!(
+            facts.into_iter().collect::<Vec<_>>(),
+            [(Fact::Range, "limited".to_owned())]
+        );
+        metadata.colour.transfer = 16;
+        metadata.colour.chroma_location = 3;
+        metadata.sample_aspect = (16, 11);
+        metadata.orientation = Some(6);
+        let facts = said(&metadata, SD);
+        assert_eq!(facts[&Fact::Transfer], "smpte2084");
+        assert_eq!(facts[&Fact::ChromaLocation], "topleft");
+        assert_eq!(facts[&Fact::PixelAspect], "16:11");
+        assert_eq!(facts[&Fact::Rotation], "90 degrees clockwise");
+    }
+
+    #[test]
+    fn what_everybody_assumes_need_not_be_said() {
+        let hd = Samples { height: 1080, ..SD };
+        assert!(survives(Fact::Matrix, "bt709", None, hd));
+        assert!(!survives(Fact::Matrix, "bt709", None, SD));
+        assert!(survives(Fact::Matrix, "bt470bg", Some("smpte170m"), SD));
+        assert!(!survives(Fact::Matrix, "bt709", Some("smpte170m"), hd));
+        assert!(!survives(Fact::Range, "full", None, SD));
+        assert!(survives(Fact::PixelAspect, "1:1", None, SD));
+        assert!(survives(Fact::PixelAspect, "64:45", Some("128:90"), SD));
+        assert!(!survives(Fact::Rotation, "180 degrees", None, SD));
+    }
+}

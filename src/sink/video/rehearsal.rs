@@ -1,0 +1,197 @@
+//! What an encoder and a container can say, found out by trying: frames without content, tagged like the real
+//! ones, are encoded with the same settings into memory, read back and compared.
+//!
+//! Frames are small, since facts do not depend on the size, unless the encoder refuses that, or pixels are
+//! not square: MPEG-2 states the aspect of the whole picture, of which it knows four.
+
+use crate::ffmpeg::{
+    AvError, Decoder, Demuxer, Encoder, EncoderSetup, Medium, Muxer, Packet, Picture, Received,
+    add_stream_blocks, picture_facts, rescale,
+};
+use crate::frame::{Metadata, Rational, SideData};
+use std::path::Path;
+
+/// The size of a rehearsal's frames, a size that even H.261 knows.
+const SMALL: (usize, usize) = (176, 144);
+
+/// Frames that are written where fewer do not suffice to recognise the file.
+const MANY: usize = 12;
+
+/// An encoder that is open, and options that it left to the container.
+pub(super) type Opened = (Encoder, Vec<(String, String)>);
+
+/// What is tried.
+pub(super) struct Rehearsal<'a> {
+    /// Opens the encoder as the run does.
+    pub(super) open: &'a dyn Fn(&EncoderSetup) -> Option<Opened>,
+    pub(super) setup: EncoderSetup,
+    /// The container's name, if the file's name does not tell.
+    pub(super) muxer: Option<&'a str>,
+    pub(super) path: &'a Path,
+    pub(super) frame_rate: Option<Rational>,
+    /// Four letters that mark the codec, if not the container's own choice.
+    pub(super) tag: Option<[u8; 4]>,
+    /// Blocks of the stream.
+    pub(super) blocks: &'a [SideData],
+}
+
+/// What came of a rehearsal.
+pub(super) enum Read {
+    /// The facts of each frame that came back, in order.
+    Back(Vec<Metadata>),
+    /// The file can be written, but nothing can be read from it: a stream of bare samples.
+    Nothing,
+    /// It could not be tried.
+    Untried,
+}
+
+impl Rehearsal<'_> {
+    /// Writes a frame for each of `frames`, which hold what they say, and reads them back.
+    pub(super) fn run(&self, frames: &[&Metadata]) -> Read {
+        let square = frames.iter().all(|f| {
+            let (num, den) = f.sample_aspect;
+            num <= 0 || den <= 0 || num == den
+        });
+        let real = (self.setup.width, self.setup.height);
+        let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
+        for &size in sizes {
+            let Some(bytes) = self.written(frames, size) else {
+                continue;
+            };
+            let read = self.read(bytes);
+            if matches!(read, Read::Back(_)) {
+                return read;
+            }
+            // Recognised by content alone, a single frame may be too little.
+            let many = frames.iter().chain(frames.last().into_iter().cycle());
+            let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
+            return self
+                .written(&many, size)
+                .map_or(Read::Untried, |bytes| self.read(bytes));
+        }
+        Read::Untried
+    }
+
+    fn written(&self, frames: &[&Metadata], (width, height): (usize, usize)) -> Option<Vec<u8>> {
+        let setup = EncoderSetup {
+            width,
+            height,
+            threads: 1,
+            ..self.setup.clone()
+        };
+        let (mut encoder, left) = (self.open)(&setup)?;
+        let mut muxer = Muxer::in_memory(self.muxer, self.path).ok()?;
+        let mut write = || -> Result<(), AvError> {
+            for (key, value) in &left {
+                muxer.set(key, value)?;
+            }
+            let stream = muxer.add_encoded(&encoder, self.tag)?;
+            for block in self.blocks {
+                muxer.add_side_data(stream, block)?;
+            }
+            muxer.begin()?;
+            let step = self.frame_rate.map_or(1, |rate| {
+                let one = Rational {
+                    num: rate.den,
+                    den: rate.num,
+                };
+                rescale(1, one, setup.time_base).max(1)
+            });
+            let mut packet = Packet::new()?;
+            for (at, metadata) in frames.iter().enumerate() {
+                let mut picture = Picture::allocate(setup.format, width, height)?;
+                picture.fill();
+                picture.set_colour(setup.colour);
+                picture.set_field_order(metadata.field_order);
+                for block in &metadata.side_data {
+                    picture.add_side_data(block)?;
+                }
+                picture.set_timing(at as i64 * step, metadata.sample_aspect);
+                encode(&mut encoder, Some(&picture), &mut packet, |packet| {
+                    packet.set_duration(step);
+                    muxer.write(packet, stream, setup.time_base)
+                })?;
+            }
+            encode(&mut encoder, None, &mut packet, |packet| {
+                packet.set_duration(step);
+                muxer.write(packet, stream, setup.time_base)
+            })
+        };
+        write()
+            .inspect_err(|e| tracing::debug!("the rehearsal at {width}x{height} failed: {e}"))
+            .ok()?;
+        muxer.finish_in_memory().ok()
+    }
+
+    fn read(&self, bytes: Vec<u8>) -> Read {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        match Demuxer::from_bytes(bytes, &name) {
+            Ok(demuxer) => read_back(demuxer, usize::MAX),
+            Err(_) => Read::Nothing,
+        }
+    }
+}
+
+/// The facts of the first `most` frames of the first video stream.
+pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
+    let is_video = |at: &usize| {
+        let facts = demuxer.stream(*at);
+        facts.is_some_and(|s| s.medium == Medium::Video && !s.is_cover)
+    };
+    let Some(stream) = (0..demuxer.stream_count()).find(is_video) else {
+        return Read::Nothing;
+    };
+    match decoded_facts(&mut demuxer, stream, most) {
+        Some(found) if !found.is_empty() => Read::Back(found),
+        _ => Read::Untried,
+    }
+}
+
+fn decoded_facts(demuxer: &mut Demuxer, stream: usize, most: usize) -> Option<Vec<Metadata>> {
+    let mut decoder = Decoder::open(demuxer, stream, 1, false).ok()??;
+    let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
+    let mut found = Vec::new();
+    let mut at_end = false;
+    while found.len() < most {
+        match decoder.receive(&mut picture) {
+            Ok(Received::Item) => {
+                let mut metadata = picture_facts(demuxer, stream, &picture);
+                add_stream_blocks(&mut metadata, &demuxer.stream_side_data(stream));
+                found.push(metadata);
+            }
+            Ok(Received::Again) if !at_end => {
+                at_end = demuxer.read(&mut packet).is_err();
+                if at_end {
+                    decoder.send(None).ok()?;
+                } else if packet.stream() == stream {
+                    // What cannot be decoded is not there.
+                    let _ = decoder.send(Some(&packet));
+                }
+            }
+            _ => break,
+        }
+    }
+    Some(found)
+}
+
+/// Feeds the encoder a picture or the end, and hands on every packet that it has ready.
+fn encode(
+    encoder: &mut Encoder,
+    picture: Option<&Picture>,
+    packet: &mut Packet,
+    mut write: impl FnMut(&mut Packet) -> Result<(), AvError>,
+) -> Result<(), AvError> {
+    loop {
+        let taken = match encoder.send(picture) {
+            Ok(()) => true,
+            Err(e) if e.is_again() => false,
+            Err(e) => return Err(e),
+        };
+        while encoder.receive(packet)? == Received::Item {
+            write(packet)?;
+        }
+        if taken {
+            return Ok(());
+        }
+    }
+}

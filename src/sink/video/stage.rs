@@ -1,0 +1,493 @@
+//! What an output is told and what becomes of its frames' facts, settled before anything is written.
+//!
+//! A rehearsal tells what encoder and container can say. What they cannot say of range, rotation and YCgCo is
+//! undone in the samples; the rest is entered into the ledger as lost.
+
+use super::choice::{self, FormatChoice, Hdr, Wishes};
+use super::rehearsal::{Opened, Read, Rehearsal, read_back};
+use super::{Running, VideoSink, alpha};
+use crate::convert::{self, Converter, RangeChange, YCGCO};
+use crate::ffmpeg::{
+    AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
+};
+use crate::frame::fact::{self, Fact, Facts, Samples};
+use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, SideData, Turn};
+use crate::sink::ledger::{Ledger, Outcome, merged, stated};
+use crate::sink::{Rules, SinkError};
+
+/// Changes of a frame's samples that undo facts which the output cannot say.
+pub(super) struct SampleSteps {
+    /// Colour facts of the stream, where a frame says nothing.
+    stream_colour: Colour,
+    /// The range that all frames are brought to, where it is not theirs.
+    limited: bool,
+    range_change: Option<RangeChange>,
+    turn: Option<Turn>,
+    to_rgb: Option<Converter>,
+}
+
+/// The settings of the output and the facts that it is meant to say.
+#[derive(Clone)]
+pub(super) struct Staged {
+    pub(super) choice: FormatChoice,
+    pub(super) setup: EncoderSetup,
+    pub(super) hdr: Hdr,
+    /// The first frame, with the stream's facts.
+    first: Metadata,
+    /// Blocks for the stream.
+    pub(super) blocks: Vec<SideData>,
+    turn: Option<Turn>,
+    /// Where chroma lies after the turn cannot be said.
+    chroma_moves: bool,
+    /// What the input's facts, and what the output's are about.
+    input: Samples,
+    output: Samples,
+    /// The rehearsal could not be held: the file itself must be read when it is complete.
+    unverified: bool,
+}
+
+impl VideoSink {
+    /// Settings for frames like `frame`, and the account of its facts: what the output can say is found out
+    /// by a rehearsal.
+    pub(super) fn stage(&self, frame: &Frame) -> Result<(Staged, Ledger), SinkError> {
+        let layout = *frame.layout();
+        let (width, height) = (layout.width(), layout.height());
+        let first = stated(&frame.metadata, &self.info);
+        let choice = choice::choose_format(
+            self.kind,
+            (layout.format(), first.colour),
+            (width, height),
+            self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
+        )
+        .map_err(|problem| self.unsupported(problem))?;
+        let setup = EncoderSetup {
+            format: choice.format,
+            width,
+            height,
+            time_base: choice::encoder_time_base(
+                &self.kind.name(),
+                &self.output.muxer.name(),
+                self.info.time_base,
+                self.info.frame_rate,
+            ),
+            frame_rate: self.info.frame_rate,
+            sample_aspect: first.sample_aspect,
+            colour: choice.colour,
+            field_order: match self.info.field_order {
+                FieldOrder::Mixed => FieldOrder::Mixed,
+                _ => first.field_order,
+            },
+            threads: self.options.threads.unwrap_or(0),
+            global_header: self.output.muxer.wants_global_header(),
+        };
+        let mut blocks: Vec<SideData> = Vec::new();
+        for block in first.side_data.iter().filter_map(for_stream) {
+            if blocks.iter().all(|b| b.fact != block.fact) {
+                blocks.push(block);
+            }
+        }
+        let mut staged = Staged {
+            input: Samples::of(layout.format(), height),
+            output: choice.samples(height),
+            hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
+            choice,
+            setup,
+            first,
+            blocks,
+            turn: None,
+            chroma_moves: false,
+            unverified: false,
+        };
+        let rules = Rules {
+            overwrite: self.options.overwrite,
+            strict: self.options.strict,
+        };
+        let place = format!(
+            "{} ({} in {})",
+            self.name,
+            self.kind.name(),
+            self.output.muxer.name()
+        );
+        const ADVICE: &str = "another encoder or container may hold it, such as libx265 in .mkv";
+        let mut ledger = Ledger::new(place, ADVICE, rules, self.info.time_base);
+        let said = ledger.see(&staged.first, staged.input).facts;
+        let mut meant = staged.meant(&staged.first);
+        let mut tried = staged.tried(&frame.metadata, &staged.first);
+        let mut read = self.rehearse(&staged, &[&tried]);
+        if matches!(read, Read::Untried) && staged.setup.field_order != FieldOrder::Progressive {
+            // Some encoders refuse to be told of fields.
+            let mut plain = staged.clone();
+            plain.setup.field_order = FieldOrder::Progressive;
+            let again = self.rehearse(&plain, &[&tried]);
+            if !matches!(again, Read::Untried) {
+                (staged, read) = (plain, again);
+            }
+        }
+        if !staged.keeps(Fact::Range, &meant, &read) {
+            // The only other range there is.
+            let mut other = Staged {
+                choice: staged.choice.with_other_range(height),
+                ..staged.clone()
+            };
+            other.setup.colour = other.choice.colour;
+            let now = other.meant(&other.first);
+            let again = self.rehearse(&other, &[&tried]);
+            if other.keeps(Fact::Range, &now, &again) {
+                (staged, meant, read) = (other, now, again);
+            }
+        }
+        let turn = staged
+            .rotation()
+            .filter(|turn| turn.fits(layout.format()) && staged.first.field_order == FieldOrder::Progressive);
+        if let Some(turn) = turn
+            && !staged.keeps(Fact::Rotation, &meant, &read)
+        {
+            let mut turned = staged.clone();
+            turned.apply(turn);
+            let mut now = turned.meant(&turned.first);
+            tried = turned.tried(&frame.metadata, &turned.first);
+            let again = self.rehearse(&turned, &[&tried]);
+            if !turned.keeps(Fact::ChromaLocation, &now, &again) {
+                turned.chroma_moves = true;
+                turned.choice.colour.chroma_location = 0;
+                turned.setup.colour.chroma_location = 0;
+                now = turned.meant(&turned.first);
+            }
+            if !matches!(again, Read::Untried) {
+                (staged, meant, read) = (turned, now, again);
+            }
+        }
+        staged.unverified = matches!(read, Read::Untried);
+        for (fact, value) in &said {
+            let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+            ledger.account(*fact, value, outcome);
+        }
+        match ledger.refusal() {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok((staged, ledger)),
+        }
+    }
+
+    /// Encodes and reads back a frame without content for each of `frames`.
+    fn rehearse(&self, staged: &Staged, frames: &[&Metadata]) -> Read {
+        let open = |setup: &EncoderSetup| -> Option<Opened> {
+            self.open_encoder(setup, &staged.hdr)
+                .ok()
+                .map(|(opened, _)| opened)
+        };
+        let rehearsal = Rehearsal {
+            open: &open,
+            setup: staged.setup.clone(),
+            muxer: self.options.muxer.as_deref(),
+            path: &self.options.path,
+            frame_rate: self.info.frame_rate,
+            tag: self.codec_tag(),
+            blocks: &staged.blocks,
+        };
+        rehearsal.run(frames)
+    }
+
+    /// An open encoder with the options that it does not know, and its settings for the summary.
+    pub(super) fn open_encoder(
+        &self,
+        setup: &EncoderSetup,
+        hdr: &Hdr,
+    ) -> Result<(Opened, String), SinkError> {
+        let encoder_name = self.kind.name();
+        let mut encoder = Encoder::new(self.kind, setup).map_err(|e| SinkError::Io {
+            path: self.name.clone(),
+            cause: e.to_io(),
+        })?;
+        if encoder_name == "mjpeg" {
+            encoder.allow_unofficial();
+        }
+        let options: Vec<(String, String)> = self
+            .options
+            .encoder_options
+            .iter()
+            .map(|(key, value)| (key.strip_suffix(":v").unwrap_or(key).to_owned(), value.clone()))
+            .collect();
+        let wishes = Wishes {
+            quality: self.options.quality,
+            preset: self.options.preset.as_deref(),
+            options: &options,
+            frame_rate: self.info.frame_rate,
+            size: (setup.width, setup.height),
+            hdr: hdr.clone(),
+        };
+        let (told, left) = choice::configure(&mut encoder, &encoder_name, &wishes)
+            .map_err(|problem| self.unsupported(problem))?;
+        log::forget();
+        encoder.open().map_err(|e| {
+            let problem = format!(
+                "the encoder {encoder_name} cannot be opened for {}x{} {} with these options: {e}",
+                setup.width,
+                setup.height,
+                setup.format.name()
+            );
+            self.unsupported(format!(
+                "{}; try another encoder or fewer options",
+                log::explained(&problem)
+            ))
+        })?;
+        Ok(((encoder, left), told))
+    }
+
+    /// The mark that every player of this container knows; FFmpeg's own choice is refused by some.
+    pub(super) fn codec_tag(&self) -> Option<[u8; 4]> {
+        let apple = matches!(self.output.muxer.name().as_str(), "mp4" | "mov" | "ipod" | "f4v");
+        (apple && self.kind.codec_name() == "hevc").then_some(*b"hvc1")
+    }
+
+    /// swscale where the encoder takes another format, and what is done to frames of `layout` before it.
+    pub(super) fn sample_steps(
+        &self,
+        layout: &Layout,
+        staged: &Staged,
+    ) -> Result<(Option<(Scaler, Picture)>, SampleSteps), SinkError> {
+        let choice = &staged.choice;
+        let mut colour = staged.first.colour;
+        let mut format = layout.format();
+        let to_rgb = staged.output.model == ColourModel::Rgb;
+        if !to_rgb && format.model() != ColourModel::Rgb && choice.range_is_changed {
+            colour.range = choice.colour.range;
+        }
+        let mut steps = SampleSteps {
+            stream_colour: self.info.colour,
+            limited: colour.is_limited(format),
+            range_change: None,
+            turn: staged.turn,
+            to_rgb: None,
+        };
+        let (width, height) = (staged.setup.width, staged.setup.height);
+        if to_rgb && format.model() == ColourModel::Yuv {
+            let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
+            if colour.matrix == YCGCO
+                && let Some(rgb) = convert::rgb_for_ycgco(format)
+            {
+                let converter = Converter::new((format, colour), rgb, width, height).map_err(problem)?;
+                colour = converter.colour();
+                format = rgb;
+                steps.to_rgb = Some(converter);
+            } else {
+                convert::read_matrix(colour.matrix, height).map_err(problem)?;
+            }
+        }
+        if !choice.converts {
+            return Ok((None, steps));
+        }
+        let own = AvFormat::from_name(format.name())
+            .ok_or_else(|| self.unsupported(format!("this FFmpeg does not know {format}")))?;
+        let layout = Layout::new(format, width, height, 64).map_err(|e| self.unsupported(e.to_string()))?;
+        let made = make_scaler(&layout, own, colour, choice).map_err(|e| {
+            self.unsupported(format!(
+                "swscale cannot convert {format} to {}: {e}",
+                choice.format.name()
+            ))
+        })?;
+        Ok((Some(made), steps))
+    }
+
+    /// Accounts for what a frame after the first says.
+    pub(super) fn account(&self, running: &mut Running, frame: &Frame) -> Result<(), SinkError> {
+        let metadata = stated(&frame.metadata, &self.info);
+        let staged = &running.staged;
+        let news = running.ledger.see(&metadata, staged.input);
+        if news.facts.is_empty() && news.changes.is_empty() {
+            return Ok(());
+        }
+        if !news.facts.is_empty() {
+            let read = self.rehearse(staged, &[&staged.tried(&frame.metadata, &metadata)]);
+            let meant = staged.meant(&metadata);
+            for (fact, value) in &news.facts {
+                let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+                running.ledger.account(*fact, value, outcome);
+            }
+        }
+        if news.changes.contains(&Fact::Range) {
+            running.ledger.settle_change(Fact::Range);
+        }
+        if news.changes.contains(&Fact::FieldOrder) {
+            // Encoders that are told of fields from the start may mark each frame for itself.
+            let said = |m: &Metadata| fact::said(m, staged.output).get(&Fact::FieldOrder).cloned();
+            if let Read::Back(read) = self.rehearse(staged, &[&staged.first, &metadata])
+                && read.first().map(&said) == Some(said(&staged.first))
+                && read.get(1).map(&said) == Some(said(&metadata))
+            {
+                running.ledger.settle_change(Fact::FieldOrder);
+            }
+        }
+        match running.ledger.refusal() {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks into the finished file for what it says, where no rehearsal told.
+    pub(super) fn check_kept(&self, running: &mut Running) {
+        if !running.staged.unverified || self.part.path() == self.options.path {
+            return;
+        }
+        let file = Demuxer::open(self.part.path());
+        let read = file.map_or(Read::Nothing, |demuxer| read_back(demuxer, 1));
+        let meant = running.staged.meant(&running.staged.first);
+        for (fact, value) in &meant {
+            let outcome = running.staged.outcome(*fact, &meant, &read, &self.kind.name());
+            running.ledger.account(*fact, value, outcome);
+        }
+    }
+}
+
+impl Staged {
+    /// What the output is meant to say of a frame that says `metadata`.
+    fn meant(&self, metadata: &Metadata) -> Facts {
+        let metadata = Metadata {
+            colour: self.choice.colour,
+            ..metadata.clone()
+        };
+        fact::said(&metadata, self.output)
+    }
+
+    /// A frame of a rehearsal, with the blocks of its own that the run hands to the encoder, and else what it
+    /// says with its stream.
+    fn tried(&self, own: &Metadata, stated: &Metadata) -> Metadata {
+        let mut tried = Metadata {
+            side_data: own.side_data.clone(),
+            ..stated.clone()
+        };
+        if self.turn.is_some() {
+            tried.side_data.retain(|b| b.fact != Fact::Rotation);
+        }
+        tried
+    }
+
+    /// True if what was read back says of a fact what was meant.
+    fn keeps(&self, fact: Fact, meant: &Facts, read: &Read) -> bool {
+        let Some(value) = meant.get(&fact) else {
+            return true;
+        };
+        let found = match read {
+            Read::Back(frames) => frames.first().map(|m| fact::said(m, self.output)),
+            Read::Nothing => None,
+            Read::Untried => return true,
+        };
+        let found = found.unwrap_or_default();
+        fact::survives(fact, value, found.get(&fact).map(String::as_str), self.output)
+    }
+
+    /// What becomes of a fact of the input.
+    fn outcome(&self, fact: Fact, meant: &Facts, read: &Read, encoder: &str) -> Outcome {
+        if fact == Fact::Rotation
+            && let Some(turn) = self.turn
+        {
+            let chroma = if self.chroma_moves {
+                ", chroma off by up to a sample of luma"
+            } else {
+                ""
+            };
+            return Outcome::Converted(format!("pictures turned: {}{chroma}", turn.word()));
+        }
+        if fact == Fact::Range && self.choice.range_is_changed {
+            let range = meant.get(&fact).map_or("", String::as_str);
+            return Outcome::Converted(format!(
+                "samples brought to {range} range, all that {encoder} says here"
+            ));
+        }
+        if self.keeps(fact, meant, read) {
+            Outcome::Carried
+        } else {
+            Outcome::Lost
+        }
+    }
+
+    /// The turn that the stream's block states.
+    fn rotation(&self) -> Option<Turn> {
+        let block = self.first.side_data.iter().find(|b| b.fact == Fact::Rotation)?;
+        Turn::from_matrix(&block.data).filter(|turn| !turn.is_upright())
+    }
+
+    /// Settings for frames that are turned before they are encoded.
+    fn apply(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+        self.first.side_data.retain(|b| b.fact != Fact::Rotation);
+        self.blocks.retain(|b| b.fact != Fact::Rotation);
+        let before = self.choice.colour.chroma_location;
+        let location = turn.chroma_location(before);
+        self.chroma_moves = before != 0 && location == 0;
+        self.choice.colour.chroma_location = location;
+        self.first.colour.chroma_location = turn.chroma_location(self.first.colour.chroma_location);
+        self.setup.colour = self.choice.colour;
+        if turn.swaps_axes() {
+            std::mem::swap(&mut self.setup.width, &mut self.setup.height);
+            let (num, den) = self.setup.sample_aspect;
+            if num > 0 {
+                self.setup.sample_aspect = (den, num);
+                self.first.sample_aspect = (den, num);
+            }
+        }
+    }
+}
+
+impl SampleSteps {
+    /// Brings a frame to the output's range, orientation and, where its matrix is one that swscale lacks, to
+    /// RGB.
+    pub(super) fn run(&mut self, mut frame: Frame) -> Result<Frame, AvError> {
+        let format = frame.format();
+        let limited = merged(frame.metadata.colour, self.stream_colour).is_limited(format);
+        if limited != self.limited && format.model() != ColourModel::Rgb {
+            let to = if self.limited { Range::Limited } else { Range::Full };
+            self.range_change
+                .get_or_insert_with(|| RangeChange::new(format, to))
+                .apply(&mut frame);
+        }
+        if let Some(turn) = self.turn {
+            frame = turn.apply(&frame).map_err(|_| AvError::no_memory())?;
+            frame.metadata.side_data.retain(|b| b.fact != Fact::Rotation);
+        }
+        if let Some(converter) = &mut self.to_rgb {
+            frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
+        }
+        Ok(frame)
+    }
+}
+
+/// The format that the scaler makes: the encoder's, or the one that a palette is made from.
+pub(super) fn scaled_format(choice: &FormatChoice) -> AvFormat {
+    let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
+    AvFormat::from_name("rgba")
+        .filter(|_| has_palette)
+        .unwrap_or(choice.format)
+}
+
+/// swscale for frames of `layout`, and the padded picture that it reads.
+fn make_scaler(
+    layout: &Layout,
+    own: AvFormat,
+    colour: Colour,
+    choice: &FormatChoice,
+) -> Result<(Scaler, Picture), AvError> {
+    let (width, height) = (layout.width(), layout.height());
+    let to_full = match choice.colour.range {
+        Range::Full => true,
+        Range::Limited => false,
+        Range::Unspecified => choice.format.facts().is_some_and(|f| f.rgb || f.components <= 2),
+    };
+    let scaler = Scaler::new(
+        width,
+        height,
+        ScalerEnd {
+            format: own,
+            full_range: !colour.is_limited(layout.format()),
+            matrix: convert::written_matrix(colour.matrix, height),
+            chroma_location: colour.chroma_location,
+        },
+        ScalerEnd {
+            format: scaled_format(choice),
+            full_range: to_full,
+            matrix: convert::written_matrix(choice.colour.matrix, height),
+            chroma_location: choice.colour.chroma_location,
+        },
+    )?;
+    Ok((scaler, Picture::allocate(own, width, height)?))
+}

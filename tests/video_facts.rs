@@ -1,0 +1,771 @@
+//! Facts about pictures (range, colour, rotation, field order, HDR metadata, ...) through every kind of
+//! output: carried, converted in the samples, or reported. Judged by ffprobe and by what ffmpeg makes of the
+//! pixels.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Set to anything, runs every encoder that FFmpeg has in every container of the lists instead of a spanning
+/// choice.
+const ALL: &str = "FRAMEPIPE_ALL_FACTS";
+
+fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
+    let done = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-y"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "ffmpeg {arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    done.stdout
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// A clip of some frames of a test picture, made by `options` of ffmpeg's.
+fn clip(folder: &Path, name: &str, picture: &str, options: &str) -> PathBuf {
+    let path = folder.join(name);
+    let mut arguments = vec!["-f", "lavfi", "-i", picture];
+    arguments.extend(words(options));
+    arguments.push(path.to_str().unwrap());
+    ffmpeg(&arguments);
+    path
+}
+
+/// One run of `framepipe filter` with the identity.
+fn filter(input: &Path, output: &Path, options: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .arg("filter")
+        .args([input, output])
+        .args(["--filter", "mask:rows=1", "--engine", "cpu", "--overwrite"])
+        .args(words(options))
+        .output()
+        .unwrap()
+}
+
+/// What a run that must succeed said.
+fn filtered(input: &Path, output: &Path, options: &str) -> String {
+    let done = filter(input, output, options);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{} {options}: {said}", output.display());
+    said
+}
+
+/// The warnings in what a run said, one a line.
+fn warnings(said: &str) -> String {
+    let lines: Vec<&str> = said.lines().filter(|l| l.contains("warning")).collect();
+    lines.join("\n")
+}
+
+fn probe(path: &Path) -> Value {
+    let found = Command::new("ffprobe")
+        .args(["-v", "quiet", "-of", "json", "-select_streams", "V:0"])
+        .args(["-show_streams", "-show_frames"])
+        .arg(path)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&found.stdout).unwrap()
+}
+
+/// The first frame's pixels as RGB, as ffmpeg understands the file; without turning it.
+fn rgb(path: &Path) -> Vec<u8> {
+    let path = path.to_str().unwrap();
+    let options = ["-frames:v", "1", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"];
+    ffmpeg(&[&["-noautorotate", "-i", path], &options[..]].concat())
+}
+
+/// A value of the first frame or, where it has none, of the stream.
+fn value(probed: &Value, key: &str) -> String {
+    let known = |v: &Value| {
+        v.as_str()
+            .filter(|v| !matches!(*v, "unknown" | "unspecified"))
+            .map(str::to_owned)
+    };
+    known(&probed["frames"][0][key])
+        .or_else(|| known(&probed["streams"][0][key]))
+        .unwrap_or_default()
+}
+
+/// True if a frame or the stream has a block of side data of that name.
+fn has_block(probed: &Value, name: &str) -> bool {
+    let holds = |list: &Value| {
+        let blocks = list["side_data_list"].as_array();
+        blocks.is_some_and(|b| {
+            b.iter()
+                .any(|b| b["side_data_type"].as_str().unwrap_or("").contains(name))
+        })
+    };
+    let frames = probed["frames"].as_array().unwrap();
+    holds(&probed["streams"][0]) || frames.iter().any(holds)
+}
+
+fn rotation(probed: &Value) -> String {
+    let of = |list: &Value| {
+        let blocks = list["side_data_list"].as_array()?;
+        blocks.iter().find_map(|b| b["rotation"].as_i64())
+    };
+    let found = of(&probed["streams"][0]).or_else(|| of(&probed["frames"][0]));
+    found.unwrap_or(0).to_string()
+}
+
+fn field_order(probed: &Value) -> String {
+    let frame = &probed["frames"][0];
+    match (
+        frame["interlaced_frame"].as_i64(),
+        frame["top_field_first"].as_i64(),
+    ) {
+        (Some(1), Some(1)) => "tt".to_owned(),
+        (Some(1), _) => "bb".to_owned(),
+        _ => match probed["streams"][0]["field_order"].as_str() {
+            Some("tt" | "bt") => "tt".to_owned(),
+            Some("bb" | "tb") => "bb".to_owned(),
+            _ => "progressive".to_owned(),
+        },
+    }
+}
+
+/// Encoders and the containers that each is tried in.
+const OUTPUTS: &[(&str, &str)] = &[
+    ("mpeg4", "avi mov mkv mp4 nut"),
+    ("mpeg2video", "mpg ts mkv mxf mov"),
+    ("mjpeg", "avi mov mkv"),
+    ("prores_ks", "mov mkv"),
+    ("ffv1", "mkv avi nut mov"),
+    ("libx264", "mp4 flv ts avi mkv mov"),
+    ("libx265", "mp4 mkv ts"),
+    ("libvpx-vp9", "webm mp4"),
+    ("libtheora", "ogv mkv"),
+    ("wmv2", "wmv avi mkv"),
+    ("flv", "flv"),
+    ("rawvideo", "nut avi mov"),
+    ("v210", "mov mkv"),
+    ("utvideo", "avi mkv"),
+];
+
+/// The outputs, or every third of them in another order for each `seed`, so that the whole stays quick.
+fn outputs(seed: usize) -> Vec<(&'static str, &'static str)> {
+    let all = std::env::var_os(ALL).is_some();
+    let pairs = OUTPUTS
+        .iter()
+        .flat_map(|(encoder, ends)| ends.split(' ').map(move |end| (*encoder, end)));
+    pairs
+        .enumerate()
+        .filter(|(at, _)| all || at % 3 == seed % 3)
+        .map(|(_, pair)| pair)
+        .collect()
+}
+
+#[test]
+fn full_range_comes_out_right_where_it_cannot_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = "color=0x404040:s=64x64:r=25:d=1,drawbox=x=32:w=32:h=64:t=fill:color=0xC0C0C0";
+    let input = clip(
+        folder.path(),
+        "in.avi",
+        picture,
+        "-vf scale=out_range=full,format=yuvj420p -c:v mjpeg -q:v 2",
+    );
+    let mut chosen: Vec<(&str, &str)> = outputs(0);
+    chosen.extend([
+        ("mpeg4", "avi"),
+        ("mpeg2video", "mpg"),
+        ("wmv2", "wmv"),
+        ("libtheora", "ogv"),
+        ("prores_ks", "mov"),
+    ]);
+    for (encoder, end) in chosen {
+        let out = folder.path().join(format!("{encoder}.{end}"));
+        filtered(&input, &out, &format!("--encoder {encoder}"));
+        let pixels = rgb(&out);
+        for (x, gray) in [(8, 64_u8), (56, 192)] {
+            let found = &pixels[(32 * 64 + x) * 3..][..3];
+            assert!(
+                found.iter().all(|v| v.abs_diff(gray) <= 1),
+                "{encoder} in {end}: gray {gray} became {found:?}"
+            );
+        }
+    }
+    let out = folder.path().join("said.mpg");
+    let said = filtered(&input, &out, "");
+    assert!(said.contains("samples brought to limited range"), "{said}");
+    assert!(!warnings(&said).contains("range"), "{said}");
+}
+
+#[test]
+fn range_is_left_alone_where_it_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-vf scale=out_range=full,format=yuv420p -color_range pc -c:v libx264";
+    let input = clip(folder.path(), "in.mp4", "testsrc2=s=64x64:r=25:d=0.2", options);
+    for name in ["out.mkv", "out.mp4", "out.ts"] {
+        let out = folder.path().join(name);
+        let said = filtered(&input, &out, "");
+        assert!(!said.contains("samples brought"), "{said}");
+        assert_eq!(value(&probe(&out), "color_range"), "pc", "{name}");
+    }
+    let lossless = folder.path().join("lossless.mkv");
+    filtered(&input, &lossless, "--encoder ffv1");
+    let md5 = |path: &Path| ffmpeg(&["-i", path.to_str().unwrap(), "-f", "rawvideo", "-"]);
+    assert_eq!(md5(&lossless), md5(&input));
+}
+
+/// What is compared of input and output: the word in a warning, and the value by ffprobe.
+type Compared = (&'static str, fn(&Value) -> String);
+
+const COMPARED: &[Compared] = &[
+    ("matrix", |p| value(p, "color_space")),
+    ("transfer", |p| value(p, "color_transfer")),
+    ("primaries", |p| value(p, "color_primaries")),
+    ("chroma location", |p| value(p, "chroma_location")),
+    ("pixel aspect", |p| value(p, "sample_aspect_ratio")),
+    ("rotation", rotation),
+    ("field order", field_order),
+    ("mastering display", |p| {
+        has_block(p, "Mastering display").to_string()
+    }),
+    ("content light level", |p| {
+        has_block(p, "Content light").to_string()
+    }),
+    ("closed captions", |p| has_block(p, "Closed Captions").to_string()),
+];
+
+/// Every fact of `input` is seen on `output`, or is named, or needs no word at this height.
+fn assert_accounted(input: &Path, output: &Path, said: &str) {
+    let (before, after) = (probe(input), probe(output));
+    for (word, of) in COMPARED {
+        let (from, to) = (of(&before), of(&after));
+        let usual = matches!(
+            (*word, from.as_str()),
+            (_, "" | "false" | "1:1" | "0:1" | "progressive")
+                | ("chroma location", "left")
+                | ("matrix" | "primaries", "bt470bg" | "smpte170m")
+                | ("transfer", "bt709" | "smpte170m" | "bt2020-10")
+        );
+        // RGB has no matrix, and neither has what was turned a rotation.
+        let turned = *word == "rotation" && said.contains("pictures turned") && to == "0";
+        let no_chroma = *word == "chroma location" && !value(&after, "pix_fmt").contains("42");
+        let excused = turned || no_chroma || said.contains("pictures turned") && *word == "chroma location";
+        assert!(
+            from == to || usual && from != "bt2020nc" || excused || warnings(said).contains(word),
+            "{}: {word} was {from} and is {to}; said: {said}",
+            output.display()
+        );
+    }
+}
+
+#[test]
+fn tags_of_hdr_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let hdr = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400";
+    let options = format!(
+        "-pix_fmt yuv420p10le -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -chroma_sample_location topleft -c:v libx265 -x265-params log-level=error:{hdr}"
+    );
+    let input = clip(folder.path(), "in.mkv", "testsrc2=s=128x96:r=25:d=0.4", &options);
+    for (encoder, end) in outputs(1) {
+        let out = folder.path().join(format!("{encoder}.{end}"));
+        let said = filtered(&input, &out, &format!("--encoder {encoder}"));
+        assert_accounted(&input, &out, &said);
+    }
+    // In plain words, and as an error before anything is there.
+    let out = folder.path().join("plain.avi");
+    let said = warnings(&filtered(&input, &out, ""));
+    for word in [
+        "(mpeg4 in avi)",
+        "matrix (bt2020nc)",
+        "primaries (bt2020)",
+        "transfer (smpte2084)",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+    let strict = folder.path().join("strict.avi");
+    let refused = filter(&input, &strict, "--strict");
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{error}");
+    assert!(error.contains("smpte2084") && !strict.exists(), "{error}");
+    let kept = filter(
+        &input,
+        &folder.path().join("strict.mkv"),
+        "--strict --encoder libx265",
+    );
+    assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
+}
+
+#[test]
+fn interlaced_pictures_of_odd_shape_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-vf setsar=16/11,setfield=tff -c:v libx264 -x264opts tff=1 -flags +ildct+ilme -top 1";
+    let input = clip(folder.path(), "in.mkv", "testsrc2=s=352x288:r=25:d=0.4", options);
+    for (encoder, end) in outputs(2) {
+        let out = folder.path().join(format!("{encoder}.{end}"));
+        let said = filtered(&input, &out, &format!("--encoder {encoder}"));
+        assert_accounted(&input, &out, &said);
+    }
+}
+
+#[test]
+fn turned_videos_are_kept_or_turned() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = clip(
+        folder.path(),
+        "plain.mp4",
+        "testsrc2=s=96x64:r=25:d=0.12",
+        "-c:v libx264 -qp 1",
+    );
+    let input = folder.path().join("in.mp4");
+    for (tag, filter_text) in [
+        ("90", "transpose=2"),
+        ("180", "hflip,vflip"),
+        ("270", "transpose=1"),
+    ] {
+        let rotate = format!("rotate={tag}");
+        ffmpeg(&[
+            "-i",
+            plain.to_str().unwrap(),
+            "-c",
+            "copy",
+            "-metadata:s:v:0",
+            &rotate,
+            input.to_str().unwrap(),
+        ]);
+        let right = ffmpeg(&[
+            "-i",
+            plain.to_str().unwrap(),
+            "-vf",
+            filter_text,
+            "-frames:v",
+            "1",
+            "-pix_fmt",
+            "yuv420p",
+            "-f",
+            "rawvideo",
+            "-",
+        ]);
+        for (encoder, end) in [
+            ("libx264", "mp4"),
+            ("libx264", "mov"),
+            ("ffv1", "mkv"),
+            ("ffv1", "avi"),
+            ("libx264", "ts"),
+        ] {
+            let out = folder.path().join(format!("{encoder}.{end}"));
+            let said = filtered(&input, &out, &format!("--encoder {encoder}"));
+            assert_accounted(&input, &out, &said);
+            if said.contains("pictures turned") && encoder == "ffv1" {
+                let found = ffmpeg(&[
+                    "-i",
+                    out.to_str().unwrap(),
+                    "-frames:v",
+                    "1",
+                    "-f",
+                    "rawvideo",
+                    "-",
+                ]);
+                assert_eq!(found, right, "{tag} {end}");
+            }
+        }
+        let said = filtered(&input, &folder.path().join("still_%d.png"), "");
+        assert!(said.contains("pictures turned"), "{said}");
+        let found = probe(&folder.path().join("still_0.png"));
+        let (width, height) = if tag == "180" { (96, 64) } else { (64, 96) };
+        assert_eq!(found["streams"][0]["width"], width);
+        assert_eq!(found["streams"][0]["height"], height);
+        let still = rgb(&folder.path().join("still_0.png"));
+        // As the pictures are without the rotation, turned by ffmpeg.
+        filtered(&plain, &folder.path().join("plain_%d.png"), "");
+        let shown = folder.path().join("shown.png");
+        ffmpeg(&[
+            "-i",
+            folder.path().join("plain_0.png").to_str().unwrap(),
+            "-vf",
+            filter_text,
+            shown.to_str().unwrap(),
+        ]);
+        assert!(still == rgb(&shown), "{tag}");
+        let said = warnings(&filtered(&input, &folder.path().join("out.y4m"), ""));
+        assert!(said.contains("rotation"), "{said}");
+    }
+}
+
+#[test]
+fn rotation_in_the_coded_stream_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = clip(
+        folder.path(),
+        "plain.h264",
+        "testsrc2=s=96x64:r=25:d=0.4",
+        "-c:v libx264",
+    );
+    let input = folder.path().join("in.h264");
+    ffmpeg(&[
+        "-i",
+        plain.to_str().unwrap(),
+        "-c",
+        "copy",
+        "-bsf:v",
+        "h264_metadata=display_orientation=insert:rotate=90",
+        input.to_str().unwrap(),
+    ]);
+    let before = rotation(&probe(&input));
+    assert_eq!(before, "90");
+    let out = folder.path().join("out.mp4");
+    let said = filtered(&input, &out, "");
+    assert_eq!(rotation(&probe(&out)), before, "{said}");
+    filtered(&input, &folder.path().join("still_%d.png"), "");
+    assert_eq!(
+        probe(&folder.path().join("still_3.png"))["streams"][0]["width"],
+        64
+    );
+}
+
+/// The HEVC stream `from` with one message of SMPTE ST 2094-40 before each picture.
+fn with_hdr10_plus(from: &[u8]) -> Vec<u8> {
+    let mut bits = String::new();
+    for (value, width) in [
+        (0xB5, 8),
+        (0x3C, 16),
+        (1, 16),
+        (4, 8),
+        (1, 8),
+        (1, 2),
+        (1000, 27),
+        (0, 1),
+        (5000, 17),
+        (4000, 17),
+        (3000, 17),
+        (1200, 17),
+        (0, 4),
+        (10, 10),
+        (0, 1),
+        (0, 1),
+        (0, 1),
+    ] {
+        bits.push_str(&format!("{value:0width$b}"));
+    }
+    while !bits.len().is_multiple_of(8) {
+        bits.push('0');
+    }
+    let payload: Vec<u8> = (0..bits.len() / 8)
+        .map(|at| u8::from_str_radix(&bits[8 * at..8 * at + 8], 2).unwrap())
+        .collect();
+    let message = [&[4, payload.len() as u8], &payload[..], &[0x80]].concat();
+    let mut unit = vec![0, 0, 0, 1, 39 << 1, 1];
+    let mut zeros = 0;
+    for byte in message {
+        if zeros >= 2 && byte < 4 {
+            unit.push(3);
+            zeros = 0;
+        }
+        unit.push(byte);
+        zeros = if byte == 0 { zeros + 1 } else { 0 };
+    }
+    let starts: Vec<usize> = (0..from.len() - 3)
+        .filter(|&at| from[at..at + 3] == [0, 0, 1])
+        .collect();
+    let mut out = Vec::new();
+    for (index, &start) in starts.iter().enumerate() {
+        if from[start + 3] >> 1 < 32 && from[start + 5] & 0x80 != 0 {
+            out.extend_from_slice(&unit);
+        }
+        let end = starts.get(index + 1).copied().unwrap_or(from.len());
+        out.extend_from_slice(&from[start..end]);
+    }
+    out
+}
+
+#[test]
+fn dynamic_hdr_is_named_where_it_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-pix_fmt yuv420p10le -c:v libx265 -x265-params log-level=error -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -f hevc";
+    let plain = clip(
+        folder.path(),
+        "plain.hevc",
+        "testsrc2=s=64x64:r=25:d=0.4",
+        options,
+    );
+    let input = folder.path().join("in.hevc");
+    std::fs::write(&input, with_hdr10_plus(&std::fs::read(&plain).unwrap())).unwrap();
+    assert!(has_block(&probe(&input), "2094-40"));
+    for name in ["out.mkv", "out.mp4", "out_%d.png", "out.y4m"] {
+        let out = folder.path().join(name);
+        let said = warnings(&filtered(&input, &out, ""));
+        assert_eq!(said.matches("HDR10+").count(), 1, "{name}: {said}");
+    }
+    let refused = filter(&input, &folder.path().join("strict.mkv"), "--strict");
+    assert_eq!(refused.status.code(), Some(1));
+    // PQ in pictures that everybody takes for sRGB.
+    let said = warnings(&filtered(&plain, &folder.path().join("pq_%d.png"), ""));
+    assert!(said.contains("smpte2084") && said.contains("bt2020"), "{said}");
+}
+
+/// Inserts `bytes` at the end of the box that `path` leads to, and lengthens the boxes around it.
+fn insert_box(file: &mut Vec<u8>, path: &[(&[u8; 4], usize)], bytes: &[u8]) {
+    let (mut at, mut end) = (0, file.len());
+    let mut around = Vec::new();
+    for (kind, head) in path {
+        while &file[at + 4..at + 8] != *kind {
+            at += u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+            assert!(at < end, "{kind:?}");
+        }
+        let length = u32::from_be_bytes(file[at..at + 4].try_into().unwrap()) as usize;
+        around.push((at, length));
+        end = at + length;
+        at += head;
+    }
+    for (at, length) in around {
+        file[at..at + 4].copy_from_slice(&((length + bytes.len()) as u32).to_be_bytes());
+    }
+    file.splice(end..end, bytes.iter().copied());
+}
+
+#[test]
+fn dolby_vision_without_an_ordinary_base_layer_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "-pix_fmt yuv420p10le -c:v libx265 -x265-params log-level=error -tag:v hvc1";
+    let plain = clip(folder.path(), "plain.mp4", "testsrc2=s=64x64:r=25:d=0.2", options);
+    let marked = |profile: u8, compatibility: u8| {
+        let mut file = std::fs::read(&plain).unwrap();
+        let mut record = vec![0, 0, 0, 32];
+        record.extend_from_slice(if profile < 8 { b"dvcC" } else { b"dvvC" });
+        record.extend([1, 0, profile << 1, (6 << 3) | 0b101, compatibility << 4]);
+        record.resize(32, 0);
+        let path: [(&[u8; 4], usize); 7] = [
+            (b"moov", 8),
+            (b"trak", 8),
+            (b"mdia", 8),
+            (b"minf", 8),
+            (b"stbl", 8),
+            (b"stsd", 16),
+            (b"hvc1", 86),
+        ];
+        insert_box(&mut file, &path, &record);
+        let input = folder.path().join(format!("p{profile}_{compatibility}.mp4"));
+        std::fs::write(&input, file).unwrap();
+        assert!(has_block(&probe(&input), "DOVI"));
+        input
+    };
+    for output in ["out.mkv", "out_%d.png"] {
+        let refused = filter(&marked(5, 0), &folder.path().join(output), "");
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains("Dolby Vision of profile 5"), "{error}");
+    }
+    let out = folder.path().join("out.mkv");
+    let said = warnings(&filtered(&marked(8, 1), &out, ""));
+    assert!(said.contains("Dolby Vision"), "{said}");
+    assert!(!has_block(&probe(&out), "DOVI"));
+}
+
+/// Two transport streams end to end, the second 0.4 s later.
+fn joined(folder: &TempDir, name: &str, first: &str, second: &str) -> PathBuf {
+    let picture = "testsrc2=s=64x64:r=25:d=0.4";
+    let head = clip(folder.path(), "head.ts", picture, &format!("{first} -f mpegts"));
+    let tail = clip(
+        folder.path(),
+        "tail.ts",
+        picture,
+        &format!("{second} -output_ts_offset 0.4 -f mpegts"),
+    );
+    let path = folder.path().join(name);
+    let both = [std::fs::read(head).unwrap(), std::fs::read(tail).unwrap()].concat();
+    std::fs::write(&path, both).unwrap();
+    path
+}
+
+#[test]
+fn a_change_of_range_is_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let x264 =
+        "-color_primaries bt709 -color_trc bt709 -colorspace bt709 -c:v libx264 -preset ultrafast -qp 4";
+    let input = joined(
+        &folder,
+        "in.ts",
+        &format!("-pix_fmt yuv420p -color_range tv {x264}"),
+        &format!("-vf scale=out_range=full -pix_fmt yuvj420p -color_range pc {x264}"),
+    );
+    for name in ["out.mkv", "out.y4m"] {
+        let out = folder.path().join(name);
+        let said = filtered(
+            &input,
+            &out,
+            if name == "out.mkv" { "--encoder ffv1" } else { "" },
+        );
+        assert!(
+            said.contains("10 frames brought from full to limited range"),
+            "{said}"
+        );
+        let frames = ffmpeg(&[
+            "-i",
+            out.to_str().unwrap(),
+            "-pix_fmt",
+            "rgb24",
+            "-f",
+            "rawvideo",
+            "-",
+        ]);
+        let size = 64 * 64 * 3;
+        assert_eq!(frames.len(), 20 * size);
+        // The two halves show the same film.
+        for at in 0..10 {
+            let (a, b) = (&frames[at * size..][..size], &frames[(at + 10) * size..][..size]);
+            let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+            assert!(sum < 4 * size as u64, "{name} frame {at}: {}", sum / size as u64);
+        }
+    }
+}
+
+#[test]
+fn other_changes_are_named_with_their_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mpeg2 = "-c:v mpeg2video";
+    let aspects = joined(
+        &folder,
+        "aspect.ts",
+        &format!("-vf setsar=1 {mpeg2}"),
+        &format!("-vf setsar=4/3 {mpeg2}"),
+    );
+    let fields = joined(
+        &folder,
+        "fields.ts",
+        &format!("-vf setsar=1 {mpeg2}"),
+        &format!("-vf setfield=tff {mpeg2} -flags +ildct+ilme -top 1"),
+    );
+    let x264 = "-c:v libx264 -preset ultrafast";
+    let tags = joined(
+        &folder,
+        "tags.ts",
+        &format!("-color_primaries bt709 -color_trc bt709 -colorspace bt709 {x264}"),
+        &format!("-color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc {x264}"),
+    );
+    for (input, words) in [
+        (&aspects, vec!["10 frames with pixel aspect 4:3 instead of 1:1"]),
+        (
+            &fields,
+            vec!["10 frames with field order top field first instead of progressive"],
+        ),
+        (
+            &tags,
+            vec![
+                "transfer smpte2084 instead of bt709",
+                "matrix bt2020nc instead of bt709",
+            ],
+        ),
+    ] {
+        for name in ["out.mp4", "out.y4m", "raw:out.yuv"] {
+            let out = match name.strip_prefix("raw:") {
+                Some(name) => PathBuf::from(format!("raw:{}", folder.path().join(name).display())),
+                None => folder.path().join(name),
+            };
+            let said = warnings(&filtered(input, &out, ""));
+            for word in &words {
+                assert!(said.contains(word), "{} {name}: {said}", input.display());
+            }
+            assert!(said.contains(" s on, "), "{said}");
+        }
+        let refused = filter(input, &folder.path().join("strict.mp4"), "--strict");
+        assert_eq!(refused.status.code(), Some(1), "{}", input.display());
+    }
+    // Stills say each for itself what they say.
+    let said = warnings(&filtered(&tags, &folder.path().join("still_%d.png"), ""));
+    assert!(!said.contains("instead of"), "{said}");
+}
+
+#[test]
+fn a_field_order_that_only_the_container_states_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = "testsrc2=s=64x64:r=25:d=0.2";
+    for encoder in ["utvideo", "huffyuv", "ffvhuff", "magicyuv"] {
+        for order in ["tt", "bb"] {
+            let options = format!("-c:v {encoder} -field_order {order}");
+            let input = clip(folder.path(), "in.mkv", picture, &options);
+            for output in ["ffv1", "libx264", encoder] {
+                let out = folder.path().join("out.mkv");
+                let said = filtered(&input, &out, &format!("--encoder {output}"));
+                assert_eq!(field_order(&probe(&out)), order, "{encoder} to {output}: {said}");
+                assert_eq!(warnings(&said), "");
+            }
+        }
+    }
+}
+
+#[test]
+fn ycgco_becomes_rgb_by_its_own_formula() {
+    let folder = tempfile::tempdir().unwrap();
+    for (y, cg, co, right) in [
+        (128_u8, 255_u8, 128_u8, [1_u8, 255, 1]),
+        (100, 90, 150, [160, 62, 116]),
+        (128, 128, 128, [128; 3]),
+    ] {
+        let raw = folder.path().join("yc");
+        let planes = [vec![y; 4096], vec![cg; 4096], vec![co; 4096]].concat();
+        std::fs::write(&raw, planes).unwrap();
+        let input = folder.path().join("in.mkv");
+        let head = words("-f rawvideo -pix_fmt yuv444p -s 64x64 -i");
+        let tail = words("-colorspace ycgco -color_range pc -c:v ffv1");
+        let (raw, to) = (raw.to_str().unwrap(), input.to_str().unwrap());
+        ffmpeg(&[&head[..], &[raw], &tail[..], &[to]].concat());
+        for (name, options) in [("out.png", ""), ("out.avi", "--encoder ffv1 --pixel-format bgra")] {
+            let out = folder.path().join(name);
+            filtered(&input, &out, options);
+            assert_eq!(rgb(&out)[..3], right, "{name}");
+        }
+    }
+    let options = "-colorspace ictcp -c:v ffv1";
+    let input = clip(folder.path(), "ictcp.mkv", "testsrc2=s=64x64:r=25:d=0.1", options);
+    for name in ["no_%d.png", "no.gif"] {
+        let refused = filter(&input, &folder.path().join(name), "");
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(error.contains("matrix ictcp"), "{error}");
+    }
+    let said = filtered(&input, &folder.path().join("yes.mkv"), "--encoder ffv1");
+    assert_eq!(
+        value(&probe(&folder.path().join("yes.mkv")), "color_space"),
+        "ictcp",
+        "{said}"
+    );
+}
+
+#[test]
+fn captions_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = clip(
+        folder.path(),
+        "plain.m2v",
+        "testsrc2=s=64x64:r=25:d=0.2",
+        "-c:v mpeg2video -bf 0",
+    );
+    // A caption in the user data before each picture's first slice.
+    let bytes = std::fs::read(&plain).unwrap();
+    let caption = [
+        0, 0, 1, 0xB2, b'G', b'A', b'9', b'4', 3, 0x41, 0xFF, 0xFC, 0x94, 0x20, 0xFF,
+    ];
+    let mut marked = Vec::new();
+    for at in 0..bytes.len() {
+        if bytes[at..].starts_with(&[0, 0, 1, 1]) {
+            marked.extend_from_slice(&caption);
+        }
+        marked.push(bytes[at]);
+    }
+    let input = folder.path().join("in.m2v");
+    std::fs::write(&input, marked).unwrap();
+    assert!(has_block(&probe(&input), "Closed Captions"));
+    for (encoder, end) in [
+        ("libx264", "mkv"),
+        ("libx265", "mkv"),
+        ("mpeg2video", "ts"),
+        ("mpeg4", "avi"),
+        ("ffv1", "mkv"),
+    ] {
+        let out = folder.path().join(format!("{encoder}.{end}"));
+        let said = filtered(&input, &out, &format!("--encoder {encoder}"));
+        assert_accounted(&input, &out, &said);
+    }
+}
