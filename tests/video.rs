@@ -359,13 +359,18 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
             assert_eq!(dump(&out, "a"), dump(&input, "b"));
         } else {
             assert_eq!(after[0]["codec_tag_string"], "hvc1");
-            assert_eq!(
-                written.warnings,
-                [
-                    "stream 2 (subtitle, subrip) is left out: mp4 cannot hold it",
-                    "stream 3 (attachment, none) is left out: mp4 cannot hold it"
-                ]
-            );
+            let expected = [
+                "stream 2 (subtitle, subrip) is left out: mp4 cannot hold it: ",
+                "stream 3 (attachment, none) is left out: mp4 cannot hold it: ",
+            ];
+            assert_eq!(written.warnings.len(), expected.len(), "{:?}", written.warnings);
+            for (warning, start) in written.warnings.iter().zip(expected) {
+                // The reason follows, in FFmpeg's words.
+                assert!(
+                    warning.starts_with(start) && warning.contains("FFmpeg: "),
+                    "{warning}"
+                );
+            }
         }
     }
 }
