@@ -146,7 +146,7 @@ const OUTPUTS: &[(&str, &str)] = &[
     ("libtheora", "ogv mkv"),
     ("wmv2", "wmv avi mkv"),
     ("flv", "flv"),
-    ("rawvideo", "nut avi mov"),
+    ("rawvideo", "nut avi"),
     ("v210", "mov mkv"),
     ("utvideo", "avi mkv"),
 ];

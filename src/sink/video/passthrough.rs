@@ -49,6 +49,10 @@ const TOO_LATE: f64 = 1.0;
 /// Sound that is late by so few seconds is where it belongs.
 const TOO_SHORT_TO_HEAR: f64 = 0.01;
 
+/// Seconds by which sound goes on after the last picture of a container that writes units of both, so that none of
+/// the units is without sound, wherever the first one begins.
+const UNIT: f64 = 0.1;
+
 /// Seconds of discarded sound that are kept, because decoders need it to begin.
 const PREROLL: f64 = 0.05;
 
@@ -690,7 +694,7 @@ impl Passthrough {
         }
         for position in 0..self.copied.len() {
             if fills_units {
-                self.extend(muxer, position, end)?;
+                self.extend(muxer, position, end + UNIT)?;
             }
             if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
                 self.transcode(muxer, position, None, end)?;
