@@ -302,6 +302,29 @@ impl Demuxer {
             .map(|d| d as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
+    /// True if a decoder can be opened by what is known of stream `index`.
+    pub(crate) fn opens_decoder(&self, index: usize) -> bool {
+        let Some(stream) = self.stream_ptr(index) else {
+            return false;
+        };
+        // SAFETY: a stream and its parameters live as long as the context; the decoder's context is made and freed here.
+        unsafe {
+            let parameters = (*stream).codecpar;
+            let codec = ffi::avcodec_find_decoder((*parameters).codec_id);
+            if codec.is_null() {
+                return false;
+            }
+            let mut context = ffi::avcodec_alloc_context3(codec);
+            if context.is_null() {
+                return false;
+            }
+            let opened = ffi::avcodec_parameters_to_context(context, parameters) >= 0
+                && ffi::avcodec_open2(context, codec, ptr::null_mut()) >= 0;
+            ffi::avcodec_free_context(&mut context);
+            opened
+        }
+    }
+
     /// A packet at time 0 of that many seconds of silence for stream `index`, if its codec is signed PCM,
     /// whose silence is zeros.
     pub(crate) fn silence(&self, index: usize, seconds: f64) -> Option<Packet> {

@@ -158,7 +158,7 @@ impl Container {
         match (comes_back, medium) {
             (Some(true) | None, _) => Ok(()),
             (Some(false), Medium::Audio | Medium::Subtitle | Medium::Data) => Err(format!(
-                "{} has no name for its codec, so that no player could read it",
+                "{} has no name for its codec, or no place for what its decoder must know",
                 self.name
             )),
             _ => Err(format!("{} does not keep it", self.name)),
@@ -203,15 +203,17 @@ impl Container {
         }
         let bytes = muxer.finish_in_memory().ok()?;
         let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
+        // Some containers know a codec's name and have no place for what its decoder must be told.
+        let decodes = |at: usize| back.opens_decoder(at) || !demuxer.opens_decoder(index);
         let found = (0..back.stream_count())
-            .filter_map(|at| back.stream(at))
-            .any(|found| match facts.medium {
+            .filter_map(|at| Some((at, back.stream(at)?)))
+            .any(|(at, found)| match facts.medium {
                 // Whatever has no name of its own is data.
                 Medium::Data => found.medium == Medium::Data && found.codec == facts.codec && found.has_codec,
                 Medium::Attachment => found.medium == Medium::Attachment,
                 // A lone video's codec may take more of it to be recognised.
                 Medium::Video => found.medium == Medium::Video && found.has_codec,
-                medium => found.medium == medium && is_same_kind(&found.codec, &written),
+                medium => found.medium == medium && is_same_kind(&found.codec, &written) && decodes(at),
             });
         Some(found)
     }
@@ -255,8 +257,8 @@ impl Container {
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
-    /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each: some
-    /// containers leave a gap behind the first one instead of before it.
+    /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each:
+    /// some containers leave a gap behind the first one instead of before it.
     fn times_back(
         &self,
         (demuxer, index): (&Demuxer, usize),
