@@ -484,7 +484,8 @@ fn recordings_that_begin_late_begin_at_once() {
                 found.retain(|problem| !problem.contains(": begins at") && !problem.contains(": lasts"));
             }
             if extension == "mp4" || extension == "mkv" {
-                // AVI counts pictures and sound from its first ones, so that a late first picture moves by some.
+                // AVI counts pictures and sound from its first ones, so that a late first picture moves by
+                // some.
                 found.retain(|problem| !problem.contains("-> avi: clicks"));
             }
             problems.append(&mut found);

@@ -13,7 +13,7 @@ pub(crate) const MAX_COLOURS: usize = 256;
 /// Alpha from which on a pixel is opaque.
 const OPAQUE_FROM: u8 = 128;
 
-/// Colours that are told apart before they are split into boxes.
+/// Colours that are distinguished before they are split into boxes.
 const MAX_BINS: usize = 1 << 13;
 
 /// Bits of a component that tell colours apart where there are more.
@@ -348,7 +348,7 @@ fn diffuse(rgba: &[u8], width: usize, colours: &[Colour3]) -> Vec<u8> {
             indices.push(index + 1);
             for (i, (wanted, got)) in wanted.into_iter().zip(colours[usize::from(index)]).enumerate() {
                 let error = wanted - i32::from(got);
-                // Divided towards zero, so that errors of both signs weigh the same.
+                // Divided towards zero, so that errors of both signs count equally.
                 here[x + 2][i] += error / 2;
                 below[x][i] += error / 4;
                 below[x + 1][i] += error / 4;

@@ -303,7 +303,7 @@ impl AudioTranscoder {
     }
 
     /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has
-    /// ended, before [`AudioTranscoder::feed`] is told so.
+    /// ended, before [`AudioTranscoder::feed`] knows it.
     pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {
         let mut ready = Vec::new();
         self.filled += self.resampler.flush(&mut self.fifo)?;

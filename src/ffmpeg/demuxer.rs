@@ -235,6 +235,13 @@ impl Demuxer {
         self.context().nb_streams as usize
     }
 
+    /// Seconds that a tick of stream `index` lasts; asked for each packet, so without the other facts.
+    pub(crate) fn time_base(&self, index: usize) -> Option<Rational> {
+        // SAFETY: a stream lives as long as the context.
+        self.stream_ptr(index)
+            .map(|stream| rational(unsafe { (*stream).time_base }))
+    }
+
     /// What is known of stream `index`.
     pub(crate) fn stream(&self, index: usize) -> Option<StreamFacts> {
         let stream = self.stream_ptr(index)?;
@@ -307,7 +314,8 @@ impl Demuxer {
         let Some(stream) = self.stream_ptr(index) else {
             return false;
         };
-        // SAFETY: a stream and its parameters live as long as the context; the decoder's context is made and freed here.
+        // SAFETY: a stream and its parameters live as long as the context; the decoder's context is made and
+        // freed here.
         unsafe {
             let parameters = (*stream).codecpar;
             let codec = ffi::avcodec_find_decoder((*parameters).codec_id);

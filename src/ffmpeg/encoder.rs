@@ -67,19 +67,8 @@ impl EncoderKind {
     /// only where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but
     /// for yuva420p.
     pub(crate) fn opens(self, format: AvFormat) -> bool {
-        let setup = EncoderSetup {
-            format,
-            // Large enough for encoders of devices, small enough to cost nothing.
-            width: 256,
-            height: 256,
-            time_base: Rational { num: 1, den: 25 },
-            frame_rate: Some(Rational { num: 25, den: 1 }),
-            sample_aspect: (1, 1),
-            colour: Colour::default(),
-            field_order: FieldOrder::Progressive,
-            threads: 1,
-            global_header: false,
-        };
+        // Large enough for encoders of devices, small enough to cost nothing.
+        let setup = EncoderSetup::plain(format, 256, 256);
         Encoder::new(self, &setup).is_ok_and(|mut encoder| {
             encoder.allow_unofficial();
             encoder.allow_alpha(format);
@@ -88,7 +77,7 @@ impl EncoderKind {
     }
 }
 
-/// Facts that the encoder is told before it is opened.
+/// Facts that an encoder must have before it is opened.
 #[derive(Debug, Clone)]
 pub(crate) struct EncoderSetup {
     pub(crate) format: AvFormat,
@@ -103,6 +92,24 @@ pub(crate) struct EncoderSetup {
     pub(crate) threads: usize,
     /// The container wants the codec's headers apart from the packets.
     pub(crate) global_header: bool,
+}
+
+impl EncoderSetup {
+    /// Progressive pictures of square pixels at 25 frames/s without colour facts, for trials.
+    pub(crate) fn plain(format: AvFormat, width: usize, height: usize) -> EncoderSetup {
+        EncoderSetup {
+            format,
+            width,
+            height,
+            time_base: Rational { num: 1, den: 25 },
+            frame_rate: Some(Rational { num: 25, den: 1 }),
+            sample_aspect: (1, 1),
+            colour: Colour::default(),
+            field_order: FieldOrder::Progressive,
+            threads: 1,
+            global_header: false,
+        }
+    }
 }
 
 /// A video encoder with its settings.

@@ -541,7 +541,6 @@ mod tests {
 
     use super::*;
     use crate::ffmpeg::{AvFormat, EncoderSetup, Picture, Received};
-    use crate::frame::{Colour, FieldOrder};
 
     /// Frames of a 16x16 video, by `encoder`, in memory.
     fn written(name: &str, encoder: &str, frames: i64) -> Vec<u8> {
@@ -549,16 +548,8 @@ mod tests {
         let mut muxer = Muxer::in_memory(None, Path::new(name)).unwrap();
         let format = AvFormat::from_name("yuv420p").unwrap();
         let setup = EncoderSetup {
-            format,
-            width: 16,
-            height: 16,
-            time_base: base,
-            frame_rate: Some(Rational { num: 25, den: 1 }),
-            sample_aspect: (1, 1),
-            colour: Colour::default(),
-            field_order: FieldOrder::Progressive,
-            threads: 1,
             global_header: muxer.wants_global_header(),
+            ..EncoderSetup::plain(format, 16, 16)
         };
         let mut encoder = Encoder::new(EncoderKind::find(encoder).unwrap(), &setup).unwrap();
         encoder.open().unwrap();

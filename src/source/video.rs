@@ -335,8 +335,8 @@ impl VideoSource {
         (1.0..1e15).contains(&frames).then_some(frames as u64)
     }
 
-    /// Where the stream ends on the clock by the container's word for it: Matroska's for a stream, Flash video's for
-    /// the whole file. Neither says how long the last picture lasts.
+    /// Where the stream ends on the clock by the container's word for it: Matroska's for a stream, Flash
+    /// video's for the whole file. Neither says how long the last picture lasts.
     fn stated_seconds(&self) -> Option<f64> {
         match self.demuxer.stream_tag(self.stream, c"DURATION") {
             Some(text) => parse_clock(&text),
@@ -488,11 +488,11 @@ impl VideoSource {
 
     /// Remembers how far the packets reach.
     fn note_end(&mut self) {
-        let Some(facts) = self.demuxer.stream(self.packet.stream()) else {
+        let Some(base) = self.demuxer.time_base(self.packet.stream()) else {
             return;
         };
         if let Some(at) = self.packet.pts().or_else(|| self.packet.dts()) {
-            let end = (at + self.packet.duration()) as f64 * facts.time_base.to_f64();
+            let end = (at + self.packet.duration()) as f64 * base.to_f64();
             self.damage.end = self.damage.end.max(end);
             if self.packet.stream() == self.stream {
                 self.damage.stream_end = self.damage.stream_end.max(end);
@@ -653,7 +653,6 @@ impl Source for VideoSource {
         let signs = [
             self.lost.take(),
             jumps_sentence(self.demuxer.jumps()),
-            self.lost.take(),
             self.damage.missing_head(&codec),
             self.damage.sentence(),
             cut,

@@ -9,7 +9,6 @@ use crate::ffmpeg::{
     AudioTranscoder, AvError, AvFormat, Demuxer, Encoder, EncoderKind, EncoderSetup, Medium, Muxer, Packet,
     log,
 };
-use crate::frame::{Colour, FieldOrder, Rational};
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
@@ -332,23 +331,11 @@ impl Container {
         }
         let run = || -> Result<bool, AvError> {
             let mut muxer = self.in_memory()?;
-            let rate = Rational { num: 25, den: 1 };
+            let format = kind.formats().first().copied();
+            let format = format.or_else(|| AvFormat::from_name("yuv420p"));
             let setup = EncoderSetup {
-                format: kind
-                    .formats()
-                    .first()
-                    .copied()
-                    .or(AvFormat::from_name("yuv420p"))
-                    .ok_or(AvError::no_memory())?,
-                width: 352,
-                height: 288,
-                time_base: Rational { num: 1, den: 25 },
-                frame_rate: Some(rate),
-                sample_aspect: (1, 1),
-                colour: Colour::default(),
-                field_order: FieldOrder::Progressive,
-                threads: 1,
                 global_header: muxer.wants_global_header(),
+                ..EncoderSetup::plain(format.ok_or(AvError::no_memory())?, 352, 288)
             };
             let mut encoder = Encoder::new(kind, &setup)?;
             encoder.open()?;

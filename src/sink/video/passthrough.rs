@@ -4,7 +4,7 @@
 //! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 
-use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, explained};
+use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRIED, STALE_TEXTS, explained};
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
@@ -24,20 +24,8 @@ const STALE_FILE_TEXTS: &[&CStr] = &[
     c"duration",
 ];
 
-/// Texts about the filtered stream that are no longer true of it.
-const STALE_VIDEO_TEXTS: &[&CStr] = &[
-    c"encoder",
-    c"rotate",
-    c"alpha_mode",
-    c"DURATION",
-    c"alpha_mode",
-    c"BPS",
-    c"NUMBER_OF_FRAMES",
-    c"NUMBER_OF_BYTES",
-    c"_STATISTICS_TAGS",
-    c"_STATISTICS_WRITING_APP",
-    c"_STATISTICS_WRITING_DATE_UTC",
-];
+/// Texts about the filtered stream, beside those of each encoded one, that are no longer true of it.
+const STALE_VIDEO_TEXTS: &[&CStr] = &[c"rotate", c"alpha_mode"];
 
 /// A video that ends this many seconds before its source does was interrupted, and so are the streams beside
 /// it.
@@ -49,8 +37,8 @@ const TOO_LATE: f64 = 1.0;
 /// Sound that is late by so few seconds is where it belongs.
 const TOO_SHORT_TO_HEAR: f64 = 0.01;
 
-/// Seconds by which sound goes on after the last picture of a container that writes units of both, so that none of
-/// the units is without sound, wherever the first one begins.
+/// Seconds by which sound goes on after the last picture of a container that writes units of both, so that
+/// none of the units is without sound, wherever the first one begins.
 const UNIT: f64 = 0.1;
 
 /// Seconds of discarded sound that are kept, because decoders need it to begin.
@@ -207,7 +195,12 @@ impl Passthrough {
         for index in 0..self.demuxer.stream_count() {
             if index == self.filtered {
                 let to = add_video(muxer)?;
-                muxer.describe(to, &self.demuxer, index, STALE_VIDEO_TEXTS)?;
+                muxer.describe(
+                    to,
+                    &self.demuxer,
+                    index,
+                    &[STALE_TEXTS, STALE_VIDEO_TEXTS].concat(),
+                )?;
                 video = Some(to);
                 continue;
             }
@@ -327,7 +320,7 @@ impl Passthrough {
     }
 
     /// How each stream comes into the output, without those that do not; what is left out against the user's
-    /// wish is told.
+    /// wish is reported.
     fn plan(
         &mut self,
         muxer: &Muxer,
@@ -715,7 +708,12 @@ impl Passthrough {
         }
         let (to, delay) = (copied.to, copied.delay);
         let (packets, base) = match &mut copied.carriage {
-            Carriage::Encode(transcoder) => (transcoder.extend(end - delay)?, transcoder.time_base()),
+            Carriage::Encode(transcoder) => {
+                let mut packets = transcoder.extend(end - delay)?;
+                let shift = (delay / transcoder.time_base().to_f64()).round() as i64;
+                packets.iter_mut().for_each(|packet| packet.shift(shift));
+                (packets, transcoder.time_base())
+            }
             Carriage::Copy { .. } => {
                 let base = muxer.time_base(to);
                 let begins = copied.last_end.unwrap_or(0);
@@ -730,14 +728,7 @@ impl Passthrough {
                 (packets, base)
             }
         };
-        let is_encoded = matches!(copied.carriage, Carriage::Encode(_));
-        let shift = if is_encoded {
-            (delay / base.to_f64()).round() as i64
-        } else {
-            0
-        };
         for mut packet in packets {
-            packet.shift(shift);
             if let Err(e) = muxer.write(&mut packet, to, base) {
                 self.absorb(muxer, Some(to), e, end)?;
             }
@@ -797,10 +788,10 @@ impl Passthrough {
                 return Ok(Read::End);
             }
         }
-        let Some(facts) = self.demuxer.stream(packet.stream()) else {
+        let Some(base) = self.demuxer.time_base(packet.stream()) else {
             return Ok(Read::Other(packet.size()));
         };
-        let seconds = |ticks: i64| ticks as f64 * facts.time_base.to_f64();
+        let seconds = |ticks: i64| ticks as f64 * base.to_f64();
         if packet.stream() == self.filtered {
             if let (Some(end), Some(shown)) = (end, packet.pts().or_else(|| packet.dts()).map(seconds)) {
                 if shown > end + INTERRUPTED_AFTER {
@@ -811,7 +802,10 @@ impl Passthrough {
                     return Ok(Read::End);
                 }
             }
-        } else if packet.stream() >= self.known && self.options.wants(packet.stream(), facts.medium) {
+        } else if packet.stream() >= self.known
+            && let Some(facts) = self.demuxer.stream(packet.stream())
+            && self.options.wants(packet.stream(), facts.medium)
+        {
             let label = label(packet.stream(), &facts);
             if self.unforeseen.iter().all(|(other, _)| *other != label) {
                 let time = packet.pts().or_else(|| packet.dts()).map_or(0.0, seconds);

@@ -1,4 +1,4 @@
-//! What an output is told and what becomes of its frames' facts, settled before anything is written.
+//! The settings of an output and what becomes of its frames' facts, settled before anything is written.
 //!
 //! A rehearsal tells what encoder and container can say. What they cannot say of range, rotation and YCgCo is
 //! undone in the samples; the rest is entered into the ledger as lost.
@@ -310,7 +310,7 @@ impl VideoSink {
             running.ledger.settle_change(Fact::Range);
         }
         if news.changes.contains(&Fact::FieldOrder) {
-            // Encoders that are told of fields from the start may mark each frame for itself.
+            // Encoders that know of fields from the start may mark each frame for itself.
             let said = |m: &Metadata| fact::said(m, staged.output).get(&Fact::FieldOrder).cloned();
             if let Read::Back(read) = self.rehearse(staged, &[&staged.first, &metadata])
                 && read.first().map(&said) == Some(said(&staged.first))
