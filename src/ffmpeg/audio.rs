@@ -302,6 +302,12 @@ impl AudioTranscoder {
         self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
     }
 
+    /// Has the sound begin at `time`, in seconds, with silence or a cut, for a container that writes it from the first
+    /// picture on whatever its times are. Called before the first packet.
+    pub(crate) fn begin_at(&mut self, time: f64) {
+        self.start = Some((time / self.time_base().to_f64()).round() as i64);
+    }
+
     /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has
     /// ended, before [`AudioTranscoder::feed`] knows it.
     pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {

@@ -106,6 +106,15 @@ impl Clock {
         self.jumps
     }
 
+    /// The epoch that stream `stream` is in: how many jumps of the clock it has gone over.
+    pub(super) fn epoch(&self, stream: usize) -> usize {
+        self.tracks
+            .get(stream)
+            .copied()
+            .flatten()
+            .map_or(0, |track| track.epoch)
+    }
+
     /// What to add to the times of the next packet of stream `stream`. `leads` is true for streams whose
     /// times may begin an epoch: sound and video, not covers or subtitles.
     pub(super) fn offset(&mut self, stream: usize, leads: bool, times: Times) -> Nanos {

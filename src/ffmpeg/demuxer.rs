@@ -214,6 +214,11 @@ impl Demuxer {
         self.clock.jumps()
     }
 
+    /// How many jumps of the clock stream `index` has gone over.
+    pub(crate) fn epoch(&self, index: usize) -> usize {
+        self.clock.epoch(index)
+    }
+
     /// The context, for the sink's muxer to copy parameters from.
     pub(crate) fn as_ptr(&self) -> *mut ffi::AVFormatContext {
         self.context
@@ -383,6 +388,13 @@ impl Demuxer {
         (io.error < 0 && io.error != ffi::AVERROR_EOF).then_some(AvError(io.error))
     }
 
+    /// Bytes of a file; `None` for what has no end that is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        // SAFETY: the I/O context, where there is one, is open as long as the format context.
+        let size = unsafe { self.context().pb.as_mut().map(|io| ffi::avio_size(io)) };
+        size.and_then(|size| u64::try_from(size).ok())
+    }
+
     /// Nominal frames a second of stream `index`.
     pub(crate) fn frame_rate(&self, index: usize) -> Option<Rational> {
         let stream = self.stream_ptr(index)?;
@@ -456,6 +468,17 @@ impl Demuxer {
             }
         }
         found
+    }
+
+    /// States that the sound of stream `index` begins that many seconds before it is heard.
+    pub(crate) fn set_priming(&mut self, index: usize, seconds: f64) {
+        if let Some(stream) = self.stream_ptr(index) {
+            // SAFETY: the stream and its parameters belong to this context, which is borrowed mutably.
+            unsafe {
+                let parameters = &mut *(*stream).codecpar;
+                parameters.initial_padding = (seconds * f64::from(parameters.sample_rate)).round() as c_int;
+            }
+        }
     }
 
     /// Tells the demuxer that stream `index` will not be read.

@@ -218,6 +218,12 @@ impl Muxer {
             (*stream).sample_aspect_ratio = context.sample_aspect_ratio;
             if context.framerate.num > 0 && context.framerate.den > 0 {
                 (*stream).avg_frame_rate = context.framerate;
+            } else if self.name().starts_with("mxf") {
+                // From FFmpeg 7 on these muxers divide by the rate, known or not.
+                (*stream).avg_frame_rate = ffi::AVRational {
+                    num: context.time_base.den,
+                    den: context.time_base.num,
+                };
             }
         }
         Ok(index)
@@ -236,7 +242,9 @@ impl Muxer {
             parameters.codec_id = kind.codec.id;
             (parameters.width, parameters.height) = (352, 288);
             parameters.format = format;
+            // From FFmpeg 7 on MXF's muxer divides by the rate.
             (*stream).time_base = ffi::AVRational { num: 1, den: 25 };
+            (*stream).avg_frame_rate = ffi::AVRational { num: 25, den: 1 };
             if !extradata.is_empty() {
                 let size = extradata.len() + ffi::AV_INPUT_BUFFER_PADDING_SIZE as usize;
                 let block = ffi::av_mallocz(size).cast::<u8>();

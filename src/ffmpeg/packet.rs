@@ -140,6 +140,12 @@ impl Packet {
         }
     }
 
+    /// Where its bytes end in the input, if that is known.
+    pub(crate) fn end_in_input(&self) -> Option<u64> {
+        let begins = u64::try_from(self.raw().pos).ok()?;
+        Some(begins + self.size() as u64)
+    }
+
     /// Bytes of data.
     pub(crate) fn size(&self) -> usize {
         self.raw().size.max(0) as usize

@@ -597,6 +597,20 @@ impl Running {
         }
     }
 
+    /// Word of frames that are shown later than in the source, if there are any.
+    fn moved_sentence(&self, muxer: &Muxer) -> Option<String> {
+        let frames = match self.moved {
+            0 => return None,
+            1 => "1 frame is".to_owned(),
+            n => format!("{n} frames are"),
+        };
+        Some(format!(
+            "{frames} shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
+            self.moved_by,
+            muxer.name()
+        ))
+    }
+
     /// Writes the packet, and before it those of other streams whose time has come.
     fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
         let pts = self.packet.pts();
@@ -686,35 +700,28 @@ impl Sink for VideoSink {
             Err(e) => Err(e),
         };
         let bytes = ended.map_err(|(what, e)| self.failure(what, e))?;
-        self.check_kept(&mut running);
-        self.warnings.append(&mut running.ledger.sentences());
+        let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
+        losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
-        if running.moved > 0 {
-            self.warnings.push(format!(
-                "{} are shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
-                match running.moved {
-                    1 => "1 frame".to_owned(),
-                    n => format!("{n} frames"),
-                },
-                running.moved_by,
-                self.output.muxer.name()
-            ));
-        }
+        losses.extend(running.moved_sentence(&self.output.muxer));
         let mut copied = String::new();
         if let Some(passthrough) = &mut running.passthrough {
             let container = self.container.name();
-            self.warnings.append(&mut passthrough.warnings);
-            let mut lost = passthrough.lost();
-            if self.options.strict && !lost.is_empty() {
-                return Err(self.unsupported(lost.join("; ")));
-            }
-            self.warnings.append(&mut lost);
+            losses.append(&mut passthrough.lost());
             copied = passthrough.summary(container);
             if self.part.path() != self.options.path {
                 let open = || Demuxer::open(self.part.path()).ok();
-                self.warnings.append(&mut passthrough.not_kept(open, container));
+                losses.append(&mut passthrough.not_kept(open, container));
             }
+            self.warnings.append(&mut passthrough.warnings);
         }
+        if self.options.strict && !losses.is_empty() {
+            return Err(self.unsupported(format!(
+                "{}; without --strict it is written so",
+                losses.join("; ")
+            )));
+        }
+        self.warnings.append(&mut losses);
         let mut converted = running
             .choice
             .note

@@ -33,6 +33,9 @@ const INDEX_BEHIND: u32 = 8;
 /// Decoder threads beyond which a frame's latency and memory grow but its speed does not.
 const MAX_DECODER_THREADS: usize = 16;
 
+/// What is wrong with a packet that the demuxer marked.
+const MARKED: &str = "a packet is marked as damaged";
+
 /// What to do about a file that is none.
 const NO_VIDEO: &str = "give a video file, an image, a directory of images, or '-' for a pipe";
 
@@ -100,9 +103,12 @@ impl VideoSource {
             problem,
         };
         let demuxer = Demuxer::open(path).map_err(|failure| match failure {
-            OpenFailure::Open(e) if e.is_invalid_data() => {
-                invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}"))
-            }
+            OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
+                Extent::Missing(bytes) => invalid(format!(
+                    "it was cut off: by its own account its last {bytes} bytes are missing, and with them what tells how to read it"
+                )),
+                _ => invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}")),
+            },
             OpenFailure::Open(e) => SourceError::Io {
                 path: name.clone(),
                 cause: e.to_io(),
@@ -370,13 +376,18 @@ impl VideoSource {
 
     /// Counts damage, or fails if the source is strict.
     fn damaged(&mut self, what: &str) -> Result<(), SourceError> {
+        let place = self.place();
+        self.damaged_at(what, &place)
+    }
+
+    /// Counts damage at `place`, or fails if the source is strict.
+    fn damaged_at(&mut self, what: &str, place: &str) -> Result<(), SourceError> {
         if self.strict {
-            let place = self.place();
             return Err(self.invalid(format!(
                 "{what} {place}; without --strict the damage is concealed and counted"
             )));
         }
-        tracing::debug!(path = %self.name, "{what} {}", self.place());
+        tracing::debug!(path = %self.name, "{what} {place}");
         self.damage.packets += 1;
         Ok(())
     }
@@ -435,14 +446,18 @@ impl VideoSource {
                     continue;
                 }
                 Err(e) => {
-                    self.damaged(&format!("a packet cannot be read ({e})"))?;
-                    self.damage.errors_in_a_row += 1;
-                    if self.damage.errors_in_a_row == INDEX_BEHIND && self.demuxer.needs_index() {
+                    if self.damage.errors_in_a_row + 1 == INDEX_BEHIND && self.demuxer.needs_index() {
                         return Err(self.invalid(
                             "its index lies at its end, and what comes through a pipe cannot be read a second time; give the file itself, or make it with its index in front (ffmpeg -movflags +faststart)"
                                 .to_owned(),
                         ));
                     }
+                    if !e.is_invalid_data() && self.is_at_end() {
+                        // Some demuxers call the end of a whole file a failure.
+                        return self.send_end();
+                    }
+                    self.damaged(&format!("a packet cannot be read ({e})"))?;
+                    self.damage.errors_in_a_row += 1;
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
                         return self.send_end();
@@ -455,8 +470,12 @@ impl VideoSource {
                 continue;
             }
             self.damage.read += 1;
-            if self.packet.is_corrupt() {
-                self.damaged("a packet is marked as damaged")?;
+            let epoch = self.demuxer.epoch(self.stream);
+            self.settle_mark(Some(epoch))?;
+            if self.packet.is_corrupt()
+                && let Some(before) = self.damage.mark(epoch, self.place())
+            {
+                self.damaged_at(MARKED, &before)?;
             }
             if self.packet.size() == 0 {
                 continue;
@@ -477,7 +496,22 @@ impl VideoSource {
         }
     }
 
+    /// True if nothing went wrong in reading, and the packets so far reach to the end of the input.
+    fn is_at_end(&self) -> bool {
+        let length = self.demuxer.length();
+        self.demuxer.io_error().is_none() && length.is_some_and(|length| self.damage.reached >= length)
+    }
+
+    /// Counts a packet that was marked as damaged, if it is by what is known now.
+    fn settle_mark(&mut self, epoch: Option<usize>) -> Result<(), SourceError> {
+        match self.damage.settle_mark(epoch) {
+            Some(place) => self.damaged_at(MARKED, &place),
+            None => Ok(()),
+        }
+    }
+
     fn send_end(&mut self) -> Result<(), SourceError> {
+        self.settle_mark(None)?;
         self.input = Input::Draining;
         match self.decoder.send(None) {
             Ok(()) => Ok(()),
@@ -488,6 +522,8 @@ impl VideoSource {
 
     /// Remembers how far the packets reach.
     fn note_end(&mut self) {
+        let end = self.packet.end_in_input().unwrap_or(0);
+        self.damage.reached = self.damage.reached.max(end);
         let Some(base) = self.demuxer.time_base(self.packet.stream()) else {
             return;
         };

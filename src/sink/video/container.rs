@@ -30,6 +30,12 @@ pub(super) const STALE_TEXTS: &[&CStr] = &[
 /// Seconds that a container's milliseconds may be off, on the way in and on the way out.
 const ROUNDING: f64 = 0.0016;
 
+/// Seconds by which sound is moved to have a container's ticks round it to where it belongs, the difference
+/// that counts, and the error that is small enough.
+const FINE: [f64; 4] = [0.0, -0.0005, 0.0005, -0.001];
+const EQUAL: f64 = 0.0002;
+const FINE_ENOUGH: f64 = 0.000_55;
+
 /// Seconds that a picture and a packet of sound of a trial last.
 const PICTURE_LASTS: f64 = 0.04;
 const SOUND_LASTS: f64 = 0.02;
@@ -41,10 +47,11 @@ const COARSE: f64 = 0.03;
 pub(super) const KEEP_NEGATIVE: (&str, &str) = ("avoid_negative_ts", "disabled");
 
 /// How sound that begins before it is heard is handed to a muxer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct EarlySound {
-    /// Its packets are moved to begin at zero, since reading them takes the delay off again.
-    pub(super) delayed: bool,
+    /// Seconds that are added to its packets' times, where reading takes them off again, or where the
+    /// container's ticks round them the wrong way.
+    pub(super) delay: f64,
     /// The muxer must not move all streams to begin at zero.
     pub(super) keeps_negative: bool,
 }
@@ -231,17 +238,34 @@ impl Container {
         priming: f64,
     ) -> Option<EarlySound> {
         let ways = [(false, false), (true, false), (false, true), (true, true)];
-        let near = |found: f64, expected: f64| (found - expected).abs() < ROUNDING;
-        ways.into_iter()
-            .map(|(delayed, keeps_negative)| EarlySound {
-                delayed,
-                keeps_negative,
-            })
-            .find(|way| {
-                let begins = if way.delayed { 0.0 } else { -priming };
-                let times = self.times_back((demuxer, index), carriage, (0.0, begins), way.keeps_negative);
-                times.is_some_and(|(picture, sound)| near(picture, 0.0) && near(sound, -priming))
-            })
+        let mut best: Option<(f64, EarlySound)> = None;
+        for fine in FINE {
+            for (delayed, keeps_negative) in ways {
+                let delay = if delayed { priming } else { 0.0 } + fine;
+                let begins = (0.0, delay - priming);
+                let Some((picture, sound)) =
+                    self.times_back((demuxer, index), carriage, begins, keeps_negative)
+                else {
+                    continue;
+                };
+                let error = (sound - picture + priming).abs();
+                let is_right = picture.abs() < ROUNDING && error < ROUNDING;
+                if is_right && best.as_ref().is_none_or(|(least, _)| error + EQUAL < *least) {
+                    best = Some((
+                        error,
+                        EarlySound {
+                            delay,
+                            keeps_negative,
+                        },
+                    ));
+                }
+            }
+            // A shift of less than the container's ticks only helps against their rounding.
+            if best.as_ref().is_none_or(|(error, _)| *error < FINE_ENOUGH) {
+                break;
+            }
+        }
+        best.map(|(_, way)| way)
     }
 
     /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when

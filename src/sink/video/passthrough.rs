@@ -8,7 +8,7 @@ use super::container::{AddVideo, Carriage, Container, KEEP_NEGATIVE, PACKETS_TRI
 use super::kept;
 use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
-    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log,
+    AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
 use crate::frame::Rational;
 use crate::source::Origin;
@@ -111,6 +111,8 @@ pub(super) struct Passthrough {
     /// in seconds.
     known: usize,
     unforeseen: Vec<(String, f64)>,
+    /// Sound whose end the container leaves out, a sentence each.
+    cut_tails: Vec<String>,
     /// Where the filtered video ended, set once the file shows that the input's goes on.
     limit: Option<f64>,
     /// A packet that the container refuses ends the run.
@@ -165,6 +167,7 @@ impl Passthrough {
                 pause: 0.0,
                 known: usize::MAX,
                 unforeseen: Vec::new(),
+                cut_tails: Vec::new(),
                 limit: None,
                 strict,
                 options: StreamOptions::default(),
@@ -230,6 +233,10 @@ impl Passthrough {
         };
         self.place_early_sound(muxer, container);
         self.place_late_sound(container, picture);
+        if writes_units(muxer) {
+            self.begin_encoded_sound(picture);
+            self.tell_moved_sound(container, picture);
+        }
         self.known = self.demuxer.stream_count();
         self.options = options.clone();
         self.wanted = self.copied.iter().map(|c| c.from).collect();
@@ -255,7 +262,7 @@ impl Passthrough {
             }
             let source = (&self.demuxer, copied.from);
             if let Some(early) = container.early_sound(source, &copied.carriage, priming) {
-                copied.delay = if early.delayed { priming } else { 0.0 };
+                copied.delay = early.delay;
                 if early.keeps_negative {
                     // The same option was accepted when it was tried.
                     let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);
@@ -264,6 +271,39 @@ impl Passthrough {
                 transcoder.overlay_priming();
             }
         }
+    }
+
+    /// Has sound that is encoded begin with the picture, at `picture` seconds.
+    fn begin_encoded_sound(&mut self, picture: f64) {
+        for copied in &mut self.copied {
+            if let Carriage::Encode(transcoder) = &mut copied.carriage {
+                transcoder.begin_at(picture - copied.delay);
+            }
+        }
+    }
+
+    /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
+    /// that has both begin at once.
+    fn tell_moved_sound(&mut self, container: &Container, picture: f64) {
+        let shift = self.demuxer.shift();
+        let moved = self.copied.iter().filter_map(|copied| {
+            let facts = self.demuxer.stream(copied.from)?;
+            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
+            let off = start - picture;
+            let counts = facts.medium == Medium::Audio && matches!(copied.carriage, Carriage::Copy { .. });
+            (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| {
+                format!(
+                    "{} begins {:.3} s {} the picture, which {} cannot say, so that it is off by that",
+                    copied.label,
+                    off.abs(),
+                    if off > 0.0 { "after" } else { "before" },
+                    container.name()
+                )
+            })
+        });
+        let moved: Vec<String> = moved.collect();
+        self.warnings.extend(moved.iter().cloned());
+        self.losses.extend(moved);
     }
 
     /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
@@ -358,6 +398,9 @@ impl Passthrough {
             .map(|(index, _)| *index)
             .collect();
         self.read_ahead()?;
+        for (index, facts) in &mut candidates {
+            self.shorten_priming(*index, facts);
+        }
         let mut planned = Vec::new();
         for (index, facts) in candidates {
             match self.carriage(muxer, container, add_video, (index, &facts), &options.audio)? {
@@ -370,6 +413,20 @@ impl Passthrough {
             self.tell_encoded(container, &held);
         }
         Ok(held)
+    }
+
+    /// Has sound whose discarded head is left out begin that much less early than its container says.
+    fn shorten_priming(&mut self, index: usize, facts: &mut StreamFacts) {
+        let mut packets = self.pending.iter();
+        let first = packets.find(|(packet, _)| packet.stream() == index);
+        if let Some(&(_, time)) = first
+            && time <= 0.0
+            && time + TOO_SHORT_TO_HEAR > -facts.priming
+            && facts.priming > PREROLL
+        {
+            self.demuxer.set_priming(index, -time);
+            facts.priming = -time;
+        }
     }
 
     /// Tells what sound is encoded anew, though nobody asked for it.
@@ -594,6 +651,24 @@ impl Passthrough {
         kept::losses(&self.demuxer, open, container)
     }
 
+    /// Names sound that goes on after the last picture, at `end` seconds, in a container that then leaves it
+    /// out.
+    fn tell_cut_tails(&mut self, muxer: &Muxer, end: f64) {
+        for copied in self.copied.iter().filter(|copied| copied.refusal.is_none()) {
+            let sound_end = copied
+                .last_end
+                .map_or(0.0, |at| at as f64 * muxer.time_base(copied.to).to_f64());
+            if sound_end > end + UNIT {
+                self.cut_tails.push(format!(
+                    "{} goes on for {:.3} s after the last picture, which {} leaves out",
+                    copied.label,
+                    sound_end - end,
+                    muxer.name()
+                ));
+            }
+        }
+    }
+
     /// What was done, as the end of the summary's line: ", 2 streams copied, stream 1: aac to libopus, which
     /// webm holds".
     pub(super) fn summary(&self, container: &str) -> String {
@@ -637,7 +712,9 @@ impl Passthrough {
                  bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c copy OUT.mkv)"
             )
         });
-        late.chain(unforeseen).collect()
+        late.chain(unforeseen)
+            .chain(self.cut_tails.iter().cloned())
+            .collect()
     }
 
     /// Writes the packets whose time is up to `until` seconds.
@@ -658,8 +735,6 @@ impl Passthrough {
     /// Writes the rest: all of it, or up to `end` seconds if the file shows that the video was cut short
     /// there.
     pub(super) fn copy_rest(&mut self, muxer: &mut Muxer, end: f64) -> Result<(), AvError> {
-        // Muxers of MXF write a picture together with its sound, and leave out pictures without.
-        let fills_units = muxer.name().starts_with("mxf");
         // Packets past the end wait until it is clear which of the two it is.
         let mut unclear = VecDeque::new();
         while !self.copied.is_empty() || self.demuxer.may_grow() {
@@ -685,8 +760,11 @@ impl Passthrough {
                 self.pass(muxer, packet, time)?;
             }
         }
+        if writes_units(muxer) {
+            self.tell_cut_tails(muxer, end);
+        }
         for position in 0..self.copied.len() {
-            if fills_units {
+            if writes_units(muxer) {
                 self.extend(muxer, position, end + UNIT)?;
             }
             if matches!(self.copied[position].carriage, Carriage::Encode(_)) {
@@ -863,6 +941,10 @@ impl Passthrough {
             Ok(packets) => {
                 for mut packet in packets {
                     packet.shift(delay);
+                    let ends = packet
+                        .pts()
+                        .map(|at| rescale(at + packet.duration(), base, muxer.time_base(to)));
+                    self.copied[position].last_end = ends.max(self.copied[position].last_end);
                     if let Err(e) = muxer.write(&mut packet, to, base) {
                         self.absorb(muxer, Some(to), e, time)?;
                     }
@@ -929,6 +1011,12 @@ impl Passthrough {
         copied.last_end = copied.last.map(|last| last + packet.duration());
         muxer.write(packet, copied.to, base)
     }
+}
+
+/// True if the muxer writes each picture together with its sound, whatever their times are, and leaves out
+/// pictures without sound, as those of MXF do.
+fn writes_units(muxer: &Muxer) -> bool {
+    muxer.name().starts_with("mxf")
 }
 
 /// A stream in messages.

@@ -43,6 +43,8 @@ pub(super) enum Read {
     Nothing,
     /// It could not be tried.
     Untried,
+    /// There is a video stream, of which FFmpeg's own decoder makes no picture.
+    Undecodable,
 }
 
 impl Rehearsal<'_> {
@@ -54,6 +56,7 @@ impl Rehearsal<'_> {
         });
         let real = (self.setup.width, self.setup.height);
         let sizes: &[(usize, usize)] = if square { &[SMALL, real] } else { &[real] };
+        let mut outcome = Read::Untried;
         for &size in sizes {
             let Some(bytes) = self.written(frames, size) else {
                 continue;
@@ -65,11 +68,14 @@ impl Rehearsal<'_> {
             // Recognised by content alone, a single frame may be too little.
             let many = frames.iter().chain(frames.last().into_iter().cycle());
             let many: Vec<&Metadata> = many.copied().take(frames.len() + MANY).collect();
-            return self
+            outcome = self
                 .written(&many, size)
                 .map_or(Read::Untried, |bytes| self.read(bytes));
+            if !matches!(outcome, Read::Undecodable) {
+                break;
+            }
         }
-        Read::Untried
+        outcome
     }
 
     fn written(&self, frames: &[&Metadata], (width, height): (usize, usize)) -> Option<Vec<u8>> {
@@ -141,14 +147,24 @@ pub(super) fn read_back(mut demuxer: Demuxer, most: usize) -> Read {
     let Some(stream) = (0..demuxer.stream_count()).find(is_video) else {
         return Read::Nothing;
     };
-    match decoded_facts(&mut demuxer, stream, most) {
+    let decoder = match Decoder::open(&demuxer, stream, 1, false) {
+        Ok(Some(decoder)) => decoder,
+        Ok(None) => return Read::Untried,
+        Err(_) => return Read::Undecodable,
+    };
+    match decoded_facts(&mut demuxer, decoder, stream, most) {
         Some(found) if !found.is_empty() => Read::Back(found),
-        _ => Read::Untried,
+        Some(_) => Read::Undecodable,
+        None => Read::Untried,
     }
 }
 
-fn decoded_facts(demuxer: &mut Demuxer, stream: usize, most: usize) -> Option<Vec<Metadata>> {
-    let mut decoder = Decoder::open(demuxer, stream, 1, false).ok()??;
+fn decoded_facts(
+    demuxer: &mut Demuxer,
+    mut decoder: Decoder,
+    stream: usize,
+    most: usize,
+) -> Option<Vec<Metadata>> {
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
     let mut found = Vec::new();
     let mut at_end = false;

@@ -115,12 +115,14 @@ impl VideoSink {
         let mut meant = staged.meant(&staged.first);
         let mut tried = staged.tried(&frame.metadata, &staged.first);
         let mut read = self.rehearse(&staged, &[&tried]);
-        if matches!(read, Read::Untried) && staged.setup.field_order != FieldOrder::Progressive {
+        if matches!(read, Read::Untried | Read::Undecodable)
+            && staged.setup.field_order != FieldOrder::Progressive
+        {
             // Some encoders refuse to be told of fields.
             let mut plain = staged.clone();
             plain.setup.field_order = FieldOrder::Progressive;
             let again = self.rehearse(&plain, &[&tried]);
-            if !matches!(again, Read::Untried) {
+            if matches!(again, Read::Back(_) | Read::Nothing) {
                 (staged, read) = (plain, again);
             }
         }
@@ -154,11 +156,11 @@ impl VideoSink {
                 turned.setup.colour.chroma_location = 0;
                 now = turned.meant(&turned.first);
             }
-            if !matches!(again, Read::Untried) {
+            if matches!(again, Read::Back(_) | Read::Nothing) {
                 (staged, meant, read) = (turned, now, again);
             }
         }
-        staged.unverified = matches!(read, Read::Untried);
+        staged.unverified = matches!(read, Read::Untried | Read::Undecodable);
         for (fact, value) in &said {
             let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
             ledger.account(*fact, value, outcome);
@@ -325,10 +327,11 @@ impl VideoSink {
         }
     }
 
-    /// Looks into the finished file for what it says, where no rehearsal told.
-    pub(super) fn check_kept(&self, running: &mut Running) {
+    /// Looks into the finished file for what it says, where no rehearsal told. Gives a sentence if FFmpeg
+    /// cannot decode it.
+    pub(super) fn check_kept(&self, running: &mut Running) -> Option<String> {
         if !running.staged.unverified || self.part.path() == self.options.path {
-            return;
+            return None;
         }
         let file = Demuxer::open(self.part.path());
         let read = file.map_or(Read::Nothing, |demuxer| read_back(demuxer, 1));
@@ -337,6 +340,15 @@ impl VideoSink {
             let outcome = running.staged.outcome(*fact, &meant, &read, &self.kind.name());
             running.ledger.account(*fact, value, outcome);
         }
+        matches!(read, Read::Undecodable).then(|| {
+            format!(
+                "FFmpeg itself cannot decode what {} writes as {} into {}, and other programs may not either; \
+                 choose another container or encoder",
+                self.kind.name(),
+                running.choice.format.name(),
+                self.output.muxer.name()
+            )
+        })
     }
 }
 
@@ -371,7 +383,7 @@ impl Staged {
         let found = match read {
             Read::Back(frames) => frames.first().map(|m| fact::said(m, self.output)),
             Read::Nothing => None,
-            Read::Untried => return true,
+            Read::Untried | Read::Undecodable => return true,
         };
         let found = found.unwrap_or_default();
         fact::survives(fact, value, found.get(&fact).map(String::as_str), self.output)

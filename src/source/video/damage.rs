@@ -14,6 +14,21 @@ const HEAD: usize = 64;
 /// Codecs of which each packet is one picture that is shown.
 const ONE_PICTURE_A_PACKET: &[&str] = &["h264", "hevc", "vvc", "mpeg1video", "mpeg2video"];
 
+/// A packet that the demuxer marked, because the container's count of its pieces breaks off behind it.
+#[derive(Debug)]
+struct Mark {
+    /// How many jumps of the clock came before it.
+    epoch: usize,
+    /// Where it is, for an error's sentence.
+    place: String,
+    /// Packets of its stream that came after it.
+    age: u32,
+}
+
+/// Packets behind a marked one until the clock must have jumped, if that is why it was marked: a parser lags
+/// behind by one.
+const MARK_AGE: u32 = 2;
+
 /// What was found to be wrong with the input, in counts.
 #[derive(Debug, Default)]
 pub(super) struct Damage {
@@ -28,6 +43,10 @@ pub(super) struct Damage {
     /// Largest end of any packet of the filtered stream, in seconds.
     pub(super) stream_end: f64,
     pub(super) errors_in_a_row: u32,
+    /// Where the last packet's bytes end in the input.
+    pub(super) reached: u64,
+    /// A packet that is marked as damaged, though its data may be whole.
+    mark: Option<Mark>,
     /// Reading stopped for this reason.
     pub(super) stopped: Option<String>,
     /// Times of the first packets that were decoded to be shown.
@@ -57,6 +76,26 @@ impl Damage {
         }
         self.shown += 1;
         self.interlaced |= interlaced;
+    }
+
+    /// Notes that a packet is marked as damaged.
+    /// Gives the place of one before it that is not settled yet.
+    pub(super) fn mark(&mut self, epoch: usize, place: String) -> Option<String> {
+        let before = self.mark.replace(Mark { epoch, place, age: 0 });
+        before.map(|mark| mark.place)
+    }
+
+    /// Where a marked packet is, if it is damaged by what is known at a further one, or at the end (`None`),
+    /// of the stream. Where the clock jumps, two recordings were joined, and the count of pieces begins anew
+    /// though nothing is missing.
+    pub(super) fn settle_mark(&mut self, epoch: Option<usize>) -> Option<String> {
+        let mark = self.mark.as_mut()?;
+        mark.age += 1;
+        let jumped = epoch.is_some_and(|now| now != mark.epoch);
+        if epoch.is_some() && !jumped && mark.age < MARK_AGE {
+            return None;
+        }
+        self.mark.take().filter(|_| !jumped).map(|mark| mark.place)
     }
 
     /// Pictures at the head of the stream that cannot be decoded, because what they refer to comes before it.

@@ -25,9 +25,9 @@ pub(super) fn unfit_base_layer(stream: &[SideData], frame: &[SideData]) -> Optio
 }
 
 /// Reads the container's configuration record: two bytes of version, profile, level, three flags,
-/// compatibility.
+/// compatibility, and from FFmpeg 7.1 on how its metadata is compressed.
 fn configured(block: &[u8]) -> Option<String> {
-    let &[_, _, profile, _, _, _, _, compatibility] = block else {
+    let &[_, _, profile, _, _, _, _, compatibility, ..] = block else {
         return None;
     };
     // Profiles below 8 other than 5 have two layers with an ordinary base, whatever their compatibility says.

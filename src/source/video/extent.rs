@@ -5,7 +5,7 @@
 //! for what it is.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Outermost elements after which a walk gives up: weeks of video.
@@ -27,6 +27,9 @@ const SEGMENT_CHILDREN: [u32; 10] = [
     0xEC,
     0xBF,
 ];
+
+/// How a page of an Ogg file begins.
+const PAGE: &[u8; 4] = b"OggS";
 
 /// Outermost boxes of MP4 and QuickTime files. What bears another name may be rubbish behind a whole file.
 const BOXES: [&[u8; 4]; 13] = [
@@ -83,7 +86,9 @@ fn stated_end(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u
     } else if &head[..4] == b"RIFF" {
         walk(file, length, riff_chunk)
     } else if first == u32::from_be_bytes(*b"GIF8") {
-        Ok(ends_with(file, length, &[0x3B], 1))
+        gif(&mut BufReader::new(file), length)
+    } else if &head[..4] == PAGE {
+        ogg(file, length)
     } else if &head[..8] == b"\x89PNG\r\n\x1a\n" {
         Ok(ends_with(file, length, b"IEND", 8))
     } else if &head[..3] == b"FLV" {
@@ -132,6 +137,93 @@ fn ends_with(file: &mut (impl Read + Seek), length: u64, mark: &[u8], tail: u64)
     file.seek(SeekFrom::Start(length.checked_sub(tail)?)).ok()?;
     file.read_exact(&mut found).ok()?;
     Some(if found == mark { length } else { length + 1 })
+}
+
+/// Where a GIF ends: behind its trailer, or past the file's end if that is missing.
+fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>> {
+    let table = |flags: u8| {
+        if flags & 0x80 == 0 {
+            0
+        } else {
+            3 << ((flags & 7) + 1)
+        }
+    };
+    let mut walk = || -> io::Result<()> {
+        let mut head = [0; 13];
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut head)?;
+        skip(file, table(head[10]))?;
+        loop {
+            match byte(file)? {
+                // An image: its place, perhaps a table of colours, the size of codes.
+                0x2C => {
+                    let mut image = [0; 9];
+                    file.read_exact(&mut image)?;
+                    skip(file, table(image[8]) + 1)?;
+                }
+                // An extension and its label.
+                0x21 => skip(file, 1)?,
+                0x3B => return Ok(()),
+                _ => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            // Blocks of up to 255 bytes, up to an empty one.
+            loop {
+                match byte(file)? {
+                    0 => break,
+                    size => skip(file, u64::from(size))?,
+                }
+            }
+        }
+    };
+    match walk() {
+        Ok(()) => Ok(Some(length)),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(Some(length + 1)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn byte(file: &mut impl Read) -> io::Result<u8> {
+    let mut one = [0];
+    file.read_exact(&mut one)?;
+    Ok(one[0])
+}
+
+fn skip(file: &mut impl BufRead, bytes: u64) -> io::Result<()> {
+    let skipped = io::copy(&mut file.take(bytes), &mut io::sink())?;
+    if skipped == bytes {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Where an Ogg file ends: its last page says that it is its stream's last one, and is whole.
+fn ogg(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64>> {
+    // A page has at most 255 pieces of 255 bytes behind its head.
+    const LARGEST: u64 = 27 + 255 + 255 * 255;
+    let start = length.saturating_sub(2 * LARGEST);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(2 * LARGEST).read_to_end(&mut tail)?;
+    let is_page = |at: &usize| tail[*at..].starts_with(PAGE) && tail.get(at + 4) == Some(&0);
+    let Some(at) = (0..tail.len()).rev().find(is_page) else {
+        return Ok(None);
+    };
+    let page = &tail[at..];
+    let pieces = page
+        .get(26)
+        .and_then(|&count| page.get(27..27 + usize::from(count)));
+    let Some(pieces) = pieces else {
+        return Ok(Some(length + 1));
+    };
+    let size = 27 + pieces.len() + pieces.iter().map(|&size| usize::from(size)).sum::<usize>();
+    let is_last = page[5] & 4 != 0;
+    let missing = size.saturating_sub(page.len()) as u64;
+    Ok(Some(if is_last {
+        length + missing
+    } else {
+        length + missing.max(1)
+    }))
 }
 
 /// The file's length if it ends with a whole tag, which the size behind it shows.
@@ -332,20 +424,47 @@ mod tests {
 
     #[test]
     fn pictures_that_move_have_an_end() {
-        for whole in [
-            &b"GIF89a......\x3B"[..],
-            b"\x89PNG\r\n\x1a\n....IEND\xae\x42\x60\x82",
-        ] {
+        let (table, codes) = (&[9; 6], b"\x2C\0\0\0\0\x01\0\x01\0\0\x02\x02\x3B\x01\0");
+        let gif = [
+            b"GIF89a\x01\0\x01\0\x80\0\0",
+            &table[..],
+            codes,
+            b"\x21\xFE\x01x\0\x3B",
+        ]
+        .concat();
+        for whole in [&gif[..], b"\x89PNG\r\n\x1a\n....IEND\xae\x42\x60\x82"] {
             assert_eq!(end(whole), Some(whole.len() as u64));
             let cut = &whole[..whole.len() - 1];
             assert_eq!(end(cut), Some(whole.len() as u64));
         }
+        // The byte that ends a GIF may be anywhere in it.
+        let at = gif.iter().position(|&b| b == 0x3B).unwrap_or(0);
+        assert_eq!(end(&gif[..=at]), Some(at as u64 + 2));
         let mut media = ASF.to_vec();
         media.extend([0; 14]);
         media.extend(ASF_PROPERTIES);
         media.extend([0; 24]);
         media.extend(1000_u64.to_le_bytes());
         assert_eq!(end(&media), Some(1000));
+    }
+
+    #[test]
+    fn ogg_ends_with_a_page_that_says_so() {
+        let page = |flags: u8| {
+            let mut page = b"OggS\0".to_vec();
+            page.push(flags);
+            page.extend([0; 20]);
+            page.extend([2, 3, 4, 1, 2, 3, 4, 5, 6, 7]);
+            page
+        };
+        let file = [page(2), page(0), page(4)].concat();
+        assert_eq!(end(&file), Some(file.len() as u64));
+        for cut in 75..file.len() {
+            assert!(
+                end(&file[..cut]).is_some_and(|end| end > cut as u64),
+                "cut at {cut}"
+            );
+        }
     }
 
     #[test]
