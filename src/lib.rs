@@ -14,3 +14,4 @@ pub mod pipeline;
 pub mod report;
 pub mod sink;
 pub mod source;
+pub mod still;

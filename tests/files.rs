@@ -5,9 +5,11 @@
 use framepipe::frame::{
     Buffer, Colour, FieldOrder, Frame, FramePool, Layout, Metadata, Pageable, PixelFormat, Range, Rational,
 };
-use framepipe::sink::images::{ImageKind, ImageOptions};
+use framepipe::sink::images::ImageOptions;
 use framepipe::sink::{Flow, Rules, SinkError};
+use framepipe::source::images::ImageSourceOptions;
 use framepipe::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use framepipe::still::ImageKind;
 use framepipe::{sink, source};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -528,7 +530,7 @@ fn null_counts() {
 }
 
 fn open_images(input: &Path) -> source::images::ImageFiles {
-    source::images::open(input, None).unwrap()
+    source::images::open(input, &ImageSourceOptions::default()).unwrap()
 }
 
 fn read(files: &source::images::ImageFiles, index: u64) -> Frame {
@@ -795,7 +797,7 @@ fn frames_without_files_are_numbered() {
     );
     let options = ImageOptions {
         kind: Some(ImageKind::Tiff),
-        start: 5,
+        start: Some(5),
         ..ImageOptions::default()
     };
     write(&folder.path().join("tiffs"), &options);
@@ -877,10 +879,14 @@ fn two_sources_of_one_name_clash() {
 #[test]
 fn broken_images_are_named() {
     let folder = tempfile::tempdir().unwrap();
+    let strict = ImageSourceOptions {
+        strict: true,
+        ..ImageSourceOptions::default()
+    };
     let problem = |name: &str, content: &[u8]| {
         let file = folder.path().join(name);
         fs::write(&file, content).unwrap();
-        let result = source::images::open(&file, None).and_then(|files| files.read(0, no_buffer()));
+        let result = source::images::open(&file, &strict).and_then(|files| files.read(0, no_buffer()));
         let message = result
             .err()
             .unwrap_or_else(|| panic!("{name} was read"))
@@ -908,7 +914,18 @@ fn broken_images_are_named() {
         sink.write(frame).unwrap();
         sink.finish().unwrap();
         let whole = fs::read(&file).unwrap();
-        problem(&format!("cut.{extension}"), &whole[..whole.len() / 2]);
+        let cut = format!("cut.{extension}");
+        problem(&cut, &whole[..whole.len() / 2]);
+        // What a JPEG still has is given where that is allowed, with a word about it.
+        let files = source::images::open(&folder.path().join(cut), &ImageSourceOptions::default());
+        let read = files.and_then(|files| files.read(0, no_buffer()).map(|_| files.warnings()));
+        match read {
+            Ok(warnings) => assert!(
+                extension == "jpg" && warnings[0].contains("damaged"),
+                "{warnings:?}"
+            ),
+            Err(e) => assert_ne!(extension, "jpg", "{e}"),
+        }
         problem(&format!("short.{extension}"), &whole[..20]);
     }
 
@@ -926,9 +943,25 @@ fn broken_images_are_named() {
     encoder
         .write_image::<tiff::encoder::colortype::RGB32Float>(2, 2, &[0.5; 12])
         .unwrap();
-    let message = source::images::open(&float, None).err().unwrap().to_string();
+    // Half of the range, with a word about what is cut.
+    let files = open_images(&float);
+    assert_eq!(read(&files, 0).sample(0, 0, 0, 0), 32768);
     assert!(
-        message.contains("Rgb32F") && message.contains("convert it"),
+        files.warnings()[0].contains("outside 0..1"),
+        "{:?}",
+        files.warnings()
+    );
+
+    let signed = folder.path().join("signed.tif");
+    let mut out = fs::File::create(&signed).unwrap();
+    let mut encoder = tiff::encoder::TiffEncoder::new(&mut out).unwrap();
+    encoder
+        .write_image::<tiff::encoder::colortype::GrayI16>(2, 2, &[-5, 0, 5, 9])
+        .unwrap();
+    let opened = source::images::open(&signed, &ImageSourceOptions::default());
+    let message = opened.err().unwrap().to_string();
+    assert!(
+        message.contains("signed") && message.contains("convert it"),
         "{message}"
     );
 }
@@ -956,7 +989,11 @@ fn stills_have_the_formats_that_their_names_say() {
         ("still-rgba.png", "rgba"),
     ] {
         let path = samples().join(file);
-        let files = source::images::open(&path, Some(Rational { num: 25, den: 1 })).unwrap();
+        let options = ImageSourceOptions {
+            fps: Some(Rational { num: 25, den: 1 }),
+            ..ImageSourceOptions::default()
+        };
+        let files = source::images::open(&path, &options).unwrap();
         assert_eq!(files.info().format.name(), name);
         let frame = read(&files, 0);
         assert_eq!((frame.metadata.pts, frame.metadata.duration), (Some(0), Some(1)));

@@ -727,10 +727,13 @@ fn a_field_order_that_only_the_container_states_is_kept() {
             let first = if order == "tt" { "tff" } else { "bff" };
             let options = format!("-vf setfield={first} -c:v {encoder} -field_order {order}");
             let input = clip(folder.path(), "in.mkv", picture, &options);
+            // FFmpeg 7 and newer know better than the option which field comes first.
+            let stated = field_order(&probe(&input));
+            assert_ne!(stated, "progressive");
             for output in ["ffv1", "libx264", encoder] {
                 let out = folder.path().join("out.mkv");
                 let said = filtered(&input, &out, &format!("--encoder {output}"));
-                assert_eq!(field_order(&probe(&out)), order, "{encoder} to {output}: {said}");
+                assert_eq!(field_order(&probe(&out)), stated, "{encoder} to {output}: {said}");
                 assert_eq!(warnings(&said), "");
             }
         }

@@ -4,15 +4,18 @@ use super::Failure;
 use super::encoding::EncodingArguments;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::sink::convert::{Choose, converting, info_after};
-use framepipe::sink::images::{ImageKind, ImageOptions};
+use framepipe::sink::images::{ImageOptions, Naming};
 use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::animation::is_animated_webp;
-use framepipe::source::pattern::Pattern;
+use framepipe::source::images::listing::{self, Listing, Selection};
+use framepipe::source::images::{Failures, ImageFiles, ImageSourceOptions};
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
 use framepipe::source::webp::WebpSource;
 use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::still::ImageKind;
+use framepipe::still::pattern::Pattern;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -128,7 +131,7 @@ impl FromStr for Input {
         }
         Ok(match path {
             path if is_y4m(&path) => Input::Y4m(path),
-            path if source::listing::names_images(&path) => Input::Images(path),
+            path if listing::names_images(&path) => Input::Images(path),
             path => Input::Video(path),
         })
     }
@@ -177,6 +180,11 @@ impl FromStr for Output {
 }
 
 impl Input {
+    /// True for a directory, a pattern, a glob or an image file.
+    pub(crate) fn is_images(&self) -> bool {
+        matches!(self, Input::Images(_))
+    }
+
     fn path(&self) -> Option<&Path> {
         match self {
             Input::Y4m(path) | Input::Raw(_, path) | Input::Images(path) | Input::Video(path) => Some(path),
@@ -184,12 +192,19 @@ impl Input {
         }
     }
 
-    /// Opens the source. `rate` is for image files only, `reading` for videos.
+    /// Opens the source. `rate` and `selection` are for image files only, `reading` is for videos.
     pub(crate) fn open(
         &self,
         rate: Option<Rational>,
         reading: &VideoSourceOptions,
+        choice: &FileChoice<'_>,
     ) -> Result<Opened, Failure> {
+        let selection = &choice.selection;
+        if !selection.is_all() && !matches!(self, Input::Images(_)) {
+            return Err(Failure::Usage(
+                "--frames chooses among image files; other inputs are read whole".to_owned(),
+            ));
+        }
         if rate.is_some() && !matches!(self, Input::Images(_)) {
             return Err(Failure::Usage(
                 "--fps gives image files a frame rate; other inputs have their own".to_owned(),
@@ -206,14 +221,28 @@ impl Input {
                     .to_owned(),
             ));
         }
-        let mut files = None;
+        let (mut files, mut failures) = (None, None);
         let source = match self {
             Input::Y4m(path) => AnySource::Stream(source::y4m::open(path)?),
             Input::Raw(spec, path) => source::raw::open(path, spec)?,
             Input::Synthetic(spec) => source::synthetic::open(spec)?,
             Input::Images(path) => {
-                let images = source::images::open(path, rate)?;
-                files = Some(images.files().clone());
+                let options = ImageSourceOptions {
+                    fps: rate,
+                    strict: reading.strict,
+                    selection: *selection,
+                    keep_going: choice.keep_going,
+                };
+                let mut listing = listing::list(path, selection)?;
+                if let Some(output) = choice.missing_in {
+                    output.leave_out_existing(&mut listing)?;
+                    if listing.files.is_empty() {
+                        return Err(Failure::NothingToDo);
+                    }
+                }
+                let images = source::images::open_listed(path, listing, &options)?;
+                failures = Some(images.failures().clone());
+                files = Some(Files::of(&images));
                 AnySource::Indexed(Arc::new(images))
             }
             Input::Video(path) if is_animated_webp(path) => {
@@ -226,13 +255,19 @@ impl Input {
             }
             Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
         };
-        Ok(Opened { source, files })
+        Ok(Opened {
+            source,
+            files,
+            failures,
+        })
     }
 
     /// True if the input is no still, as far as that is known before it is opened.
     fn has_several_frames(&self) -> bool {
         match self {
-            Input::Images(path) => source::listing::list(path).is_ok_and(|files| files.len() > 1),
+            Input::Images(path) => {
+                listing::list(path, &Selection::default()).is_ok_and(|listing| listing.files.len() > 1)
+            }
             Input::Synthetic(spec) => spec.frames != Some(1),
             Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => true,
         }
@@ -250,7 +285,45 @@ impl Input {
 /// An open source, and the image files that it reads, if it reads such.
 pub(crate) struct Opened {
     pub(crate) source: AnySource,
-    pub(crate) files: Option<Arc<[PathBuf]>>,
+    pub(crate) files: Option<Files>,
+    /// Where image files that are passed over are listed.
+    pub(crate) failures: Option<Failures>,
+}
+
+/// Which of the image files are read.
+#[derive(Default)]
+pub(crate) struct FileChoice<'a> {
+    pub(crate) selection: Selection,
+    /// Pass over files that cannot be read.
+    pub(crate) keep_going: bool,
+    /// Only those whose output is not there yet.
+    pub(crate) missing_in: Option<&'a Output>,
+}
+
+/// The image files that a source reads, and their numbers, where a pattern names them.
+#[derive(Clone)]
+pub(crate) struct Files {
+    pub(crate) paths: Arc<[PathBuf]>,
+    pub(crate) numbers: Option<Arc<[i64]>>,
+}
+
+impl Files {
+    /// Options of image files that are made from these.
+    fn options(&self, start: Option<i64>) -> ImageOptions {
+        ImageOptions {
+            sources: Some(self.paths.clone()),
+            numbers: self.numbers.clone(),
+            start,
+            ..ImageOptions::default()
+        }
+    }
+
+    fn of(images: &ImageFiles) -> Files {
+        Files {
+            paths: images.files().clone(),
+            numbers: images.numbers().cloned(),
+        }
+    }
 }
 
 impl Output {
@@ -278,6 +351,44 @@ impl Output {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// True for a directory, a pattern or an image file.
+    pub(crate) fn is_images(&self) -> bool {
+        matches!(self, Output::Images(_))
+    }
+
+    /// Leaves out the files whose output is there already, whole as everything that has its name.
+    fn leave_out_existing(&self, listing: &mut Listing) -> Result<(), Failure> {
+        let Output::Images(target) = self else {
+            return Err(Failure::Usage(
+                "--skip-existing goes on with image files; a video is written in one piece".to_owned(),
+            ));
+        };
+        // Numbers in the output's names stay those of the whole sequence.
+        let numbers = listing
+            .numbers
+            .get_or_insert_with(|| (0..listing.files.len() as i64).collect());
+        let files = Files {
+            paths: listing.files.as_slice().into(),
+            numbers: Some(numbers.as_slice().into()),
+        };
+        let naming = Naming::new(target, &files.options(None))?;
+        let is_missing: Vec<bool> = (0..)
+            .zip(&listing.files)
+            .map(|(sequence, file)| !naming.name(sequence, Some(file)).0.exists())
+            .collect();
+        let mut keep = is_missing.iter();
+        listing.files.retain(|_| keep.next() == Some(&true));
+        let mut keep = is_missing.iter();
+        numbers.retain(|_| keep.next() == Some(&true));
+        Ok(())
+    }
+
+    /// True if its files have numbers in their names.
+    pub(crate) fn is_numbered(&self) -> bool {
+        matches!(self, Output::Images(path) if matches!(Pattern::parse(path), Ok(Some(_))) || path.is_dir())
+            || matches!(self, Output::Images(path) if ImageKind::of(path).is_none())
     }
 
     fn path(&self) -> Option<&Path> {
@@ -318,13 +429,15 @@ impl Output {
     }
 
     /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel
-    /// format.
+    /// format. `start` is the number of the first file in a pattern's names, where the source's frames have
+    /// none.
     pub(crate) fn open(
         &self,
         info: &StreamInfo,
         encoding: &EncodingArguments,
         strict: bool,
-        files: Option<Arc<[PathBuf]>>,
+        files: Option<Files>,
+        start: Option<i64>,
     ) -> Result<AnySink, Failure> {
         let rules = Rules {
             overwrite: encoding.overwrite,
@@ -332,7 +445,16 @@ impl Output {
         };
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
-            Output::Video(path) => Ok(AnySink::Stream(encoding.open_video(path, info, strict)?)),
+            Output::Video(path) => match encoding.native_pixel_format().ok().flatten() {
+                // Image files may differ in format, and one that was asked for unites them.
+                Some(wanted) if files.as_ref().is_some_and(|files| files.paths.len() > 1) => {
+                    let choose: Choose = Arc::new(move |_| wanted);
+                    let after = info_after(info, &choose);
+                    let sink = AnySink::Stream(encoding.open_video(path, &after, strict)?);
+                    Ok(converting(sink, self.to_string(), info, choose, strict))
+                }
+                _ => Ok(AnySink::Stream(encoding.open_video(path, info, strict)?)),
+            },
             Output::Y4m(path) => {
                 let wanted = self.wanted(encoding, sink::y4m::accepts)?;
                 let choose: Choose =
@@ -349,11 +471,12 @@ impl Output {
                 Ok(converting(sink, self.to_string(), info, choose, strict))
             }
             Output::Images(path) => {
+                let named = files.map(|files| files.options(start));
                 let mut options = ImageOptions {
                     overwrite: rules.overwrite,
                     strict: rules.strict,
-                    sources: files,
-                    ..ImageOptions::default()
+                    start,
+                    ..named.unwrap_or_default()
                 };
                 if let Some(quality) = encoding.jpeg_quality() {
                     options.jpeg_quality = quality;
@@ -430,17 +553,22 @@ pub(crate) fn check_distinct(input: &Input, output: &Output) -> Result<(), Failu
 }
 
 /// Refuses numbered names that fall on the input's own files.
-pub(crate) fn check_files(files: &[PathBuf], output: &Output) -> Result<(), Failure> {
+pub(crate) fn check_files(files: &Files, output: &Output) -> Result<(), Failure> {
     let Output::Images(target) = output else {
         return Ok(());
     };
-    let Some(pattern) = Pattern::parse(target).map_err(|error| Failure::usage(&error))? else {
+    let options = files.options(None);
+    let Ok(naming) = Naming::new(target, &options) else {
+        // The sink says better what is wrong with the name.
         return Ok(());
     };
+    if !naming.is_numbered() {
+        return Ok(());
+    }
     let identities: std::collections::HashSet<(u64, u64)> =
-        files.iter().filter_map(|f| identity(f)).collect();
-    for number in 0..files.len() as u64 {
-        let name = pattern.name(number);
+        files.paths.iter().filter_map(|f| identity(f)).collect();
+    for sequence in 0..files.paths.len() as u64 {
+        let (name, _) = naming.name(sequence, None);
         if identity(&name).is_some_and(|id| identities.contains(&id)) {
             return Err(Failure::Usage(format!(
                 "{} is both input and output; choose another output",
@@ -601,7 +729,10 @@ mod tests {
             assert!(check_distinct(&input(&from), &output(&to)).is_ok(), "{from} {to}");
         }
         assert!(check_distinct(&input("-"), &output("-")).is_ok());
-        let files = [PathBuf::from(path("1.png")), PathBuf::from(path("2.png"))];
+        let files = Files {
+            paths: [PathBuf::from(path("1.png")), PathBuf::from(path("2.png"))].into(),
+            numbers: Some([1, 2].into()),
+        };
         assert!(check_files(&files, &output(&path("%d.png"))).is_err());
         assert!(check_files(&files, &output(&path("out-%d.png"))).is_ok());
     }

@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It did not work; exit code 1.
     Failed(String),
+    /// Everything is there already; exit code 0.
+    NothingToDo,
     /// The user stopped it; exit code 130. What there is to say has been said.
     Interrupted,
     /// Whoever read our text has gone, as `head` does; nothing is wrong.
@@ -56,7 +58,7 @@ pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
         let _ = writeln!(io::stderr(), "error: {text}");
     };
     match result {
-        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::ReaderGone | Failure::NothingToDo) => ExitCode::SUCCESS,
         Err(Failure::Failed(text)) => {
             say(&text);
             ExitCode::from(1)

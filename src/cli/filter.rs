@@ -1,7 +1,7 @@
 //! `framepipe filter`: the main job.
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{Input, Output, check_distinct, check_files, same_file};
+use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, same_file};
 use super::engine::EngineArguments;
 use super::trace::TraceArguments;
 use super::{Failure, interrupt, progress};
@@ -11,13 +11,15 @@ use framepipe::frame::{FieldOrder, Rational, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::PartFile;
+use framepipe::source::images::Failures;
+use framepipe::source::images::listing::Selection;
 use framepipe::source::video::VideoSourceOptions;
 use framepipe::{sink, source};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -52,6 +54,21 @@ pub(crate) struct FilterArguments {
     /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     fps: Option<Rational>,
+    /// The number of the first image file: to be read, of a numbered sequence [default: the first that there
+    /// is]; of other inputs, to be written [default: 0].
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    start_number: Option<i64>,
+    /// The image files to read, by their numbers in a pattern's names, else by their place, counted from 0:
+    /// 1001-1100, 1001- (to the end), -1100 (from the beginning), 0-99:2 (every second).
+    #[arg(long, value_name = "A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
+    frames: Option<Selection>,
+    /// Go on with an interrupted job: image files whose output is there are not filtered again. Files appear
+    /// under their names only when they are whole.
+    #[arg(long, conflicts_with = "overwrite")]
+    skip_existing: bool,
+    /// Pass over image files that cannot be read, list them at the end, and exit with 1.
+    #[arg(long)]
+    keep_going: bool,
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
@@ -90,6 +107,48 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|n| (1..=1024).contains(n))
         .ok_or_else(|| "write a number from 1 to 1024".to_owned())
+}
+
+/// A range of frames such as 1001-1100:2.
+fn frames(text: &str) -> Result<Selection, String> {
+    let wrong =
+        || "write A-B, A- or -B, with :STEP behind it for every so many, such as 1001-1100:2".to_owned();
+    let (range, step) = match text.split_once(':') {
+        Some((range, step)) => (
+            range,
+            step.parse().ok().filter(|&step| step > 0).ok_or_else(wrong)?,
+        ),
+        None => (text, 1),
+    };
+    let number = |text: &str| -> Result<Option<i64>, String> {
+        match text {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| wrong()),
+        }
+    };
+    // The dash behind the first digits is the one between the two; a single number is a range of one.
+    let first = range.len()
+        - range
+            .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())
+            .len();
+    let digits = range.find(|c: char| c.is_ascii_digit()).unwrap_or(range.len());
+    if first != range.len() || range.is_empty() {
+        return Err(wrong());
+    }
+    let (first, last) = match range[digits..].find('-') {
+        Some(dash) => (
+            number(&range[..digits + dash])?,
+            number(&range[digits + dash + 1..])?,
+        ),
+        None => match range.strip_prefix('-') {
+            Some(last) => (None, number(last)?),
+            None => (number(range)?, number(range)?),
+        },
+    };
+    if first.zip(last).is_some_and(|(first, last)| last < first) {
+        return Err(format!("{range} ends before it begins"));
+    }
+    Ok(Selection { first, last, step })
 }
 
 impl FilterArguments {
@@ -153,6 +212,50 @@ impl FilterArguments {
     fn wants_page(&self) -> bool {
         let extension = self.report.as_ref().and_then(|path| path.extension());
         extension.is_some_and(|e| e == "html")
+    }
+
+    /// Which image files are to be read.
+    fn selection(&self) -> Selection {
+        let frames = self.frames.unwrap_or_default();
+        Selection {
+            first: self
+                .start_number
+                .filter(|_| self.input.is_images())
+                .or(frames.first),
+            ..frames
+        }
+    }
+
+    /// Which of the image files, and how.
+    fn file_choice(&self) -> Result<FileChoice<'_>, Failure> {
+        let of_images = [
+            (self.skip_existing, "--skip-existing"),
+            (self.keep_going, "--keep-going"),
+        ];
+        for (given, option) in of_images {
+            if given && !(self.input.is_images() && self.output.is_images()) {
+                return Err(Failure::Usage(format!(
+                    "{option} is for image files that become image files, one by one"
+                )));
+            }
+        }
+        Ok(FileChoice {
+            selection: self.selection(),
+            keep_going: self.keep_going,
+            missing_in: self.skip_existing.then_some(&self.output),
+        })
+    }
+
+    /// The number of the first image file to be written, where those that are read have none.
+    fn first_written(&self) -> Result<Option<i64>, Failure> {
+        match self.start_number {
+            Some(_) if self.input.is_images() => Ok(None),
+            Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
+                "--start-number is for image files with numbers in their names, and neither input nor output is such"
+                    .to_owned(),
+            )),
+            start => Ok(start),
+        }
     }
 
     fn chain(&self) -> Chain {
@@ -224,7 +327,12 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         strict: arguments.strict,
         threads: arguments.decoder_threads(),
     };
-    let opened = arguments.input.open(rate, &reading)?;
+    let opened = arguments.input.open(rate, &reading, &arguments.file_choice()?);
+    if matches!(opened, Err(Failure::NothingToDo)) {
+        say(&format!("nothing to do: {} has all of it", arguments.output));
+    }
+    let opened = opened?;
+    let failures = opened.failures.clone();
     if let (None, Some(assumed)) = (arguments.fps, rate) {
         say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
     }
@@ -263,9 +371,14 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .map(|path| PartFile::create(path, true))
         .transpose()?;
     let trace_file = arguments.trace.open()?;
-    let mut sink = arguments
-        .output
-        .open(&info, &arguments.encoding, arguments.strict, opened.files)?;
+    let first_written = arguments.first_written()?;
+    let mut sink = arguments.output.open(
+        &info,
+        &arguments.encoding,
+        arguments.strict,
+        opened.files,
+        first_written,
+    )?;
     // Frames of the pipeline in one of the output.
     let parts = if arguments.fields {
         sink = sink::fields::weaving(sink, arguments.output.to_string());
@@ -333,5 +446,21 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         });
         return Err(Failure::Interrupted);
     }
-    Ok(())
+    passed_over(failures)
+}
+
+/// An error that lists the files that were passed over, if there are any.
+fn passed_over(failures: Option<Failures>) -> Result<(), Failure> {
+    let Some(failures) = failures else { return Ok(()) };
+    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+    failures.sort();
+    let lines: Vec<String> = failures.iter().map(|(_, reason)| format!("  {reason}")).collect();
+    match lines.len() {
+        0 => Ok(()),
+        1 => Err(Failure::Failed(format!("1 file was passed over:\n{}", lines[0]))),
+        n => Err(Failure::Failed(format!(
+            "{n} files were passed over:\n{}",
+            lines.join("\n")
+        ))),
+    }
 }

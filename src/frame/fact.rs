@@ -52,6 +52,8 @@ pub enum Fact {
     Spherical,
     /// An ICC colour profile.
     IccProfile,
+    /// What an image file says beside its pixels: Exif, XMP, resolution, texts.
+    Annotations,
     /// A block of FFmpeg's that this list does not know, by FFmpeg's number.
     Other(u32),
 }
@@ -81,6 +83,7 @@ impl Fact {
             Fact::Stereo => "stereo 3D mark",
             Fact::Spherical => "spherical video mark",
             Fact::IccProfile => "ICC profile",
+            Fact::Annotations => "annotations of stills",
             Fact::Other(_) => "other side data",
         }
     }
@@ -109,6 +112,7 @@ impl Fact {
             | Fact::Stereo
             | Fact::Spherical
             | Fact::IccProfile
+            | Fact::Annotations
             | Fact::Other(_) => false,
         }
     }
@@ -151,6 +155,7 @@ impl Fact {
             | Fact::PanScan
             | Fact::Timecode
             | Fact::GopTimecode
+            | Fact::Annotations
             | Fact::Other(_) => false,
         }
     }
@@ -196,6 +201,8 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     let Metadata {
         pts: _,
         duration: _,
+        annotations,
+        stands_in: _,
         colour:
             Colour {
                 range,
@@ -240,6 +247,9 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     }
     if icc_profile.is_some() {
         facts.insert(Fact::IccProfile, String::new());
+    }
+    if let Some(words) = annotations.as_ref().map(|a| a.words()).filter(|w| !w.is_empty()) {
+        facts.insert(Fact::Annotations, words);
     }
     if let Some(turn) = orientation.and_then(Turn::from_exif).filter(|t| !t.is_upright()) {
         facts.insert(Fact::Rotation, turn.word().to_owned());
@@ -303,6 +313,7 @@ fn block_value(block: &SideData) -> Option<String> {
         | Fact::Captions
         | Fact::Spherical
         | Fact::IccProfile
+        | Fact::Annotations
         | Fact::Range
         | Fact::Matrix
         | Fact::Primaries
@@ -341,6 +352,7 @@ pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
         | Fact::Stereo
         | Fact::Spherical
         | Fact::IccProfile
+        | Fact::Annotations
         | Fact::Other(_) => false,
     }
 }

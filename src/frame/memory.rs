@@ -70,14 +70,17 @@ impl Memory for Lines {
 
 impl Allocator for Pageable {
     fn allocate(&self, len: usize) -> Result<Box<dyn Memory>, AllocationError> {
-        let mut block = Vec::new();
         let more = len.saturating_add(LINE - 1);
-        block.try_reserve_exact(more).map_err(|e| AllocationError {
-            len,
-            kind: "ordinary",
-            reason: e.to_string(),
-        })?;
-        block.resize(more, 0);
+        // `vec!` cannot fail without ending the program, so that the same is tried before.
+        Vec::<u8>::new()
+            .try_reserve_exact(more)
+            .map_err(|e| AllocationError {
+                len,
+                kind: "ordinary",
+                reason: e.to_string(),
+            })?;
+        // Zeroed by the system, page by page as they are written: memory that no frame reaches costs nothing.
+        let block = vec![0; more];
         // Where alignment cannot be found out, speed suffers, no result.
         let start = block.as_ptr().align_offset(LINE).min(LINE - 1);
         Ok(Box::new(Lines { block, start, len }))

@@ -15,6 +15,7 @@ pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPi
 pub use rational::{BadRate, Rational, parse_rate};
 pub use turn::{Turn, TurnError};
 
+use crate::still::annotations::Annotations;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,8 +67,12 @@ pub struct Metadata {
     pub icc_profile: Option<Arc<[u8]>>,
     /// Exif orientation, 1 to 8; 1 is upright.
     pub orientation: Option<u8>,
+    /// What an image file says beside its pixels: Exif, XMP, resolution, texts, PNG's colour description.
+    pub annotations: Option<Arc<Annotations>>,
     /// Blocks that only source and sink understand (HDR metadata, captions).
     pub side_data: Vec<SideData>,
+    /// The frame only keeps the place of an image file that could not be read; nothing is written for it.
+    pub stands_in: bool,
 }
 
 /// One picture on its way through the pipeline.

@@ -22,6 +22,16 @@ impl Budget {
         }
     }
 
+    /// No more buffers in either pool than there are frames.
+    #[must_use]
+    pub fn at_most(self, frames: u64) -> Budget {
+        let most = usize::try_from(frames).unwrap_or(usize::MAX).max(1);
+        Budget {
+            input_buffers: self.input_buffers.min(most),
+            output_buffers: self.output_buffers.min(most),
+        }
+    }
+
     /// Bytes of all buffers for frames of `input` bytes before and `output` bytes after the filter.
     pub fn bytes(&self, input: usize, output: usize) -> u128 {
         self.input_buffers as u128 * input as u128 + self.output_buffers as u128 * output as u128
@@ -37,6 +47,9 @@ mod tests {
         let budget = Budget::new(3, 1, (2, 0), (2, 4));
         assert_eq!((budget.input_buffers, budget.output_buffers), (7, 11));
         assert_eq!(budget.bytes(100, 1000), 11_700);
+        let short = budget.at_most(5);
+        assert_eq!((short.input_buffers, short.output_buffers), (5, 5));
+        assert_eq!(budget.at_most(8).output_buffers, 8);
         assert!(Budget::new(2, 3, (1, 0), (1, 0)).bytes(usize::MAX, usize::MAX) > usize::MAX as u128);
     }
 }

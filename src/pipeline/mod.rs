@@ -93,12 +93,17 @@ impl Job {
             AnySink::Stream(sink) => (1, sink.held_buffers()),
             AnySink::Indexed(_) => (self.options.sink_workers.max(1), 0),
         };
-        Budget::new(
+        let budget = Budget::new(
             self.options.queue.max(1),
             self.engine.depth().max(1),
             source,
             sink,
-        )
+        );
+        match &self.source {
+            // What a stream says of its length is a hint only.
+            AnySource::Stream(_) => budget,
+            AnySource::Indexed(source) => budget.at_most(source.len()),
+        }
     }
 }
 
@@ -309,7 +314,8 @@ fn start<'scope, 'env: 'scope>(
             })?);
         }
         AnySource::Indexed(source) => {
-            let workers = options.source_workers.max(1);
+            let most = usize::try_from(source.len()).unwrap_or(usize::MAX);
+            let workers = options.source_workers.clamp(1, most.max(1));
             progress.set_workers(Stage::Decode, workers);
             let next = std::sync::Arc::new(AtomicU64::new(0));
             let reading = std::sync::Arc::new(AtomicUsize::new(workers));

@@ -183,6 +183,40 @@ fn part_name(name: &OsStr, attempt: u32) -> OsString {
     part
 }
 
+/// Removes from `folder` the temporary files that runs left which were killed: those whose process is gone. What
+/// cannot be removed stays.
+pub fn remove_left_overs(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name
+            .to_str()
+            .and_then(process_of)
+            .is_some_and(|id| !is_running(id))
+        {
+            tracing::debug!(
+                "removing {}, which a run left that was killed",
+                entry.path().display()
+            );
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that writes, or wrote, the temporary file of this name.
+fn process_of(name: &str) -> Option<u32> {
+    let (_, rest) = name.strip_prefix('.')?.rsplit_once(".part-")?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let ends = rest[digits..].trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+    (ends.is_empty() || ends.starts_with('.')).then(|| rest[..digits].parse().ok())?
+}
+
+/// True if there is such a process, or if that cannot be known here.
+fn is_running(process: u32) -> bool {
+    let processes = Path::new("/proc");
+    !processes.join("self").exists() || processes.join(process.to_string()).exists()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -197,6 +231,33 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn what_killed_runs_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = format!(".b.part-{}.png", std::process::id());
+        let gone = u32::MAX;
+        let kept = [
+            own.as_str(),
+            "a.part-4294967295.png",
+            ".hidden.png",
+            ".c.part-x.png",
+        ];
+        for name in kept {
+            fs::write(folder.path().join(name), b"").unwrap();
+        }
+        for name in [
+            format!(".a.part-{gone}.png"),
+            format!(".a.part-{gone}-2.png"),
+            format!(".a.part-{gone}"),
+        ] {
+            fs::write(folder.path().join(name), b"").unwrap();
+        }
+        remove_left_overs(folder.path());
+        let mut kept: Vec<String> = kept.map(str::to_owned).to_vec();
+        kept.sort();
+        assert_eq!(names(folder.path()), kept);
     }
 
     #[test]

@@ -187,6 +187,9 @@ impl VideoSink {
                     Some(muxer) => format!("this FFmpeg has no container '{muxer}' to write; try mp4, mov, matroska, webm or avi"),
                     None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or .avi, or name one with --format".to_owned(),
                 }),
+                MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
+                    "is a kind of picture that framepipe does not write; write .png or .tif".to_owned(),
+                ),
                 MuxerFailure::NoFile(muxer) => unsupported(format!(
                     "{muxer} does not write into one file; choose another container"
                 )),

@@ -174,6 +174,7 @@ fn outcome(fact: Fact, value: &str, format: PixelFormat) -> Outcome {
         | Fact::Stereo
         | Fact::Spherical
         | Fact::IccProfile
+        | Fact::Annotations
         | Fact::Other(_) => false,
     };
     if holds { Outcome::Carried } else { Outcome::Lost }

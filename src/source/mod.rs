@@ -4,8 +4,6 @@ pub mod animation;
 pub mod fields;
 pub mod images;
 mod inlet;
-pub mod listing;
-pub mod pattern;
 pub mod raw;
 pub mod synthetic;
 pub mod video;

@@ -2,7 +2,7 @@
 
 use super::output::OutputArguments;
 use crate::cli::encoding::EncodingArguments;
-use crate::cli::endpoint::{Input, Output, check_distinct, check_files};
+use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
 use crate::cli::engine::EngineArguments;
 use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
@@ -138,7 +138,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         threads: arguments.decoder_threads.map(NonZeroUsize::get),
         ..VideoSourceOptions::default()
     };
-    let opened = arguments.input.open(rate, &reading)?;
+    let opened = arguments.input.open(rate, &reading, &FileChoice::default())?;
     let info = opened.source.info().clone();
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
@@ -150,7 +150,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let wants_page = arguments.files.wants_page();
     let sink = arguments
         .output
-        .open(&info, &arguments.encoding, false, opened.files)?;
+        .open(&info, &arguments.encoding, false, opened.files, None)?;
     let defaults = PipelineOptions::default();
     let job = Job {
         source: opened.source,

@@ -229,27 +229,26 @@ impl Container {
     /// way to say it.
     ///
     /// Some containers hold times before zero, some state the delay and take it off when they are read, and
-    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture at zero beside a first packet
-    /// of sound.
+    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture and a first packet of sound at
+    /// the seconds `(picture, sound)` where they begin.
     pub(super) fn early_sound(
         &self,
         (demuxer, index): (&Demuxer, usize),
         carriage: &Carriage,
         priming: f64,
+        (picture, sound): (f64, f64),
     ) -> Option<EarlySound> {
         let ways = [(false, false), (true, false), (false, true), (true, true)];
         let mut best: Option<(f64, EarlySound)> = None;
         for fine in FINE {
             for (delayed, keeps_negative) in ways {
                 let delay = if delayed { priming } else { 0.0 } + fine;
-                let begins = (0.0, delay - priming);
-                let Some((picture, sound)) =
-                    self.times_back((demuxer, index), carriage, begins, keeps_negative)
-                else {
+                let begins = (picture, sound + delay);
+                let Some(back) = self.times_back((demuxer, index), carriage, begins, keeps_negative) else {
                     continue;
                 };
-                let error = (sound - picture + priming).abs();
-                let is_right = picture.abs() < ROUNDING && error < ROUNDING;
+                let error = ((back.1 - back.0) - (sound - picture)).abs();
+                let is_right = (back.0 - picture).abs() < ROUNDING && error < ROUNDING;
                 if is_right && best.as_ref().is_none_or(|(least, _)| error + EQUAL < *least) {
                     best = Some((
                         error,

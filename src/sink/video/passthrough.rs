@@ -231,8 +231,8 @@ impl Passthrough {
             Some(video) => video,
             None => add_video(muxer)?,
         };
-        self.place_early_sound(muxer, container);
         self.place_late_sound(container, picture);
+        self.place_early_sound(muxer, container, picture - self.pause);
         if writes_units(muxer) {
             self.begin_encoded_sound(picture);
             self.tell_moved_sound(container, picture);
@@ -248,21 +248,25 @@ impl Passthrough {
     }
 
     /// Has sound that begins before it is heard come back at its times, where the container has a way.
-    fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container) {
+    /// `picture` is when the picture begins, in seconds.
+    fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container, picture: f64) {
+        let shift = self.demuxer.shift();
         for copied in &mut self.copied {
-            let priming = match &copied.carriage {
-                Carriage::Encode(transcoder) => transcoder.priming(),
-                Carriage::Copy { .. } => self
-                    .demuxer
-                    .stream(copied.from)
-                    .map_or(0.0, |facts| facts.priming),
+            let Some(facts) = self.demuxer.stream(copied.from) else {
+                continue;
+            };
+            let start =
+                facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift + copied.delay;
+            let (priming, begins) = match &copied.carriage {
+                Carriage::Encode(transcoder) => (transcoder.priming(), start.max(0.0) - transcoder.priming()),
+                Carriage::Copy { .. } => (facts.priming, start.max(-facts.priming)),
             };
             if priming <= 0.0 {
                 continue;
             }
             let source = (&self.demuxer, copied.from);
-            if let Some(early) = container.early_sound(source, &copied.carriage, priming) {
-                copied.delay = early.delay;
+            if let Some(early) = container.early_sound(source, &copied.carriage, priming, (picture, begins)) {
+                copied.delay += early.delay;
                 if early.keeps_negative {
                     // The same option was accepted when it was tried.
                     let _ = muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1);

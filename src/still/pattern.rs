@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// A printf-like pattern with one `%d`, `%5d` or `%05d`; `%%` stands for a percent sign.
+/// A printf-like pattern with one `%d`, `%5d` or `%05d` in its last component; `%%` stands for a percent sign
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
+    folder: PathBuf,
     before: String,
     width: usize,
     zeros: bool,
@@ -28,7 +30,7 @@ pub enum PatternError {
 impl Pattern {
     /// Reads a pattern; `None` if `path` has no percent sign (or is no text).
     pub fn parse(path: &Path) -> Result<Option<Pattern>, PatternError> {
-        let Some(text) = path.to_str().filter(|t| t.contains('%')) else {
+        let Some(text) = last_component(path).filter(|t| t.contains('%')) else {
             return Ok(None);
         };
         let mut literal = String::new();
@@ -63,6 +65,7 @@ impl Pattern {
         }
         literal.push_str(rest);
         Ok(number.map(|(before, width, zeros)| Pattern {
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             before,
             width,
             zeros,
@@ -70,15 +73,46 @@ impl Pattern {
         }))
     }
 
+    /// The folder that the names are in; empty for the current one.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The name that holds `number`.
-    pub fn name(&self, number: u64) -> PathBuf {
+    pub fn name(&self, number: i64) -> PathBuf {
+        self.folder.join(self.file_name(number))
+    }
+
+    fn file_name(&self, number: i64) -> String {
         let (before, after, width) = (&self.before, &self.after, self.width);
-        PathBuf::from(if self.zeros {
+        if self.zeros {
             format!("{before}{number:0width$}{after}")
         } else {
             format!("{before}{number:width$}{after}")
-        })
+        }
     }
+
+    /// The number in a file's name, if the pattern gives that name for one.
+    pub fn number(&self, file_name: &str) -> Option<i64> {
+        let digits = file_name.strip_prefix(&self.before)?.strip_suffix(&self.after)?;
+        let number = digits.trim_start().parse().ok()?;
+        (self.file_name(number) == file_name).then_some(number)
+    }
+}
+
+/// `path` with `%%` in its last component as the percent sign that it stands for; for names that hold no
+/// number.
+pub fn unescaped(path: &Path) -> PathBuf {
+    match last_component(path) {
+        Some(name) if name.contains("%%") => path.with_file_name(name.replace("%%", "%")),
+        _ => path.to_owned(),
+    }
+}
+
+/// The last component as text, unless the path ends in a slash.
+fn last_component(path: &Path) -> Option<&str> {
+    let ends_in_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    path.file_name().filter(|_| !ends_in_slash)?.to_str()
 }
 
 #[cfg(test)]
@@ -102,8 +136,29 @@ mod tests {
         assert_eq!(name("%d", 123), "123");
         assert_eq!(name("100%%-%3d.tif", 5), "100%-  5.tif");
         assert_eq!(name("%02d", 12345), "12345");
+        assert_eq!(name("%04d", -1), "-001");
+        assert_eq!(name("o 100%/%d.png", 1), "o 100%/1.png");
         assert_eq!(Pattern::parse(Path::new("plain.png")), Ok(None));
         assert_eq!(Pattern::parse(Path::new("50%%.png")), Ok(None));
+        assert_eq!(Pattern::parse(Path::new("o 100%/")), Ok(None));
+        assert_eq!(unescaped(Path::new("a%%b/50%%.png")), Path::new("a%%b/50%.png"));
+    }
+
+    #[test]
+    fn numbers_are_found_in_names_that_the_pattern_gives() {
+        let pattern = Pattern::parse(Path::new("d/f-%03d.png")).unwrap().unwrap();
+        for (name, number) in [
+            ("f-001.png", Some(1)),
+            ("f-1001.png", Some(1001)),
+            ("f--02.png", Some(-2)),
+            ("f-1.png", None),
+            ("f-0001.png", None),
+            ("g-001.png", None),
+            ("f-001.tif", None),
+            ("f-.png", None),
+        ] {
+            assert_eq!(pattern.number(name), number, "{name}");
+        }
     }
 
     #[test]

@@ -1,0 +1,303 @@
+//! Pictures as the bytes of a file.
+
+use super::ImageOptions;
+use super::stored::Stored;
+#[cfg(test)]
+use crate::frame::PixelFormat;
+use crate::frame::{Channel, ColourModel, Frame};
+use crate::still::ImageKind;
+use image::codecs::bmp::BmpEncoder;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::codecs::webp::WebPEncoder;
+use image::{ImageEncoder, ImageError};
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Seek, Write};
+use std::sync::Arc;
+use tiff::encoder::colortype::{Gray8, Gray16, RGB8, RGB16, RGBA8, RGBA16};
+use tiff::encoder::{TiffEncoder, TiffValue};
+use tiff::tags::{Tag, Type};
+
+/// Pixels as a file stores them, and what is said about them.
+pub(super) struct Picture<'a> {
+    pub(super) pixels: Cow<'a, [u8]>,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) stored: Stored,
+    pub(super) icc: Option<Arc<[u8]>>,
+    pub(super) orientation: Option<u8>,
+}
+
+impl Picture<'_> {
+    pub(super) fn encode(
+        &self,
+        kind: ImageKind,
+        options: &ImageOptions,
+        file: impl Write + Seek,
+    ) -> Result<(), ImageError> {
+        let mut out = BufWriter::with_capacity(1 << 18, file);
+        match kind {
+            ImageKind::Png => {
+                let compression = match options.png_level {
+                    None => CompressionType::Fast,
+                    Some(level) => CompressionType::Level(level),
+                };
+                self.annotated(PngEncoder::new_with_quality(
+                    &mut out,
+                    compression,
+                    FilterType::Adaptive,
+                ))?;
+            }
+            ImageKind::Jpeg => {
+                self.annotated(JpegEncoder::new_with_quality(&mut out, options.jpeg_quality))?;
+            }
+            ImageKind::WebP => self.annotated(WebPEncoder::new_lossless(&mut out))?,
+            ImageKind::Bmp => BmpEncoder::new(&mut out).write_image(
+                &self.pixels,
+                self.width,
+                self.height,
+                self.stored.color_type(),
+            )?,
+            ImageKind::Tiff => self.tiff(&mut out).map_err(|e| match e {
+                tiff::TiffError::IoError(e) => ImageError::IoError(e),
+                e => ImageError::IoError(io::Error::other(e)),
+            })?,
+            ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
+            // Nothing is stored as what is only read: see `stored_channels`.
+            _ => return Err(ImageError::IoError(io::ErrorKind::Unsupported.into())),
+        }
+        // Encoders that finish when they are dropped lose the error of their last write; the flush meets it
+        // again.
+        out.flush()?;
+        Ok(())
+    }
+
+    fn annotated(&self, mut encoder: impl ImageEncoder) -> Result<(), ImageError> {
+        if let Some(profile) = &self.icc {
+            encoder
+                .set_icc_profile(profile.to_vec())
+                .map_err(ImageError::Unsupported)?;
+        }
+        if let Some(orientation) = self.orientation {
+            encoder
+                .set_exif_metadata(exif(orientation))
+                .map_err(ImageError::Unsupported)?;
+        }
+        encoder.write_image(&self.pixels, self.width, self.height, self.stored.color_type())
+    }
+
+    /// With the crate below the image crate's own encoder, which has no orientation.
+    fn tiff(&self, out: &mut (impl Write + Seek)) -> Result<(), tiff::TiffError> {
+        let mut encoder = TiffEncoder::new(out)?;
+        let samples = || -> Vec<u16> {
+            self.pixels
+                .chunks_exact(2)
+                .map(|b| u16::from_le_bytes([b[0], b[1]]))
+                .collect()
+        };
+        macro_rules! write {
+            ($color:ty, $data:expr) => {{
+                let mut image = encoder.new_image::<$color>(self.width, self.height)?;
+                if let Some(profile) = &self.icc {
+                    image
+                        .encoder()
+                        .write_tag(Tag::IccProfile, Profile(profile))?;
+                }
+                if self.stored.channels.len() == 4 {
+                    // The fourth sample is alpha that is not multiplied into the colours.
+                    image.encoder().write_tag(Tag::ExtraSamples, &[2_u16][..])?;
+                }
+                if let Some(orientation) = self.orientation {
+                    image
+                        .encoder()
+                        .write_tag(Tag::Orientation, u16::from(orientation))?;
+                }
+                image.write_data($data)
+            }};
+        }
+        match (self.stored.channels.len(), self.stored.deep) {
+            (1, false) => write!(Gray8, &self.pixels),
+            (3, false) => write!(RGB8, &self.pixels),
+            (_, false) => write!(RGBA8, &self.pixels),
+            (1, true) => write!(Gray16, &samples()),
+            (3, true) => write!(RGB16, &samples()),
+            (_, true) => write!(RGBA16, &samples()),
+        }
+    }
+
+    /// Written by hand: the image crate writes 16-bit gray and RGB as PAM only.
+    fn netpbm(&self, out: &mut impl Write) -> io::Result<()> {
+        let (width, height) = (self.width, self.height);
+        let max = if self.stored.deep { 65535 } else { 255 };
+        match self.stored.channels.len() {
+            1 => write!(out, "P5\n{width} {height}\n{max}\n")?,
+            3 => write!(out, "P6\n{width} {height}\n{max}\n")?,
+            depth => {
+                let kind = if depth == 2 {
+                    "GRAYSCALE_ALPHA"
+                } else {
+                    "RGB_ALPHA"
+                };
+                write!(
+                    out,
+                    "P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {depth}\nMAXVAL {max}\nTUPLTYPE {kind}\nENDHDR\n"
+                )?;
+            }
+        }
+        if !self.stored.deep {
+            return out.write_all(&self.pixels);
+        }
+        let mut swapped = Vec::new();
+        for block in self.pixels.chunks(1 << 16) {
+            swapped.clear();
+            swapped.extend(block.chunks_exact(2).flat_map(|b| [b[1], b[0]]));
+            out.write_all(&swapped)?;
+        }
+        Ok(())
+    }
+}
+
+/// A colour profile as a TIFF tag of the type that its specification asks for.
+struct Profile<'a>(&'a [u8]);
+
+impl TiffValue for Profile<'_> {
+    const BYTE_LEN: u8 = 1;
+    const FIELD_TYPE: Type = Type::UNDEFINED;
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.0)
+    }
+}
+
+/// The smallest Exif block: one directory with one entry, the orientation.
+fn exif(orientation: u8) -> Vec<u8> {
+    let mut block = b"II*\0\x08\0\0\0\x01\0".to_vec();
+    // Tag 0x0112, type 3 (16 bits), one value, the value, padding; then no further directory.
+    block.extend_from_slice(&[0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0, 0, 0, 0, 0]);
+    block
+}
+
+/// The frame's samples, interleaved and ordered as the file stores them; borrowed where they lie so already.
+pub(super) fn pixels(frame: &Frame, stored: Stored) -> Cow<'_, [u8]> {
+    let (layout, format) = (frame.layout(), frame.format());
+    let planes = format.planes();
+    if planes.len() == 1
+        && planes[0].channels == stored.channels
+        && matches!(format.depth(), 8 | 16)
+        && layout.is_tight()
+    {
+        return Cow::Borrowed(frame.bytes());
+    }
+    let bytes = format.bytes_per_sample();
+    let row_bytes = layout.width() * stored.channels.len() * bytes;
+    let mut pixels = vec![0_u8; row_bytes * layout.height()];
+    let max = format.max_value();
+    // Exact at both ends and invertible in between.
+    let scale: Vec<u16> = match format.depth() {
+        8 | 16 => Vec::new(),
+        _ => (0..=max).map(|v| ((v * 65535 + max / 2) / max) as u16).collect(),
+    };
+    for (slot, &channel) in stored.channels.iter().enumerate() {
+        let wanted = |c: &Channel| {
+            *c == channel
+                || format.model() == ColourModel::Gray && channel != Channel::Alpha && *c == Channel::Luma
+        };
+        let Some((plane, offset)) = planes
+            .iter()
+            .enumerate()
+            .find_map(|(i, p)| Some((i, p.channels.iter().position(wanted)?)))
+        else {
+            continue;
+        };
+        let step = planes[plane].channels.len();
+        for y in 0..layout.height() {
+            let source = frame.row(plane, y);
+            let target = &mut pixels[y * row_bytes..(y + 1) * row_bytes];
+            if bytes == 1 {
+                let samples = source[offset..].iter().step_by(step);
+                for (to, from) in target[slot..]
+                    .iter_mut()
+                    .step_by(stored.channels.len())
+                    .zip(samples)
+                {
+                    *to = *from;
+                }
+            } else {
+                let samples = source[2 * offset..].chunks(2 * step);
+                for (to, from) in target[2 * slot..]
+                    .chunks_mut(2 * stored.channels.len())
+                    .zip(samples)
+                {
+                    let word = u16::from_le_bytes([from[0], from[1]]);
+                    let word = scale.get(usize::from(word)).copied().unwrap_or(word);
+                    to[..2].copy_from_slice(&word.to_le_bytes());
+                }
+            }
+        }
+    }
+    Cow::Owned(pixels)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::frame::{Buffer, Layout};
+    use crate::sink::images::stored::stored;
+    use crate::still::ImageKind;
+
+    fn format(name: &str) -> PixelFormat {
+        PixelFormat::from_name(name).unwrap()
+    }
+
+    #[test]
+    fn components_are_put_in_order_and_scaled() {
+        let gather = |name: &str, samples: &[u16], kind: ImageKind| {
+            let layout = Layout::new(format(name), 2, 1, 16).unwrap();
+            let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
+            let mut samples = samples.iter();
+            for index in 0..layout.planes().len() {
+                for place in frame
+                    .row_mut(index, 0)
+                    .chunks_mut(format(name).bytes_per_sample())
+                {
+                    let sample = samples.next().unwrap().to_le_bytes();
+                    let len = place.len();
+                    place.copy_from_slice(&sample[..len]);
+                }
+            }
+            pixels(&frame, stored(kind, format(name)).unwrap()).into_owned()
+        };
+        assert_eq!(
+            gather("bgr24", &[3, 2, 1, 6, 5, 4], ImageKind::Png),
+            [1, 2, 3, 4, 5, 6]
+        );
+        assert_eq!(
+            gather("abgr", &[4, 3, 2, 1, 8, 7, 6, 5], ImageKind::Tiff),
+            [1, 2, 3, 4, 5, 6, 7, 8]
+        );
+        assert_eq!(
+            gather("gbrp", &[2, 5, 3, 6, 1, 4], ImageKind::Jpeg),
+            [1, 2, 3, 4, 5, 6]
+        );
+        assert_eq!(
+            gather("gbrap", &[2, 6, 3, 7, 1, 5, 4, 8], ImageKind::Png),
+            [1, 2, 3, 4, 5, 6, 7, 8]
+        );
+        assert_eq!(
+            gather("ya8", &[9, 1, 8, 2], ImageKind::Bmp),
+            [9, 9, 9, 1, 8, 8, 8, 2]
+        );
+        assert_eq!(gather("gray10le", &[0, 1023], ImageKind::Png), [0, 0, 255, 255]);
+        assert_eq!(gather("gray10le", &[1, 512], ImageKind::Png), [64, 0, 32, 128]);
+        assert_eq!(
+            gather("bgr48le", &[3, 2, 1, 6, 5, 0x104], ImageKind::Pnm),
+            [1, 0, 2, 0, 3, 0, 4, 1, 5, 0, 6, 0]
+        );
+    }
+}

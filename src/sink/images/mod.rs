@@ -1,0 +1,439 @@
+//! Frames as image files, encoded by as many threads as the pipeline likes, each file complete before it has
+//! its name.
+
+mod encode;
+mod naming;
+mod stored;
+
+pub use naming::{Naming, is_target, kind_for};
+pub use stored::{accepts, nearest};
+
+use super::ledger::{Outcome, PlainLedger, stated};
+use super::part::{PartFile, remove_left_overs};
+use super::{IndexedSink, Rules, SinkError, Written};
+use crate::frame::fact::{Fact, Samples};
+use crate::frame::{ColourModel, Frame, Range, Turn};
+use crate::source::StreamInfo;
+use crate::still::ImageKind;
+use crate::still::annotations::{self, Annotations};
+use encode::{Picture, pixels};
+use image::ImageError;
+use naming::Target;
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stored::{Stored, cannot_hold, stored};
+
+/// How image files are named and encoded.
+#[derive(Debug, Clone)]
+pub struct ImageOptions {
+    /// The kind of file; by default what the target's extension says, else what the source's files are, else
+    /// PNG.
+    pub kind: Option<ImageKind>,
+    /// JPEG quality, 1 to 100.
+    pub jpeg_quality: u8,
+    /// PNG compression, 0 (none) to 9 (smallest); `None` for a fast one that packs well.
+    pub png_level: Option<u8>,
+    /// The number of the first frame in names that are made from numbers; by default that of the source's
+    /// frames, where they have numbers, else 0.
+    pub start: Option<i64>,
+    /// The numbers of the source's frames, if a pattern names them.
+    pub numbers: Option<Arc<[i64]>>,
+    /// Replace existing files.
+    pub overwrite: bool,
+    /// Fail where a fact about the pictures would be lost.
+    pub strict: bool,
+    /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
+    /// found beforehand.
+    pub sources: Option<Arc<[PathBuf]>>,
+}
+
+impl Default for ImageOptions {
+    fn default() -> Self {
+        ImageOptions {
+            kind: None,
+            jpeg_quality: 90,
+            png_level: None,
+            start: None,
+            numbers: None,
+            overwrite: false,
+            strict: false,
+            sources: None,
+        }
+    }
+}
+
+/// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a
+/// directory, where files are named after the frames' own files, or else `000000.png` and so on. A directory
+/// that is missing is made, a pattern's too.
+///
+/// Existing files, names that clash and formats that cannot be held are refused here, before anything is
+/// written, as far as the frames are known.
+pub fn create(
+    target: &Path,
+    info: &StreamInfo,
+    options: &ImageOptions,
+) -> Result<Arc<dyn IndexedSink>, SinkError> {
+    let refuse = |problem: String| SinkError::Unsupported {
+        path: target.display().to_string(),
+        problem,
+    };
+    if let Some(level) = options.png_level.filter(|&l| l > 9) {
+        return Err(refuse(format!(
+            "PNG compression {level} is out of range; use 0 to 9"
+        )));
+    }
+    if !(1..=100).contains(&options.jpeg_quality) {
+        return Err(refuse(format!(
+            "JPEG quality {} is out of range; use 1 to 100",
+            options.jpeg_quality
+        )));
+    }
+    let naming = Naming::new(target, options)?;
+    let kind = naming.kind;
+    if !accepts(kind, info.format) && options.sources.is_none() {
+        return Err(refuse(cannot_hold(kind, info.format)));
+    }
+    let rules = Rules {
+        overwrite: options.overwrite,
+        strict: options.strict,
+    };
+    let account = format!("{} ({kind} files)", target.display());
+    let images = Images {
+        label: target.display().to_string(),
+        ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info)),
+        naming,
+        options: options.clone(),
+        files: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        shared: Mutex::default(),
+    };
+    images.look_ahead(info)?;
+    if let Some(folder) = images.naming.folder() {
+        fs::create_dir_all(folder).map_err(|cause| SinkError::Io {
+            path: images.label.clone(),
+            cause,
+        })?;
+    }
+    Ok(Arc::new(images))
+}
+
+struct Images {
+    label: String,
+    naming: Naming,
+    options: ImageOptions,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    shared: Mutex<Shared>,
+    ledger: Mutex<PlainLedger>,
+}
+
+/// What to do about facts that are lost.
+const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colours to what pictures without a word are taken for (bt709 or sRGB)";
+
+#[derive(Default)]
+struct Shared {
+    /// Names given so far in a directory, where two source files may want the same.
+    names: HashSet<PathBuf>,
+    warnings: BTreeSet<String>,
+    /// The only file of a single-file target: put in its place at the end, when it is known to be the only
+    /// one.
+    single: Option<PartFile>,
+}
+
+impl Images {
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn several(&self) -> SinkError {
+        SinkError::Unsupported {
+            path: self.label.clone(),
+            problem: format!(
+                "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.png{}",
+                match ImageKind::of(Path::new(&self.label)) {
+                    Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
+                    _ => "",
+                }
+            ),
+        }
+    }
+
+    fn clash(&self, path: &Path) -> SinkError {
+        SinkError::Unsupported {
+            path: path.display().to_string(),
+            problem:
+                "two frames' files would get this name; write to a numbered pattern such as out-%05d.png"
+                    .to_owned(),
+        }
+    }
+
+    /// Refuses what can be known to fail before the first frame.
+    fn look_ahead(&self, info: &StreamInfo) -> Result<(), SinkError> {
+        let sources = self.options.sources.as_deref();
+        let count = sources.map(|s| s.len() as u64).or(info.frames);
+        if matches!(self.naming.place, Target::Single(_)) {
+            if count.is_some_and(|c| c > 1) {
+                return Err(self.several());
+            }
+            // A device, such as /dev/null, is written whatever is there.
+            if let Target::Single(path) = &self.naming.place
+                && path.is_file()
+                && !self.options.overwrite
+            {
+                return Err(SinkError::Exists {
+                    path: self.label.clone(),
+                });
+            }
+            return Ok(());
+        }
+        if let Some(folder) = self.naming.folder() {
+            remove_left_overs(folder);
+        }
+        let mut names = HashSet::new();
+        for sequence in 0..count.unwrap_or(1) {
+            let source = sources.map(|s| s[sequence as usize].as_path());
+            let (path, _) = self.naming.name(sequence, source);
+            if path.exists() && !self.options.overwrite {
+                return Err(SinkError::Exists {
+                    path: path.display().to_string(),
+                });
+            }
+            if source.is_some()
+                && matches!(self.naming.place, Target::Directory(_))
+                && !names.insert(path.clone())
+            {
+                return Err(self.clash(&path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are
+    /// told nothing of streams.
+    fn settle(&self, frame: Frame) -> Result<Frame, SinkError> {
+        let unsupported = |problem| SinkError::Unsupported {
+            path: self.label.clone(),
+            problem,
+        };
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = frame.metadata.clone();
+        // These are the files' own business: see `encode`.
+        own.orientation = None;
+        own.icc_profile = None;
+        own.annotations = None;
+        let metadata = stated(&own, ledger.info());
+        let rotation = metadata.side_data.iter().find(|b| b.fact == Fact::Rotation);
+        let turn = rotation
+            .and_then(|block| Turn::from_matrix(&block.data))
+            .filter(|turn| !turn.is_upright() && turn.fits(frame.format()));
+        let samples = Samples::of(frame.format(), frame.layout().height());
+        ledger
+            .see_alone(&metadata, samples, |fact, value, _| match (fact, turn) {
+                (Fact::Rotation, Some(_)) => Outcome::Converted(format!("pictures turned: {value}")),
+                (Fact::Rotation, None) => Outcome::Lost,
+                // Gray of limited range has a warning of its own.
+                (Fact::Range, _) => Outcome::Carried,
+                _ => Outcome::Lost,
+            })
+            .map_err(unsupported)?;
+        drop(ledger);
+        match turn {
+            Some(turn) => turn.apply(&frame).map_err(|e| unsupported(e.to_string())),
+            None => Ok(frame),
+        }
+    }
+
+    fn encode(&self, frame: &Frame, kind: ImageKind, part: &PartFile) -> Result<(), SinkError> {
+        let unsupported = |problem| SinkError::Unsupported {
+            path: part.label().to_owned(),
+            problem,
+        };
+        let stored =
+            stored(kind, frame.format()).ok_or_else(|| unsupported(cannot_hold(kind, frame.format())))?;
+        let (Ok(width), Ok(height)) = (
+            u32::try_from(frame.layout().width()),
+            u32::try_from(frame.layout().height()),
+        ) else {
+            return Err(unsupported(format!("{kind} cannot hold a picture of this size")));
+        };
+        if kind == ImageKind::Jpeg && width.max(height) > 65535
+            || kind == ImageKind::WebP && width.max(height) > 16384
+        {
+            return Err(unsupported(format!(
+                "{kind} cannot hold {width}x{height} pixels; write PNG or TIFF"
+            )));
+        }
+        let picture = Picture {
+            pixels: pixels(frame, stored),
+            width,
+            height,
+            stored,
+            icc: self.icc(frame, kind, stored, part)?,
+            orientation: self.orientation(frame, kind, part)?,
+        };
+        if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
+            self.warn(
+                "image files are full range: gray of limited range was written as it is, black at 16"
+                    .to_owned(),
+            );
+        }
+        let refused = |e| match e {
+            ImageError::IoError(cause) => part.failed(cause),
+            e => unsupported(format!("the {kind} encoder refused the picture: {e}")),
+        };
+        let (Some(annotations), Some(container)) = (&frame.metadata.annotations, kind.container()) else {
+            return picture.encode(kind, &self.options, part.file()).map_err(refused);
+        };
+        let mut file = Cursor::new(Vec::new());
+        picture.encode(kind, &self.options, &mut file).map_err(refused)?;
+        let annotations = fitting(annotations, stored);
+        let (file, lost) =
+            annotations::insert(container, &annotations, picture.orientation, file.into_inner());
+        for word in lost {
+            self.lose(
+                part,
+                format!("{kind} cannot hold what pictures say beside their pixels: {word} dropped"),
+            )?;
+        }
+        part.file().write_all(&file).map_err(|cause| part.failed(cause))
+    }
+
+    fn warn(&self, warning: String) {
+        self.shared().warnings.insert(warning);
+    }
+
+    /// Notes a loss, or fails if the output is strict.
+    fn lose(&self, part: &PartFile, loss: String) -> Result<(), SinkError> {
+        if self.options.strict {
+            return Err(SinkError::Unsupported {
+                path: part.label().to_owned(),
+                problem: format!("{loss}; without --strict it is written so"),
+            });
+        }
+        self.warn(loss);
+        Ok(())
+    }
+
+    /// The frame's colour profile, if the file can hold it and it is one for the file's colours.
+    fn icc(
+        &self,
+        frame: &Frame,
+        kind: ImageKind,
+        stored: Stored,
+        part: &PartFile,
+    ) -> Result<Option<Arc<[u8]>>, SinkError> {
+        let Some(profile) = frame.metadata.icc_profile.clone() else {
+            return Ok(None);
+        };
+        if matches!(
+            kind,
+            ImageKind::Bmp | ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm
+        ) {
+            self.lose(
+                part,
+                format!("{kind} cannot hold a colour (ICC) profile; it was dropped"),
+            )?;
+            return Ok(None);
+        }
+        let space: &[u8] = if stored.channels.len() < 3 {
+            b"GRAY"
+        } else {
+            b"RGB "
+        };
+        if profile.get(16..20) != Some(space) {
+            let loss = format!(
+                "a colour (ICC) profile was dropped: it is for {}, but the pixels are {}",
+                String::from_utf8_lossy(profile.get(16..20).unwrap_or(b"nothing")).trim(),
+                String::from_utf8_lossy(space).trim()
+            );
+            self.lose(part, loss)?;
+            return Ok(None);
+        }
+        Ok(Some(profile))
+    }
+
+    fn orientation(&self, frame: &Frame, kind: ImageKind, part: &PartFile) -> Result<Option<u8>, SinkError> {
+        let Some(orientation) = frame.metadata.orientation.filter(|o| (2..=8).contains(o)) else {
+            return Ok(None);
+        };
+        if matches!(
+            kind,
+            ImageKind::Bmp | ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm
+        ) {
+            self.lose(part, format!(
+                "{kind} cannot hold the orientation; pictures to be shown turned or mirrored will be shown as they are stored"
+            ))?;
+            return Ok(None);
+        }
+        Ok(Some(orientation))
+    }
+}
+
+/// The annotations that are true of samples that are stored so.
+fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
+    let most = if stored.deep { 16 } else { 8 };
+    let mut fitting = annotations.clone();
+    fitting.significant_bits = fitting
+        .significant_bits
+        .filter(|bits| bits.len() == stored.channels.len() && bits.iter().all(|&bits| bits <= most));
+    fitting
+}
+
+impl IndexedSink for Images {
+    fn write(&self, frame: Frame) -> Result<(), SinkError> {
+        let single = matches!(self.naming.place, Target::Single(_));
+        if single && frame.sequence > 0 {
+            return Err(self.several());
+        }
+        if frame.metadata.stands_in {
+            return Ok(());
+        }
+        let frame = self.settle(frame)?;
+        let source = frame.metadata.file.as_ref().map(|f| f.as_path());
+        let (path, kind) = self.naming.name(frame.sequence, source);
+        if source.is_some()
+            && matches!(self.naming.place, Target::Directory(_))
+            && !self.shared().names.insert(path.clone())
+        {
+            return Err(self.clash(&path));
+        }
+        let part = PartFile::create(&path, self.options.overwrite)?;
+        self.encode(&frame, kind, &part)?;
+        let length = part.file().metadata().map_err(|e| part.failed(e))?.len();
+        if single {
+            self.shared().single = Some(part);
+        } else {
+            part.commit()?;
+        }
+        self.bytes.fetch_add(length, Ordering::Relaxed);
+        self.files.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        let mut shared = self.shared();
+        if let Some(part) = shared.single.take() {
+            part.commit()?;
+        }
+        let files = self.files.load(Ordering::Relaxed);
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings: Vec<String> = std::mem::take(&mut shared.warnings).into_iter().collect();
+        warnings.append(&mut ledger.sentences());
+        Ok(Written {
+            description: format!(
+                "{files} {} image {} to {}{}",
+                self.naming.kind,
+                if files == 1 { "file" } else { "files" },
+                self.label,
+                ledger.notes()
+            ),
+            bytes: Some(self.bytes.load(Ordering::Relaxed)),
+            warnings,
+            closed_early: false,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Which samples each kind of file stores for frames of a format, and what must be converted before.
+
+use crate::frame::{Channel, ColourModel, PixelFormat};
+use crate::still::ImageKind;
+use image::ExtendedColorType;
+
+/// What is stored for samples of such colours; `None` if the kind cannot hold them.
+fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<Stored> {
+    use ImageKind::{Bmp, Jpeg, Pgm, Ppm, Tiff};
+    if !kind.is_written() || deep && !kind.is_deep() {
+        return None;
+    }
+    let channels = match (kind, gray, alpha) {
+        (Ppm, true, false) => RGB,
+        (Pgm, false, _) | (Pgm | Ppm | Jpeg, _, true) => return None,
+        // Neither has gray with alpha: the gray goes to all three.
+        (Tiff | Bmp, true, true) => RGBA,
+        (_, true, true) => LA,
+        (_, true, false) => L,
+        (_, false, false) => RGB,
+        (_, false, true) => RGBA,
+    };
+    Some(Stored { channels, deep })
+}
+
+const L: &[Channel] = &[Channel::Luma];
+const LA: &[Channel] = &[Channel::Luma, Channel::Alpha];
+const RGB: &[Channel] = &[Channel::Red, Channel::Green, Channel::Blue];
+const RGBA: &[Channel] = &[Channel::Red, Channel::Green, Channel::Blue, Channel::Alpha];
+
+/// The samples of a file: which, in order, and whether of 16 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) channels: &'static [Channel],
+    pub(super) deep: bool,
+}
+
+impl Stored {
+    pub(super) fn color_type(self) -> ExtendedColorType {
+        match (self.channels.len(), self.deep) {
+            (1, false) => ExtendedColorType::L8,
+            (2, false) => ExtendedColorType::La8,
+            (3, false) => ExtendedColorType::Rgb8,
+            (_, false) => ExtendedColorType::Rgba8,
+            (1, true) => ExtendedColorType::L16,
+            (2, true) => ExtendedColorType::La16,
+            (3, true) => ExtendedColorType::Rgb16,
+            (_, true) => ExtendedColorType::Rgba16,
+        }
+    }
+}
+
+/// What is stored for frames of `format`; `None` if they must be converted first or cannot be held.
+pub(super) fn stored(kind: ImageKind, format: PixelFormat) -> Option<Stored> {
+    if format.model() == ColourModel::Yuv {
+        return None;
+    }
+    stored_channels(
+        kind,
+        format.model() == ColourModel::Gray,
+        format.has_alpha(),
+        format.depth() > 8,
+    )
+}
+
+/// True if frames of `format` are written to files of `kind` as they are: components reordered and 9 to 14
+/// bits scaled to 16 at most, so that nothing is lost.
+pub fn accepts(kind: ImageKind, format: PixelFormat) -> bool {
+    stored(kind, format).is_some()
+}
+
+/// The format that a converter should make of `format` before it is written to files of `kind`: itself if it
+/// is accepted, RGB of 8 or 16 bits for YUV; `None` if the kind cannot hold it without loss (deep samples or
+/// alpha in a JPEG).
+pub fn nearest(kind: ImageKind, format: PixelFormat) -> Option<PixelFormat> {
+    if accepts(kind, format) {
+        return Some(format);
+    }
+    if format.model() != ColourModel::Yuv {
+        return None;
+    }
+    let name = match (format.has_alpha(), format.depth() > 8) {
+        (false, false) => "rgb24",
+        (true, false) => "rgba",
+        (false, true) => "rgb48le",
+        (true, true) => "rgba64le",
+    };
+    PixelFormat::from_name(name).filter(|&f| accepts(kind, f))
+}
+
+/// Why frames of `format` cannot be written as `kind`, and what would do.
+pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
+    match nearest(kind, format) {
+        Some(near) => format!(
+            "{kind} cannot hold {format} frames; convert them to {near} first (--pixel-format {near})"
+        ),
+        None => format!(
+            "{kind} cannot hold {format} frames without losing {}; write PNG or TIFF",
+            match (format.depth() > 8, format.has_alpha()) {
+                (true, true) => "depth and alpha",
+                (true, false) => "depth",
+                (false, true) => "alpha",
+                (false, false) => "colour",
+            }
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn format(name: &str) -> PixelFormat {
+        PixelFormat::from_name(name).unwrap()
+    }
+
+    #[test]
+    fn the_nearest_format_is_one_that_the_kind_holds() {
+        use ImageKind::{Bmp, Jpeg, Pgm, Png, Pnm, Ppm, Tiff, WebP};
+        for kind in [Png, Jpeg, Tiff, Bmp, WebP, Pnm, Pgm, Ppm] {
+            for f in PixelFormat::all() {
+                if let Some(near) = nearest(kind, f) {
+                    assert!(accepts(kind, near), "{kind} {f} -> {near}");
+                    assert!(near.depth() >= f.depth() && near.has_alpha() == f.has_alpha());
+                }
+            }
+            assert_eq!(kind.extension().parse::<ImageKind>().unwrap(), kind);
+        }
+        let near = |kind, name: &str| nearest(kind, format(name)).map(PixelFormat::name);
+        assert_eq!(near(Png, "yuv420p10le"), Some("rgb48le"));
+        assert_eq!(near(Jpeg, "nv12"), Some("rgb24"));
+        assert_eq!(near(Jpeg, "rgba"), None);
+        assert_eq!(near(Jpeg, "gray16le"), None);
+        assert_eq!(near(WebP, "yuv420p10le"), None);
+        assert_eq!(near(Pgm, "rgb24"), None);
+        assert_eq!(near(Ppm, "gray"), Some("gray"));
+        assert_eq!(near(Tiff, "gbrp12le"), Some("gbrp12le"));
+        assert!(cannot_hold(Jpeg, format("rgba64le")).contains("depth and alpha; write PNG or TIFF"));
+    }
+}

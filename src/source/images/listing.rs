@@ -1,0 +1,496 @@
+//! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
+//! frames.
+
+use crate::source::SourceError;
+use crate::source::animation::is_animated;
+use crate::still::ImageKind;
+use crate::still::pattern::Pattern;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files that are named in a warning before the rest is only counted.
+const NAMED: usize = 3;
+
+/// Which frames of a sequence are wanted, by their numbers in a pattern's names, else by their place, counted
+/// from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Selection {
+    /// The first number; by default the sequence's own.
+    pub first: Option<i64>,
+    /// The last number; by default the sequence's own.
+    pub last: Option<i64>,
+    /// Every so many numbers.
+    pub step: u64,
+}
+
+impl Default for Selection {
+    fn default() -> Selection {
+        Selection {
+            first: None,
+            last: None,
+            step: 1,
+        }
+    }
+}
+
+impl Selection {
+    /// True if everything is wanted.
+    pub fn is_all(&self) -> bool {
+        *self == Selection::default()
+    }
+
+    /// True if `number` is wanted of a sequence that begins with `begin`.
+    fn wants(&self, number: i64, begin: i64) -> bool {
+        let first = self.first.unwrap_or(begin);
+        let steps = i128::from(number) - i128::from(first);
+        steps >= 0 && self.last.is_none_or(|last| number <= last) && steps % i128::from(self.step.max(1)) == 0
+    }
+}
+
+/// The image files of an input.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// The files, one a frame.
+    pub files: Vec<PathBuf>,
+    /// Their numbers, where a pattern names them.
+    pub numbers: Option<Vec<i64>>,
+    /// What is missing among them or was not taken, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's
+/// extension that is no animation.
+pub fn names_images(input: &Path) -> bool {
+    if input.is_dir() {
+        return true;
+    }
+    // A lone picture that FFmpeg reads has one frame, or is a film of several.
+    let is_own = ImageKind::read(input).is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
+    if input.is_file() {
+        return is_own && !is_animated(input);
+    }
+    is_own || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
+}
+
+fn is_glob(input: &Path) -> bool {
+    input
+        .to_str()
+        .is_some_and(|t| t.contains(['*', '?']) || t.contains('[') && t.contains(']'))
+}
+
+/// The image files that `input` names, in order; at least one.
+///
+/// A directory gives its files with a known image extension, in natural order (2 before 10), hidden ones left
+/// out. A pattern (`frames/%05d.png`) gives every file with such a name, in the order of the numbers; gaps are
+/// noted. A glob gives what it matches, in natural order. A name that exists is taken as it is, whatever
+/// characters it has.
+pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError> {
+    let invalid = |problem: String| SourceError::Invalid {
+        path: input.display().to_string(),
+        problem,
+    };
+    let listing = if input.is_dir() {
+        let listing = directory(input)?;
+        if listing.files.is_empty() {
+            let others = listing
+                .notes
+                .first()
+                .map_or_else(String::new, |n| format!("; {n}"));
+            return Err(invalid(format!(
+                "is a directory without images (files ending in {}){others}",
+                ImageKind::extensions()
+            )));
+        }
+        listing
+    } else if input.exists() {
+        Listing {
+            files: vec![input.to_owned()],
+            ..Listing::default()
+        }
+    } else if let Some(pattern) = Pattern::parse(input).map_err(|e| invalid(e.to_string()))? {
+        return numbered(input, &pattern, selection);
+    } else if is_glob(input) {
+        matched(input)?
+    } else {
+        return Err(SourceError::Io {
+            path: input.display().to_string(),
+            cause: std::io::ErrorKind::NotFound.into(),
+        });
+    };
+    let count = listing.files.len();
+    let mut places = 0..;
+    let files: Vec<PathBuf> = listing
+        .files
+        .into_iter()
+        .filter(|_| places.next().is_some_and(|place| selection.wants(place, 0)))
+        .collect();
+    if files.is_empty() {
+        return Err(invalid(format!(
+            "has {count} image files, none of them among --frames"
+        )));
+    }
+    Ok(Listing { files, ..listing })
+}
+
+/// What a glob matches.
+fn matched(input: &Path) -> Result<Listing, SourceError> {
+    let invalid = |problem: String| SourceError::Invalid {
+        path: input.display().to_string(),
+        problem,
+    };
+    let text = input.to_str().unwrap_or_default();
+    let options = glob::MatchOptions {
+        require_literal_leading_dot: true,
+        require_literal_separator: true,
+        ..glob::MatchOptions::default()
+    };
+    let matches =
+        glob::glob_with(text, options).map_err(|e| invalid(format!("is no valid file pattern: {e}")))?;
+    let mut files = Vec::new();
+    let mut broken = Vec::new();
+    for found in matches {
+        let path = found.map_err(|e| SourceError::Io {
+            path: e.path().display().to_string(),
+            cause: e.into(),
+        })?;
+        if path.is_file() {
+            files.push(path);
+        } else if path.is_symlink() {
+            broken.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(invalid("matches no file".to_owned()));
+    }
+    in_order(&mut files);
+    Ok(Listing {
+        files,
+        numbers: None,
+        notes: note(&broken, "links lead nowhere and are left out")
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn directory(folder: &Path) -> Result<Listing, SourceError> {
+    let failed = |cause| SourceError::Io {
+        path: folder.display().to_string(),
+        cause,
+    };
+    let (mut files, mut others, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        // Hidden files may be output that a run has not finished.
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if ImageKind::read(&path).is_some() {
+            if path.is_file() {
+                files.push(path);
+            } else if path.is_symlink() && !path.exists() {
+                broken.push(path);
+            }
+        } else if ImageKind::is_other_picture(&path) && path.is_file() {
+            others.push(path);
+        }
+    }
+    in_order(&mut files);
+    in_order(&mut others);
+    in_order(&mut broken);
+    let notes = [
+        note(
+            &others,
+            "pictures of kinds that no sequence is read of are left out",
+        ),
+        note(&broken, "links lead nowhere and are left out"),
+    ];
+    Ok(Listing {
+        files,
+        numbers: None,
+        notes: notes.into_iter().flatten().collect(),
+    })
+}
+
+/// "3 WHAT: a, b and 1 more", if there are any.
+fn note(files: &[PathBuf], what: &str) -> Option<String> {
+    (!files.is_empty()).then(|| format!("{} {what}: {}", files.len(), names(files)))
+}
+
+/// The names of the first of the files, and how many there are beside.
+fn names(files: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let shown: Vec<String> = files.iter().take(NAMED).map(name).collect();
+    match files.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Every file whose name the pattern gives for a number, in the numbers' order.
+fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Listing, SourceError> {
+    let invalid = |problem: String| SourceError::Invalid {
+        path: input.display().to_string(),
+        problem,
+    };
+    let folder = match pattern.folder() {
+        folder if folder.as_os_str().is_empty() => Path::new("."),
+        folder => folder,
+    };
+    let entries = fs::read_dir(folder).map_err(|cause| SourceError::Io {
+        path: folder.display().to_string(),
+        cause,
+    })?;
+    let mut numbers: Vec<i64> = entries
+        .filter_map(|entry| pattern.number(entry.ok()?.file_name().to_str()?))
+        .filter(|&number| pattern.name(number).is_file())
+        .collect();
+    numbers.sort_unstable();
+    let (Some(&begin), Some(&end)) = (numbers.first(), numbers.last()) else {
+        return Err(invalid(format!(
+            "names no file: there is none such as {} in {}",
+            pattern.name(1).display(),
+            folder.display()
+        )));
+    };
+    numbers.retain(|&number| selection.wants(number, begin));
+    let Some(&first) = numbers.first() else {
+        return Err(invalid(format!(
+            "has numbers {begin} to {end}, none of them among those that are wanted"
+        )));
+    };
+    let notes = gaps(pattern, selection, &numbers, selection.first.unwrap_or(first));
+    Ok(Listing {
+        files: numbers.iter().map(|&number| pattern.name(number)).collect(),
+        numbers: Some(numbers),
+        notes: notes.into_iter().collect(),
+    })
+}
+
+/// The numbers that are missing from `first` to the last that is wanted.
+fn gaps(pattern: &Pattern, selection: &Selection, numbers: &[i64], first: i64) -> Option<String> {
+    let step = i64::try_from(selection.step.max(1)).unwrap_or(i64::MAX);
+    let last = selection.last.or(numbers.last().copied())?;
+    let wanted = (last.saturating_sub(first) / step).saturating_add(1);
+    let missing = wanted.saturating_sub(numbers.len() as i64);
+    if missing <= 0 {
+        return None;
+    }
+    let present: HashSet<i64> = numbers.iter().copied().collect();
+    // As far as there is a number more than there are files, one of them is missing.
+    let example = (0..=numbers.len() as i64)
+        .map(|n| first.saturating_add(n.saturating_mul(step)))
+        .find(|number| !present.contains(number))?;
+    let name = pattern.name(example);
+    Some(match missing {
+        1 => format!("{} is missing", name.display()),
+        n => format!(
+            "{} and {} more files of the sequence are missing",
+            name.display(),
+            n - 1
+        ),
+    })
+}
+
+/// Sorts by the numbers within names as numbers, and by bytes where names are then equal, so that the order is
+/// one. Where f-1 stands beside f1, its dash is a minus.
+fn in_order(files: &mut [PathBuf]) {
+    let stems: HashSet<(String, String)> = files
+        .iter()
+        .filter_map(|path| split(path))
+        .filter(|(prefix, ..)| !prefix.ends_with('-'))
+        .map(|(prefix, _, suffix)| (prefix, suffix))
+        .collect();
+    let signed = |path: &Path| {
+        let (prefix, number, suffix) = split(path)?;
+        match prefix.strip_suffix('-') {
+            Some(plain) if plain.is_empty() || stems.contains(&(plain.to_owned(), suffix.clone())) => {
+                Some((plain.to_owned(), suffix, -number))
+            }
+            Some(_) => None,
+            None => Some((prefix, suffix, number)),
+        }
+    };
+    files.sort_by_cached_key(|path| Key {
+        signed: signed(path),
+        path: path.clone(),
+    });
+}
+
+/// A file's name as what stands before its last number, the number, and what follows.
+fn split(path: &Path) -> Option<(String, i128, String)> {
+    let name = path.file_name()?.to_str()?;
+    let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let digits = name[..end].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let number = name[digits..end].parse().ok()?;
+    Some((name[..digits].to_owned(), number, name[end..].to_owned()))
+}
+
+/// What a file is sorted by.
+struct Key {
+    signed: Option<(String, String, i128)>,
+    path: PathBuf,
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        if let (Some((a, x, m)), Some((b, y, n))) = (&self.signed, &other.signed)
+            && a == b
+            && x == y
+        {
+            return m.cmp(n).then_with(|| self.path.cmp(&other.path));
+        }
+        natord::compare(&self.path.to_string_lossy(), &other.path.to_string_lossy())
+            .then_with(|| self.path.cmp(&other.path))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Key {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn folder(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(folder.path().join(name), b"").unwrap();
+        }
+        folder
+    }
+
+    fn listed(input: &Path) -> Listing {
+        list(input, &Selection::default()).unwrap()
+    }
+
+    fn names_of(listing: &Listing) -> Vec<String> {
+        let name = |p: &PathBuf| p.file_name().unwrap().to_str().unwrap().to_owned();
+        listing.files.iter().map(name).collect()
+    }
+
+    fn found(input: &Path) -> Vec<String> {
+        names_of(&listed(input))
+    }
+
+    fn problem(input: &Path) -> String {
+        list(input, &Selection::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_directory_is_read_in_natural_order_and_strangers_are_noted() {
+        let folder = folder(&[
+            "f10.png",
+            "f2.png",
+            "f1.PNG",
+            "notes.txt",
+            ".f3.part-7.png",
+            "f02.png",
+            "g.jpeg",
+            "noext",
+            "x.gif",
+        ]);
+        fs::create_dir(folder.path().join("sub.png")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link.png")).unwrap();
+        let listing = listed(folder.path());
+        let names = names_of(&listing);
+        assert_eq!(names.len(), 5);
+        let at = |name: &str| names.iter().position(|n| n == name).unwrap();
+        assert!(at("f1.PNG") < at("f2.png") && at("f2.png") < at("f10.png") && at("f10.png") < at("g.jpeg"));
+        assert!(names_images(folder.path()));
+        assert!(listing.notes[0].contains("x.gif") && listing.notes[1].contains("link.png"));
+    }
+
+    #[test]
+    fn a_dash_is_a_minus_beside_names_without_one() {
+        let signed = folder(&["f-1.png", "f-2.png", "f0.png", "f1.png", "f10.png"]);
+        assert_eq!(
+            found(signed.path()),
+            ["f-2.png", "f-1.png", "f0.png", "f1.png", "f10.png"]
+        );
+        let dashes = folder(&["f-1.png", "f-2.png", "f-10.png"]);
+        assert_eq!(found(dashes.path()), ["f-1.png", "f-2.png", "f-10.png"]);
+        let bare = folder(&["-1.png", "-2.png", "0.png"]);
+        assert_eq!(found(bare.path()), ["-2.png", "-1.png", "0.png"]);
+    }
+
+    #[test]
+    fn patterns_begin_anywhere_and_gaps_are_noted() {
+        let folder = folder(&["f-001.png", "f-002.png", "f-004.png", "f-007.png", "f-8.png"]);
+        let pattern = folder.path().join("f-%03d.png");
+        let listing = listed(&pattern);
+        assert_eq!(listing.numbers, Some(vec![1, 2, 4, 7]));
+        assert!(
+            listing.notes[0].contains("f-003.png and 2 more"),
+            "{:?}",
+            listing.notes
+        );
+        assert!(names_images(&pattern));
+        let some = |first, last, step| {
+            let selection = Selection { first, last, step };
+            list(&pattern, &selection).map(|l| (l.numbers.unwrap(), l.notes.len()))
+        };
+        assert_eq!(some(Some(1), Some(2), 1).unwrap(), (vec![1, 2], 0));
+        assert_eq!(some(Some(2), Some(4), 2).unwrap(), (vec![2, 4], 0));
+        assert_eq!(some(Some(2), None, 1).unwrap(), (vec![2, 4, 7], 1));
+        assert_eq!(some(None, None, 3).unwrap(), (vec![1, 4, 7], 0));
+        assert!(some(Some(9), None, 1).is_err());
+        for name in ["1001", "1002"] {
+            fs::write(folder.path().join(format!("shot.{name}.png")), b"").unwrap();
+        }
+        let shots = listed(&folder.path().join("shot.%d.png"));
+        assert_eq!((shots.numbers, shots.notes.len()), (Some(vec![1001, 1002]), 0));
+        assert!(problem(&folder.path().join("g%d.png")).contains("g1.png in"));
+        assert!(problem(&folder.path().join("g%s.png")).contains("begins no number"));
+        // A folder's percent sign is only that.
+        let odd = folder.path().join("100%");
+        fs::create_dir(&odd).unwrap();
+        fs::write(odd.join("1.png"), b"").unwrap();
+        assert_eq!(found(&odd.join("%d.png")), ["1.png"]);
+    }
+
+    #[test]
+    fn globs_match_files_and_existing_names_are_literal() {
+        let folder = folder(&["a10.png", "a9.png", "b.png", "odd[1]*.png", ".a.png"]);
+        assert_eq!(found(&folder.path().join("a*.png")), ["a9.png", "a10.png"]);
+        assert_eq!(found(&folder.path().join("odd[1]*.png")), ["odd[1]*.png"]);
+        assert!(problem(&folder.path().join("c*.png")).contains("matches no file"));
+        assert!(problem(&folder.path().join("c[.png*")).contains("no valid file pattern"));
+        let every_second = Selection {
+            step: 2,
+            ..Selection::default()
+        };
+        assert_eq!(
+            names_of(&list(folder.path(), &every_second).unwrap()),
+            ["a9.png", "b.png"]
+        );
+    }
+
+    #[test]
+    fn nothing_to_read_is_said_clearly() {
+        let empty = folder(&["notes.txt"]);
+        assert!(problem(empty.path()).contains("directory without images"));
+        assert!(problem(&empty.path().join("missing.png")).contains("missing.png"));
+        assert!(!names_images(&empty.path().join("clip.mp4")));
+    }
+}

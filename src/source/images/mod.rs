@@ -1,0 +1,275 @@
+//! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
+
+mod jpeg;
+pub mod listing;
+mod still;
+mod tiff;
+
+use super::animation::is_animated;
+use super::{IndexedSource, SourceError, StreamInfo};
+use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Range, Rational};
+use crate::still::annotations::Annotations;
+use listing::{Listing, Selection, list};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use still::{Still, invalid};
+
+/// Pixels across and down of a frame that stands for a file that was passed over.
+const STAND_IN: usize = 2;
+
+/// How image files are to be read.
+#[derive(Debug, Clone, Default)]
+pub struct ImageSourceOptions {
+    /// Frames a second: gives the frames a time, one tick each.
+    pub fps: Option<Rational>,
+    /// Fail where something of a file or of a sequence is damaged, missing or left out.
+    pub strict: bool,
+    /// Which frames of a sequence.
+    pub selection: Selection,
+    /// Pass over files that cannot be read: each is listed among the failures, and a frame stands for it that
+    /// no image file is written for (see [`crate::frame::Metadata::stands_in`]).
+    pub keep_going: bool,
+}
+
+/// The files that were passed over, and why.
+pub type Failures = Arc<Mutex<Vec<(PathBuf, String)>>>;
+
+/// The image files that one input names.
+pub struct ImageFiles {
+    files: Arc<[PathBuf]>,
+    numbers: Option<Arc<[i64]>>,
+    info: StreamInfo,
+    strict: bool,
+    keep_going: bool,
+    notes: Mutex<Notes>,
+    failures: Failures,
+}
+
+/// What was wrong with files: how many, and the first, for each kind of trouble.
+#[derive(Default)]
+struct Notes {
+    listing: Vec<String>,
+    files: BTreeMap<String, (u64, PathBuf)>,
+}
+
+/// Lists the image files that `input` names (a file, a directory, `frames/%05d.png`, or a glob) and reads the
+/// header of the first.
+pub fn open(input: &Path, options: &ImageSourceOptions) -> Result<ImageFiles, SourceError> {
+    open_listed(input, list(input, &options.selection)?, options)
+}
+
+/// As [`open`], with the files that `input` names listed already; at least one.
+pub fn open_listed(
+    input: &Path,
+    listing: Listing,
+    options: &ImageSourceOptions,
+) -> Result<ImageFiles, SourceError> {
+    let Listing {
+        files,
+        numbers,
+        notes,
+    } = listing;
+    if options.strict && !notes.is_empty() {
+        return Err(invalid(
+            input,
+            &format!("{}; without --strict it is read all the same", notes.join("; ")),
+        ));
+    }
+    let header = |file: &PathBuf| {
+        let first = unbroken(file, || Still::open(file, options.strict))?;
+        Layout::new(first.format, first.width, first.height, 1).map_err(|cause| SourceError::Layout {
+            path: file.display().to_string(),
+            cause,
+        })
+    };
+    // Files that are passed over have no say in what the stream is.
+    let passed_over = files
+        .iter()
+        .take_while(|file| options.keep_going && header(file).is_err())
+        .count();
+    let first = files.get(passed_over).or(files.first());
+    let first = first.ok_or_else(|| invalid(input, "names no file"))?;
+    let layout = header(first)?;
+    let (width, height, format) = (layout.width(), layout.height(), layout.format());
+    let count = files.len();
+    let info = StreamInfo {
+        format,
+        width,
+        height,
+        uniform: count == 1,
+        brings_memory: false,
+        frame_rate: options.fps,
+        time_base: options.fps.map_or(Rational { num: 1, den: 25 }, |r| Rational {
+            num: r.den,
+            den: r.num,
+        }),
+        frames: Some(count as u64),
+        colour: colour(),
+        sample_aspect: (0, 1),
+        field_order: FieldOrder::Progressive,
+        side_data: Vec::new(),
+        origin: None,
+        description: format!(
+            "{count} image {} from {}, the first {width}x{height} {format}",
+            if count == 1 { "file" } else { "files" },
+            input.display()
+        ),
+    };
+    Ok(ImageFiles {
+        files: files.into(),
+        numbers: numbers.map(Into::into),
+        info,
+        strict: options.strict,
+        keep_going: options.keep_going,
+        failures: Failures::default(),
+        notes: Mutex::new(Notes {
+            listing: notes
+                .into_iter()
+                .map(|n| format!("{}: {n}", input.display()))
+                .collect(),
+            files: BTreeMap::new(),
+        }),
+    })
+}
+
+impl ImageFiles {
+    /// The files, one a frame.
+    pub fn files(&self) -> &Arc<[PathBuf]> {
+        &self.files
+    }
+
+    /// The files' numbers, where a pattern names them.
+    pub fn numbers(&self) -> Option<&Arc<[i64]>> {
+        self.numbers.as_ref()
+    }
+
+    /// The files that were passed over so far; the list grows while they are read.
+    pub fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// A frame that stands for a file that was passed over.
+    fn stand_in(&self, path: &Path, error: &SourceError) -> Result<Frame, SourceError> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.push((path.to_owned(), error.to_string()));
+        drop(failures);
+        let layout =
+            Layout::new(self.info.format, STAND_IN, STAND_IN, 1).map_err(|cause| SourceError::Layout {
+                path: path.display().to_string(),
+                cause,
+            })?;
+        let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
+        frame.bytes_mut().fill(0);
+        frame.metadata.colour = colour();
+        frame.metadata.file = Some(Arc::new(path.to_owned()));
+        frame.metadata.stands_in = true;
+        Ok(frame)
+    }
+
+    /// Notes what is wrong with a file, or fails if the source is strict.
+    fn note(&self, path: &Path, trouble: &str) -> Result<(), SourceError> {
+        if self.strict {
+            return Err(invalid(
+                path,
+                &format!("{trouble}; without --strict it is read all the same"),
+            ));
+        }
+        self.mention(path, trouble);
+        Ok(())
+    }
+
+    /// Notes what was done with a file.
+    fn mention(&self, path: &Path, what: &str) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = notes.files.entry(what.to_owned());
+        entry.or_insert_with(|| (0, path.to_owned())).0 += 1;
+    }
+
+    /// Decodes one file.
+    fn read_file(&self, path: &Path, buffer: Buffer) -> Result<Frame, SourceError> {
+        let still = Still::open(path, self.strict)?;
+        let layout =
+            Layout::new(still.format, still.width, still.height, 1).map_err(|cause| SourceError::Layout {
+                path: path.display().to_string(),
+                cause,
+            })?;
+        let (annotations, left_out) = still.annotations()?;
+        let mut frame = Frame::new(layout, buffer)?;
+        frame.metadata.colour = colour();
+        frame.metadata.sample_aspect = (0, 1);
+        let said = still.read(&mut frame)?;
+        frame.metadata.file = Some(Arc::new(path.to_owned()));
+        frame.metadata.icc_profile = said.icc_profile.filter(|p| !p.is_empty()).map(Into::into);
+        let orientation = said.orientation.or(annotations.orientation());
+        frame.metadata.orientation = orientation.filter(|o| (2..=8).contains(o));
+        if annotations != Annotations::default() {
+            frame.metadata.annotations = Some(Arc::new(annotations));
+        }
+        if let Some(left_out) = left_out {
+            self.note(path, &left_out)?;
+        }
+        if let Some(damage) = said.damage {
+            self.note(path, &damage)?;
+        }
+        if let Some(conversion) = said.conversion {
+            self.mention(path, &conversion);
+        }
+        if is_animated(path) {
+            self.note(
+                path,
+                "an animation, of which only the first frame is read (given alone it is read as a video)",
+            )?;
+        }
+        Ok(frame)
+    }
+}
+
+impl IndexedSource for ImageFiles {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn len(&self) -> u64 {
+        self.files.len() as u64
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        let path = &self.files[index as usize];
+        let mut frame = match unbroken(path, || self.read_file(path, buffer)) {
+            Err(SourceError::Stopped(e)) => return Err(e.into()),
+            Err(error) if self.keep_going => self.stand_in(path, &error)?,
+            read => read?,
+        };
+        frame.sequence = index;
+        if self.info.frame_rate.is_some() {
+            frame.metadata.pts = Some(index as i64);
+            frame.metadata.duration = Some(1);
+        }
+        Ok(frame)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = std::mem::take(&mut notes.listing);
+        said.extend(notes.files.iter().map(|(what, (count, first))| match count {
+            1 => format!("{}: {what}", first.display()),
+            n => format!("{} and {} more: {what}", first.display(), n - 1),
+        }));
+        said
+    }
+}
+
+fn colour() -> Colour {
+    Colour {
+        range: Range::Full,
+        ..Colour::default()
+    }
+}
+
+/// What `run` gives; a decoder that breaks down on a file is that file's trouble, not the run's.
+fn unbroken<T>(path: &Path, run: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(invalid(path, "cannot be decoded: its decoder broke down on it")))
+}

@@ -1,0 +1,369 @@
+//! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
+
+use super::jpeg::Jpeg;
+use super::tiff::{Problem, Tiff};
+use crate::frame::{Frame, FramePool, Pageable, PixelFormat};
+use crate::source::video::{VideoSource, VideoSourceOptions};
+use crate::source::{Source, SourceError, Supply};
+use crate::still::annotations::{self, Annotations};
+use crate::still::{Decoding, ImageKind};
+use image::metadata::Orientation;
+use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
+use std::fs::File;
+use std::io::{self, BufReader, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Pictures up to this many bytes are decoded whatever the size of their file.
+const ALWAYS_BELIEVED: u64 = 256 << 20;
+
+/// Bytes of the largest file that is searched for annotations.
+const MOST_SEARCHED: u64 = 1 << 30;
+
+/// What becomes of floating-point samples.
+const FLOAT_CUT: &str = "floating-point samples are brought to 16 bits, and values outside 0 to 1 are cut";
+
+/// Buffers of a decoder of FFmpeg's for one picture.
+const FILM_BUFFERS: usize = 4;
+
+/// An image file whose header has been read.
+pub(super) struct Still<'a> {
+    path: &'a Path,
+    kind: ImageKind,
+    pub(super) format: PixelFormat,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    decoder: StillDecoder,
+}
+
+enum StillDecoder {
+    Image(Box<dyn ImageDecoder>),
+    Jpeg(Box<Jpeg>),
+    Tiff(Box<Tiff>),
+    /// The frame that FFmpeg has decoded.
+    Film(Box<Frame>, Vec<String>),
+}
+
+/// What is said of a picture beside its pixels.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) icc_profile: Option<Vec<u8>>,
+    pub(super) orientation: Option<u8>,
+    /// What is missing or damaged in the picture.
+    pub(super) damage: Option<String>,
+    /// How samples were converted.
+    pub(super) conversion: Option<String>,
+}
+
+impl<'a> Still<'a> {
+    /// Opens a file by its content, or by its extension if the content does not tell.
+    pub(super) fn open(path: &'a Path, strict: bool) -> Result<Still<'a>, SourceError> {
+        let io = |cause| io_error(path, cause);
+        let mut file = File::open(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        if metadata.is_dir() {
+            return Err(invalid(path, "is a directory, and an image file was expected"));
+        }
+        if metadata.len() == 0 {
+            return Err(invalid(path, "is an empty file, not an image"));
+        }
+        let guess = ImageReader::new(BufReader::new(&file))
+            .with_guessed_format()
+            .map_err(io)?
+            .format();
+        let kind = guess
+            .and_then(ImageKind::recognised)
+            .or_else(|| ImageKind::read(path));
+        let Some(kind) = kind else {
+            return Err(invalid(
+                path,
+                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, JPEG XL, AVIF, JPEG 2000, QOI)",
+            ));
+        };
+        file.seek(SeekFrom::Start(0)).map_err(io)?;
+        match kind.decoding() {
+            Decoding::Jpeg => Still::jpeg(path, metadata.len()),
+            Decoding::Ffmpeg => Still::film(path, kind, strict),
+            Decoding::Tiff => Still::tiff(path, metadata.len()),
+            Decoding::Image(format) => {
+                let mut reader = ImageReader::with_format(BufReader::new(file), format);
+                reader.limits(unlimited());
+                let decoder = reader.into_decoder().map_err(|e| failed(path, e))?;
+                // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP files
+                // far more.
+                let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
+                Still::image(path, kind, Box::new(decoder), metadata.len(), ratio)
+            }
+        }
+    }
+
+    fn image(
+        path: &'a Path,
+        kind: ImageKind,
+        decoder: Box<dyn ImageDecoder>,
+        length: u64,
+        ratio: u64,
+    ) -> Result<Still<'a>, SourceError> {
+        let (width, height) = decoder.dimensions();
+        believed(path, decoder.total_bytes(), (width, height), length, ratio)?;
+        Ok(Still {
+            path,
+            kind,
+            format: pixel_format(path, decoder.color_type())?,
+            width: width as usize,
+            height: height as usize,
+            decoder: StillDecoder::Image(decoder),
+        })
+    }
+
+    fn jpeg(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
+        let data = std::fs::read(path).map_err(|cause| io_error(path, cause))?;
+        let jpeg = Jpeg::open(data).map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
+        let name = if jpeg.is_gray() { "gray" } else { "rgb24" };
+        let format = PixelFormat::from_name(name).ok_or_else(|| invalid(path, "is of no known format"))?;
+        let (width, height) = (jpeg.width as u32, jpeg.height as u32);
+        let claimed = u64::from(width) * u64::from(height) * 3;
+        believed(path, claimed, (width, height), length, 20_000)?;
+        Ok(Still {
+            path,
+            kind: ImageKind::Jpeg,
+            format,
+            width: jpeg.width,
+            height: jpeg.height,
+            decoder: StillDecoder::Jpeg(Box::new(jpeg)),
+        })
+    }
+
+    fn tiff(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
+        let tiff = Tiff::open(path).map_err(|problem| tiff_error(path, problem))?;
+        let facts = tiff.facts();
+        let name = match (facts.gray, facts.alpha, facts.deep) {
+            (true, false, false) => "gray",
+            (true, true, false) => "ya8",
+            (false, false, false) => "rgb24",
+            (false, true, false) => "rgba",
+            (true, false, true) => "gray16le",
+            (true, true, true) => "ya16le",
+            (false, false, true) => "rgb48le",
+            (false, true, true) => "rgba64le",
+        };
+        let format = PixelFormat::from_name(name).ok_or_else(|| invalid(path, "is of no known format"))?;
+        let (width, height) = (facts.width, facts.height);
+        let claimed = (u64::from(width) * u64::from(height))
+            .saturating_mul(format.planes()[0].channels.len() as u64 * format.bytes_per_sample() as u64);
+        believed(path, claimed, (width, height), length, 20_000)?;
+        Ok(Still {
+            path,
+            kind: ImageKind::Tiff,
+            format,
+            width: width as usize,
+            height: height as usize,
+            decoder: StillDecoder::Tiff(Box::new(tiff)),
+        })
+    }
+
+    /// Has FFmpeg decode the first picture, since only that tells the format.
+    fn film(path: &'a Path, kind: ImageKind, strict: bool) -> Result<Still<'a>, SourceError> {
+        let options = VideoSourceOptions {
+            strict,
+            threads: Some(1),
+            ..VideoSourceOptions::default()
+        };
+        let mut source = VideoSource::open(path, &options)?;
+        let (_keep, stop) = crossbeam_channel::bounded(0);
+        let supply = Supply {
+            pool: FramePool::new(FILM_BUFFERS, Arc::new(Pageable)),
+            stop,
+        };
+        let Some(frame) = source.next(&supply)? else {
+            return Err(invalid(path, "holds no picture"));
+        };
+        let mut notes = Vec::new();
+        if source.next(&supply)?.is_some() {
+            notes.push("several pictures are in the file, of which the first is read".to_owned());
+        }
+        notes.append(&mut source.warnings());
+        Ok(Still {
+            path,
+            kind,
+            format: frame.format(),
+            width: frame.layout().width(),
+            height: frame.layout().height(),
+            decoder: StillDecoder::Film(Box::new(frame), notes),
+        })
+    }
+
+    /// What the file says beside its pixels, with a sentence if that is not all read.
+    pub(super) fn annotations(&self) -> Result<(Annotations, Option<String>), SourceError> {
+        let Some(container) = self.kind.container() else {
+            return Ok((Annotations::default(), None));
+        };
+        if let StillDecoder::Jpeg(jpeg) = &self.decoder {
+            return Ok((annotations::read(container, jpeg.data()), None));
+        }
+        let io = |cause| io_error(self.path, cause);
+        let length = std::fs::metadata(self.path).map_err(io)?.len();
+        if length > MOST_SEARCHED {
+            let sentence = format!(
+                "larger than {} GiB, so that only its pixels are read",
+                MOST_SEARCHED >> 30
+            );
+            return Ok((Annotations::default(), Some(sentence)));
+        }
+        let data = std::fs::read(self.path).map_err(io)?;
+        Ok((annotations::read(container, &data), None))
+    }
+
+    /// Decodes the pixels into `frame`, whose rows have no padding.
+    pub(super) fn read(self, frame: &mut Frame) -> Result<Said, SourceError> {
+        let path = self.path;
+        match self.decoder {
+            StillDecoder::Image(mut decoder) => {
+                // Unreadable annotations are no reason to refuse the picture.
+                let said = Said {
+                    icc_profile: decoder.icc_profile().ok().flatten(),
+                    orientation: exif_number(decoder.orientation().unwrap_or(Orientation::NoTransforms)),
+                    ..Said::default()
+                };
+                decoder.set_limits(unlimited()).map_err(|e| failed(path, e))?;
+                decoder
+                    .read_image(frame.bytes_mut())
+                    .map_err(|e| failed(path, e))?;
+                Ok(said)
+            }
+            StillDecoder::Jpeg(jpeg) => {
+                let (icc_profile, orientation) = jpeg.annotations();
+                let conversion = jpeg
+                    .is_cmyk()
+                    .then(|| "colours of four inks (CMYK) become RGB".to_owned());
+                let damage = jpeg
+                    .read(frame.bytes_mut())
+                    .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
+                Ok(Said {
+                    icc_profile,
+                    orientation: exif_number(orientation),
+                    damage: damage.map(|words| format!("damaged: {words}")),
+                    conversion,
+                })
+            }
+            StillDecoder::Tiff(tiff) => {
+                let facts = tiff.facts().clone();
+                tiff.read(frame.bytes_mut())
+                    .map_err(|problem| tiff_error(path, problem))?;
+                let pages = facts.pages;
+                Ok(Said {
+                    icc_profile: facts.icc,
+                    orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
+                    damage: (pages > 1)
+                        .then(|| format!("{pages} pictures are in the file, of which the first is read")),
+                    conversion: facts.converted,
+                })
+            }
+            StillDecoder::Film(film, notes) => {
+                for index in 0..film.layout().planes().len() {
+                    for y in 0..film.layout().planes()[index].height {
+                        frame.row_mut(index, y).copy_from_slice(film.row(index, y));
+                    }
+                }
+                let mut metadata = film.metadata.clone();
+                metadata.pts = None;
+                metadata.duration = None;
+                frame.metadata = metadata;
+                let is_float = matches!(self.kind, ImageKind::Exr | ImageKind::Pfm);
+                Ok(Said {
+                    damage: notes.into_iter().next(),
+                    conversion: is_float.then(|| FLOAT_CUT.to_owned()),
+                    ..Said::default()
+                })
+            }
+        }
+    }
+}
+
+/// The number that Exif has for an orientation other than upright.
+fn exif_number(orientation: Orientation) -> Option<u8> {
+    (orientation != Orientation::NoTransforms).then(|| orientation.to_exif())
+}
+
+/// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their
+/// file's length.
+fn unlimited() -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = None;
+    limits
+}
+
+/// Refuses a picture of `claimed` bytes in a file of `length` that could not pack it, at `ratio` to 1.
+fn believed(
+    path: &Path,
+    claimed: u64,
+    (width, height): (u32, u32),
+    length: u64,
+    ratio: u64,
+) -> Result<(), SourceError> {
+    if claimed > ALWAYS_BELIEVED && claimed / ratio > length {
+        return Err(invalid(
+            path,
+            &format!(
+                "claims to hold {width}x{height} pixels in {length} bytes, which cannot be; the file is damaged"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn invalid(path: &Path, problem: &str) -> SourceError {
+    SourceError::Invalid {
+        path: path.display().to_string(),
+        problem: problem.to_owned(),
+    }
+}
+
+fn io_error(path: &Path, cause: io::Error) -> SourceError {
+    SourceError::Io {
+        path: path.display().to_string(),
+        cause,
+    }
+}
+
+fn tiff_error(path: &Path, problem: Problem) -> SourceError {
+    match problem {
+        Problem::Io(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => io_error(path, cause),
+        Problem::Io(_) => invalid(path, "is an image file that ends early; it is truncated"),
+        problem => invalid(path, &problem.to_string()),
+    }
+}
+
+fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceError> {
+    let name = match color {
+        ColorType::L8 => "gray",
+        ColorType::La8 => "ya8",
+        ColorType::Rgb8 => "rgb24",
+        ColorType::Rgba8 => "rgba",
+        ColorType::L16 => "gray16le",
+        ColorType::La16 => "ya16le",
+        ColorType::Rgb16 => "rgb48le",
+        ColorType::Rgba16 => "rgba64le",
+        _ => "",
+    };
+    PixelFormat::from_name(name).ok_or_else(|| {
+        invalid(
+            path,
+            &format!(
+                "holds {color:?} samples; framepipe reads gray and RGB, with or without alpha, of 8 or 16 bits, so convert it first"
+            ),
+        )
+    })
+}
+
+fn failed(path: &Path, error: ImageError) -> SourceError {
+    match error {
+        ImageError::IoError(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => io_error(path, cause),
+        ImageError::IoError(_) => invalid(path, "is an image file that ends early; it is truncated"),
+        ImageError::Unsupported(e) => invalid(
+            path,
+            &format!("is an image of a kind that framepipe does not read: {e}"),
+        ),
+        e => invalid(path, &format!("cannot be decoded, and may be damaged: {e}")),
+    }
+}

@@ -1,0 +1,230 @@
+//! Decompression, by the decoders of the `tiff` crate.
+//!
+//! Each compressed strip or tile is handed to the crate as a small TIFF file of its own, made in memory, in
+//! which the samples are gray and need no conversion. JPEG headers are read here first, because the decoder
+//! does not report everything that it decodes wrongly.
+//!
+//! ```text
+//! header: II, 42, 8 | directory of 9 entries: size, bits, compression, one strip | the compressed bytes
+//! made here ---------------------------------------------------------------------| borrowed, not copied
+//! ```
+
+use super::directory::{
+    BITS, COMPRESSION, HEIGHT, PHOTOMETRIC, ROWS_PER_STRIP, SAMPLES, STRIP_COUNTS, STRIP_OFFSETS, WIDTH,
+};
+use super::{Problem, Result, damaged, unsupported};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use tiff::TiffError;
+use tiff::decoder::{Decoder, Limits};
+
+/// The compressions that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    None,
+    Fax4,
+    Lzw,
+    Jpeg,
+    Deflate,
+    PackBits,
+}
+
+impl Packing {
+    /// The compression of this code, if it is read.
+    pub(super) fn new(code: u64) -> Result<Packing> {
+        let name = match code {
+            1 => return Ok(Packing::None),
+            4 => return Ok(Packing::Fax4),
+            5 => return Ok(Packing::Lzw),
+            7 => return Ok(Packing::Jpeg),
+            8 | 32_946 => return Ok(Packing::Deflate),
+            32_773 => return Ok(Packing::PackBits),
+            2 => "CCITT run lengths",
+            3 => "CCITT group 3 fax",
+            6 => "old-style JPEG",
+            9 | 10 | 34_661 => "JBIG",
+            32_766 => "NeXT",
+            32_809 => "ThunderScan",
+            32_908 | 32_909 => "Pixar",
+            34_676 | 34_677 => "SGI LogLuv",
+            33_003 | 33_004 | 33_005 | 34_712 => "JPEG 2000",
+            34_887 => "LERC",
+            34_892 => "lossy JPEG of DNG",
+            34_925 => "LZMA",
+            34_926 | 50_000 => "Zstandard",
+            34_927 | 50_001 => "WebP",
+            50_002 | 52_546 => "JPEG XL",
+            _ => return unsupported(format!("is compressed by an unknown method ({code})")),
+        };
+        unsupported(format!("is compressed by {name}"))
+    }
+
+    /// The code in the Compression tag.
+    fn code(self) -> u16 {
+        match self {
+            Packing::None => 1,
+            Packing::Fax4 => 4,
+            Packing::Lzw => 5,
+            Packing::Jpeg => 7,
+            Packing::Deflate => 8,
+            Packing::PackBits => 32_773,
+        }
+    }
+}
+
+/// The picture as which a strip or tile is handed to the `tiff` crate.
+pub(super) struct Shape {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) bits: u16,
+    pub(super) samples: usize,
+}
+
+/// Decompresses `data` into `raw`, as the only strip of a gray TIFF file.
+pub(super) fn unpack(
+    packing: Packing,
+    shape: &Shape,
+    data: &[u8],
+    raw: &mut [u8],
+) -> std::result::Result<(), TiffError> {
+    const ENTRIES: u32 = 9;
+    const START: u32 = 8 + 2 + 12 * ENTRIES + 4;
+    let word = |value: usize| u32::try_from(value).map_err(|_| TiffError::IntSizeError);
+    let mut head = Vec::with_capacity(START as usize);
+    head.extend_from_slice(b"II\x2a\0\x08\0\0\0");
+    head.extend_from_slice(&(ENTRIES as u16).to_le_bytes());
+    for (tag, value) in [
+        (WIDTH, word(shape.width)?),
+        (HEIGHT, word(shape.height)?),
+        (BITS, shape.bits.into()),
+        (COMPRESSION, packing.code().into()),
+        (PHOTOMETRIC, 1),
+        (STRIP_OFFSETS, START),
+        (SAMPLES, word(shape.samples)?),
+        (ROWS_PER_STRIP, word(shape.height)?),
+        (STRIP_COUNTS, word(data.len())?),
+    ] {
+        head.extend_from_slice(&tag.to_le_bytes());
+        head.extend_from_slice(&4_u16.to_le_bytes());
+        head.extend_from_slice(&1_u32.to_le_bytes());
+        head.extend_from_slice(&value.to_le_bytes());
+    }
+    head.extend_from_slice(&[0; 4]);
+    let mut limits = Limits::default();
+    limits.decoding_buffer_size = raw.len();
+    limits.intermediate_buffer_size = data.len();
+    let mut decoder = Decoder::new(Joined::new(&head, data))?.with_limits(limits);
+    decoder.read_chunk_bytes(0, raw)
+}
+
+/// Two slices read as one file, so that neither is copied.
+struct Joined<'a> {
+    parts: [Cursor<&'a [u8]>; 2],
+}
+
+impl<'a> Joined<'a> {
+    fn new(head: &'a [u8], data: &'a [u8]) -> Joined<'a> {
+        Joined {
+            parts: [Cursor::new(head), Cursor::new(data)],
+        }
+    }
+}
+
+impl Read for Joined<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let [head, data] = &mut self.parts;
+        match head.read(buffer)? {
+            0 => data.read(buffer),
+            read => Ok(read),
+        }
+    }
+}
+
+impl Seek for Joined<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let [head, data] = &mut self.parts;
+        let length = head.get_ref().len() as u64;
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::End(by) => (length + data.get_ref().len() as u64).checked_add_signed(by),
+            SeekFrom::Current(by) => (head.position() + data.position()).checked_add_signed(by),
+        };
+        let place = place.ok_or(io::ErrorKind::InvalidInput)?;
+        head.set_position(place.min(length));
+        data.set_position(place.saturating_sub(length));
+        Ok(place)
+    }
+}
+
+/// The JPEG data of a strip or tile, with the tables that all of them share put before it.
+pub(super) fn with_tables(tables: &[u8], data: Vec<u8>) -> Vec<u8> {
+    let Some(body) = tables.strip_prefix(b"\xff\xd8") else {
+        return data;
+    };
+    let body = body.strip_suffix(b"\xff\xd9").unwrap_or(body);
+    let Some(rest) = data.strip_prefix(b"\xff\xd8") else {
+        return data;
+    };
+    [b"\xff\xd8", body, rest].concat()
+}
+
+/// Width, height and components of JPEG data; refuses what the decoder would decode wrongly without an error.
+pub(super) fn jpeg_size(data: &[u8]) -> Result<(usize, usize, usize)> {
+    let early = || Problem::Damaged("its JPEG data ends early".into());
+    if !data.starts_with(b"\xff\xd8") {
+        return damaged("its JPEG data does not begin as such");
+    }
+    let end = data
+        .windows(2)
+        .rposition(|pair| pair == b"\xff\xd9")
+        .ok_or_else(early)?;
+    let mut frame: Option<(u8, usize, usize, usize)> = None;
+    let mut at = 2;
+    while at < end {
+        let &[mark, marker] = data
+            .get(at..at + 2)
+            .and_then(|pair| pair.first_chunk())
+            .ok_or_else(early)?;
+        if mark != 0xff {
+            return damaged("its JPEG data has no marker where one should be");
+        }
+        if marker == 0xff {
+            at += 1;
+            continue;
+        }
+        if matches!(marker, 0x01 | 0xd0..=0xd8) {
+            at += 2;
+            continue;
+        }
+        let length = data
+            .get(at + 2..at + 4)
+            .and_then(|pair| pair.first_chunk())
+            .ok_or_else(early)?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let segment = data.get(at + 4..at + 2 + length.max(2)).ok_or_else(early)?;
+        match (marker, segment) {
+            (0xc0..=0xc2, &[8, h1, h0, w1, w0, components, ..]) => {
+                let height = usize::from(u16::from_be_bytes([h1, h0]));
+                let width = usize::from(u16::from_be_bytes([w1, w0]));
+                frame = Some((marker, width, height, components.into()));
+            }
+            (0xc0..=0xc2, &[bits, ..]) if bits != 8 => {
+                return unsupported(format!("holds JPEG data of {bits}-bit samples"));
+            }
+            (0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf, _) => {
+                return unsupported("holds JPEG data that is lossless, hierarchical or arithmetic");
+            }
+            (0xda, &[components, ..]) => {
+                let Some((kind, width, height, all)) = frame else {
+                    return damaged("its JPEG data has no size");
+                };
+                if kind != 0xc2 && usize::from(components) != all {
+                    return unsupported("holds JPEG data of several scans");
+                }
+                return Ok((width, height, all));
+            }
+            _ => {}
+        }
+        at += 2 + length.max(2);
+    }
+    Err(early())
+}

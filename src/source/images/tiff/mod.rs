@@ -1,0 +1,219 @@
+//! The first page of a TIFF file, as gray or RGB samples of 8 or 16 bits.
+//!
+//! What is not understood is refused by name, because a wrong guess (premultiplied alpha, reversed bits,
+//! planes) gives a wrong picture and no error. Only the decompressors of the `tiff` crate are used; the
+//! directory and the meaning of the samples are worked out here. A header may lie: opening allocates nothing
+//! in proportion to the sizes that it claims, and reading allocates one strip or tile of each plane, or about
+//! a megabyte of it if it is uncompressed.
+//!
+//! ```text
+//! file -> directory.rs -> page.rs -> chunks.rs -> samples.rs -> output
+//!         tags, IFDs      how it is  strips and   unpacked, scaled,
+//!                         stored     tiles        made gray or RGB
+//! ```
+
+mod chunks;
+mod colour;
+mod compression;
+mod directory;
+#[cfg(test)]
+mod fixtures;
+mod page;
+mod predictor;
+mod samples;
+
+use chunks::Chunks;
+use directory::Input;
+use page::Page;
+use samples::Pixels;
+use std::io;
+use std::path::Path;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Problem {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file contradicts itself or ends early.
+    #[error("cannot be decoded, and may be damaged: {0}")]
+    Damaged(String),
+    /// The file holds something that is not read; the text goes on from "it", as in "holds signed samples".
+    #[error("{0}, which framepipe does not read; convert it first")]
+    Unsupported(String),
+}
+
+type Result<T> = std::result::Result<T, Problem>;
+
+fn damaged<T>(what: impl Into<String>) -> Result<T> {
+    Err(Problem::Damaged(what.into()))
+}
+
+fn unsupported<T>(what: impl Into<String>) -> Result<T> {
+    Err(Problem::Unsupported(what.into()))
+}
+
+/// What the header says of the picture as it is given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// One colour sample a pixel, not three.
+    pub gray: bool,
+    /// The last sample is alpha; the colours are not premultiplied.
+    pub alpha: bool,
+    /// 16 bits a sample, little-endian; otherwise 8.
+    pub deep: bool,
+    /// Pages in the file, without thumbnails and masks; counted up to 65535.
+    pub pages: u32,
+    /// The Exif orientation, where the file has one.
+    pub orientation: Option<u8>,
+    /// The ICC profile of the samples given out.
+    pub icc: Option<Vec<u8>>,
+    /// What the conversion loses, for a warning.
+    pub converted: Option<String>,
+}
+
+impl Facts {
+    fn pixel_bytes(&self) -> usize {
+        let channels = (if self.gray { 1 } else { 3 }) + usize::from(self.alpha);
+        channels * if self.deep { 2 } else { 1 }
+    }
+
+    /// The bytes that [`Tiff::read`] fills; `None` if no memory can hold them.
+    fn output_bytes(&self) -> Option<usize> {
+        usize::try_from(self.width)
+            .ok()?
+            .checked_mul(usize::try_from(self.height).ok()?)?
+            .checked_mul(self.pixel_bytes())
+    }
+}
+
+/// An open file with its header read.
+pub(super) struct Tiff {
+    input: Input,
+    facts: Facts,
+    page: Page,
+}
+
+impl Tiff {
+    /// Reads the header.
+    pub(super) fn open(path: &Path) -> Result<Tiff> {
+        let (mut input, first) = Input::open(path)?;
+        let (directory, next) = input.directory(first)?;
+        let pages = input.count_pages(first, next);
+        let page = Page::read(&mut input, &directory)?;
+        let facts = Facts {
+            width: page.width,
+            height: page.height,
+            gray: page.model.is_gray(),
+            alpha: page.alpha,
+            deep: page.deep(),
+            pages,
+            orientation: page.orientation,
+            icc: page.profile(&mut input, &directory),
+            converted: page.losses(),
+        };
+        Ok(Tiff { input, facts, page })
+    }
+
+    /// What the header says.
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Decodes the picture into `out`, which must have exactly the bytes of the picture.
+    pub(super) fn read(self, out: &mut [u8]) -> Result<()> {
+        if self.facts.output_bytes() != Some(out.len()) {
+            let cause = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the output has not the picture's size",
+            );
+            return Err(cause.into());
+        }
+        let page = &self.page;
+        let mut chunks = Chunks::new(self.input, page, out.len())?;
+        let mut pixels = Pixels::new(page, self.facts.pixel_bytes());
+        let pixel_bytes = self.facts.pixel_bytes();
+        let (width, height) = (page.width as usize, page.height as usize);
+        let (chunk_width, chunk_height) = (page.chunk_width as usize, page.chunk_height as usize);
+        let out_stride = width * pixel_bytes;
+        let (across, down) = page.grid();
+        for chunk_y in 0..down {
+            let y = chunk_y as usize * chunk_height;
+            let rows = chunk_height.min(height.saturating_sub(y));
+            for chunk_x in 0..across {
+                let x = chunk_x as usize * chunk_width;
+                let columns = chunk_width.min(width.saturating_sub(x));
+                let place = u64::from(chunk_y) * u64::from(across) + u64::from(chunk_x);
+                let mut done = 0;
+                while done < rows {
+                    let band = chunks.read_band(place, done, rows - done)?;
+                    for row in 0..band.rows {
+                        let start = (y + done + row) * out_stride + x * pixel_bytes;
+                        let Some(target) = out.get_mut(start..start + columns * pixel_bytes) else {
+                            return damaged("the strips or tiles go beyond the picture");
+                        };
+                        pixels.row(&band, row, target);
+                    }
+                    done += band.rows;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::directory::{BITS, COMPRESSION, PHOTOMETRIC, ROWS_PER_STRIP, TILE_HEIGHT, TILE_WIDTH};
+    use super::fixtures::{Temporary, file, read};
+    use super::*;
+    use std::io::Cursor;
+    use tiff::encoder::{TiffEncoder, colortype};
+
+    #[test]
+    fn the_encoder_of_the_crate_is_understood() {
+        let picture: Vec<u16> = (0..5 * 3 * 3).map(|i| i * 1_457).collect();
+        let mut bytes = Vec::new();
+        let mut encoder = TiffEncoder::new(Cursor::new(&mut bytes)).unwrap();
+        encoder.write_image::<colortype::RGB16>(5, 3, &picture).unwrap();
+        encoder.write_image::<colortype::Gray8>(1, 1, &[7]).unwrap();
+        let (facts, out) = read(&bytes).unwrap();
+        assert_eq!((facts.width, facts.height, facts.pages), (5, 3, 2));
+        assert!(facts.deep && !facts.gray && !facts.alpha && facts.converted.is_none());
+        assert_eq!(
+            out,
+            picture.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn headers_that_lie_allocate_nothing() {
+        // A tile of 2^62 bytes, packed and not.
+        for packing in [1, 5, 8, 32_773] {
+            let entries: &[(u16, &[u32])] = &[
+                (BITS, &[8]),
+                (PHOTOMETRIC, &[1]),
+                (COMPRESSION, &[packing]),
+                (TILE_WIDTH, &[u32::MAX]),
+                (TILE_HEIGHT, &[u32::MAX]),
+            ];
+            let problem = read(&file(2, 2, entries, &[&[0; 8]])).unwrap_err();
+            assert!(matches!(problem, Problem::Damaged(_)), "{problem}");
+        }
+        // A picture of which there is one strip.
+        let lie = file(
+            u32::MAX,
+            u32::MAX,
+            &[(PHOTOMETRIC, &[1]), (ROWS_PER_STRIP, &[1])],
+            &[&[0; 8]],
+        );
+        assert!(matches!(
+            Tiff::open(&Temporary::new(&lie).0),
+            Err(Problem::Damaged(_))
+        ));
+    }
+}

@@ -1,0 +1,306 @@
+//! How the page is stored, from the tags of its directory: samples, strips or tiles, compression, colours.
+//!
+//! Tags that contradict each other or that are not understood are refused here, before any sample is read.
+
+use super::colour::Model;
+use super::compression::Packing;
+use super::directory::{
+    BITS, COMPRESSION, EXTRA_SAMPLES, Entry, FILL_ORDER, HEIGHT, ICC, INK_SET, Input, JPEG_TABLES,
+    ORIENTATION, PHOTOMETRIC, PLANAR, PREDICTOR, ROWS_PER_STRIP, SAMPLE_FORMAT, SAMPLES, STRIP_COUNTS,
+    STRIP_OFFSETS, TILE_COUNTS, TILE_HEIGHT, TILE_OFFSETS, TILE_WIDTH, WIDTH, find,
+};
+use super::predictor::Predictor;
+use super::{Result, damaged, unsupported};
+
+/// Colour profiles beyond this are left out.
+const MAX_PROFILE: u64 = 64 << 20;
+
+/// How the page is stored.
+pub(super) struct Page {
+    /// Pixels in a row.
+    pub(super) width: u32,
+    /// Rows.
+    pub(super) height: u32,
+    /// Bits of a stored sample.
+    pub(super) bits: usize,
+    /// The samples are floating-point numbers.
+    pub(super) float: bool,
+    /// What the colour samples mean.
+    pub(super) model: Model,
+    /// Samples a pixel in a strip or tile: 1 if the planes are stored apart.
+    pub(super) samples: usize,
+    /// Which samples of a pixel are read: the colours, then alpha.
+    pub(super) wanted: Vec<usize>,
+    /// The last wanted sample is alpha.
+    pub(super) alpha: bool,
+    /// The colours are multiplied by alpha ("associated alpha").
+    pub(super) premultiplied: bool,
+    /// Samples of a pixel that are not read.
+    dropped: usize,
+    /// Each sample has its own plane of strips or tiles.
+    pub(super) planar: bool,
+    /// Width of a tile; a strip has the width of the page.
+    pub(super) chunk_width: u32,
+    /// Rows of a strip or tile.
+    pub(super) chunk_height: u32,
+    /// "strip" or "tile", for messages.
+    pub(super) kind: &'static str,
+    /// How a strip or tile is compressed.
+    pub(super) packing: Packing,
+    /// What was done to the samples before they were compressed.
+    pub(super) predictor: Predictor,
+    /// The lowest bit of each byte comes first (FillOrder 2).
+    pub(super) reversed: bool,
+    /// Where the strips or tiles are.
+    pub(super) offsets: Entry,
+    /// How many bytes they have.
+    pub(super) counts: Option<Entry>,
+    /// JPEG tables that all strips or tiles share.
+    pub(super) jpeg_tables: Vec<u8>,
+    /// The Exif orientation, 1 to 8.
+    pub(super) orientation: Option<u8>,
+}
+
+impl Page {
+    /// Reads the tags of a directory.
+    pub(super) fn read(input: &mut Input, directory: &[Entry]) -> Result<Page> {
+        let mut one = |tag: u16, default: Option<u64>| -> Result<u64> {
+            match (find(directory, tag), default) {
+                // Some writers give one number for each sample where a single one is meant.
+                (Some(entry), _) => Ok(*input.numbers(entry, 65_535)?.first().unwrap_or(&0)),
+                (None, Some(default)) => Ok(default),
+                (None, None) => damaged(format!("tag {tag} is missing")),
+            }
+        };
+        let size = |value: u64, what: &str| match u32::try_from(value) {
+            Ok(value) if value > 0 => Ok(value),
+            _ => damaged(format!("{value} is no {what}")),
+        };
+        let width = size(one(WIDTH, None)?, "width")?;
+        let height = size(one(HEIGHT, None)?, "height")?;
+        let samples = match one(SAMPLES, Some(1))? {
+            samples @ 1..=65_535 => samples as usize,
+            samples => return damaged(format!("a pixel of {samples} samples")),
+        };
+        let packing = Packing::new(one(COMPRESSION, Some(1))?)?;
+        let photometric = one(PHOTOMETRIC, None)?;
+        let planar = samples > 1
+            && match one(PLANAR, Some(1))? {
+                1 => false,
+                2 => true,
+                other => return damaged(format!("planar configuration {other}")),
+            };
+        let tiled = find(directory, TILE_WIDTH).is_some();
+        let (chunk_width, chunk_height) = if tiled {
+            let width = size(one(TILE_WIDTH, None)?, "width of a tile")?;
+            (width, size(one(TILE_HEIGHT, None)?, "height of a tile")?)
+        } else {
+            let rows = one(ROWS_PER_STRIP, Some(height.into()))?;
+            (width, size(rows.min(height.into()), "height of a strip")?)
+        };
+        let orientation = one(ORIENTATION, Some(0)).unwrap_or(0);
+        let reversed = one(FILL_ORDER, Some(1))? == 2;
+        let predictor_code = one(PREDICTOR, Some(1))?;
+        let ink_set = one(INK_SET, Some(1))?;
+
+        let (bits, float) = depth(input, directory, samples)?;
+        let jpeg = packing == Packing::Jpeg;
+        let model = Model::read(input, directory, photometric, bits, jpeg)?;
+        let colours = model.colours();
+        if float && matches!(model, Model::Palette(_) | Model::YCbCr(_)) {
+            return unsupported("holds floating-point samples that are neither gray, RGB nor CMYK");
+        }
+        if matches!(model, Model::Cmyk) && ink_set != 1 {
+            return unsupported("holds inks other than CMYK");
+        }
+        if matches!(model, Model::YCbCr(_)) && (bits != 8 || samples != 3) {
+            return unsupported(format!("holds YCbCr of {samples} samples of {bits} bits"));
+        }
+        let Some(extra) = samples.checked_sub(colours) else {
+            return damaged(format!(
+                "a pixel of {samples} samples, which is too few for its colours"
+            ));
+        };
+        let extra_kinds = match find(directory, EXTRA_SAMPLES) {
+            Some(entry) => input.integers(entry, 65_535)?,
+            None => Vec::new(),
+        };
+        let named = extra_kinds
+            .iter()
+            .take(extra)
+            .position(|kind| matches!(kind, 1 | 2));
+        // A single extra sample of unspecified kind is alpha: many writers leave the kind out.
+        let alpha = named.or((extra == 1).then_some(0));
+        let premultiplied =
+            alpha.is_some_and(|at| extra_kinds.get(at) == Some(&1)) && !matches!(model, Model::Palette(_));
+        let mut wanted: Vec<usize> = (0..colours).collect();
+        wanted.extend(alpha.map(|at| colours + at));
+        let dropped = samples - wanted.len();
+
+        let predictor = Predictor::new(predictor_code, packing, bits, float)?;
+        if model.block() != (1, 1) && (planar || predictor != Predictor::None) {
+            return unsupported("holds subsampled YCbCr in planes or as differences");
+        }
+        if jpeg && (bits != 8 || float) {
+            return unsupported(format!("holds JPEG data of {bits}-bit samples"));
+        }
+        if packing == Packing::Fax4 && (bits != 1 || !(planar || samples == 1)) {
+            return damaged("fax data that is not bilevel");
+        }
+        let jpeg_tables = match find(directory, JPEG_TABLES) {
+            Some(entry) if jpeg => input.data(entry, 1 << 20)?,
+            _ => Vec::new(),
+        };
+
+        let pick = |tile: u16, strip: u16| {
+            // Old writers list tiles under the tags of strips.
+            let tags = if tiled { [tile, strip] } else { [strip, tile] };
+            tags.iter().find_map(|&tag| find(directory, tag)).cloned()
+        };
+        let Some(offsets) = pick(TILE_OFFSETS, STRIP_OFFSETS) else {
+            return damaged("it does not tell where its strips or tiles are");
+        };
+        let counts = pick(TILE_COUNTS, STRIP_COUNTS);
+        let page = Page {
+            width,
+            height,
+            bits,
+            float,
+            samples: if planar { 1 } else { samples },
+            wanted,
+            alpha: alpha.is_some(),
+            premultiplied,
+            dropped,
+            planar,
+            chunk_width,
+            chunk_height,
+            kind: if tiled { "tile" } else { "strip" },
+            packing,
+            predictor,
+            reversed,
+            offsets,
+            counts,
+            jpeg_tables,
+            model,
+            orientation: u8::try_from(orientation).ok().filter(|o| (1..=8).contains(o)),
+        };
+        let (across, down) = page.grid();
+        let planes = if planar { samples as u64 } else { 1 };
+        let needed = (u64::from(across) * u64::from(down)).checked_mul(planes);
+        if needed.is_none_or(|needed| page.offsets.count < needed) {
+            return damaged("the list of strips or tiles is too short");
+        }
+        Ok(page)
+    }
+
+    /// Strips or tiles across and down.
+    pub(super) fn grid(&self) -> (u32, u32) {
+        (
+            self.width.div_ceil(self.chunk_width),
+            self.height.div_ceil(self.chunk_height),
+        )
+    }
+
+    /// The samples given out have 16 bits, not 8.
+    pub(super) fn deep(&self) -> bool {
+        self.bits > 8 || self.model.is_deep()
+    }
+
+    /// What is lost when the samples become gray or RGB of 8 or 16 bits.
+    pub(super) fn losses(&self) -> Option<String> {
+        let mut losses = Vec::new();
+        if self.float {
+            losses.push("floating-point samples are brought to 16 bits; values outside 0..1 are cut".into());
+        }
+        if matches!(self.model, Model::Cmyk) {
+            losses.push("CMYK is brought to RGB without its colour profile".into());
+        }
+        match self.dropped {
+            0 => {}
+            1 => losses.push("1 extra sample of each pixel is left out".into()),
+            n => losses.push(format!("{n} extra samples of each pixel are left out")),
+        }
+        (!losses.is_empty()).then(|| losses.join("; "))
+    }
+
+    /// The ICC profile of the samples given out.
+    pub(super) fn profile(&self, input: &mut Input, directory: &[Entry]) -> Option<Vec<u8>> {
+        // A CMYK profile does not describe the RGB that is given out. An unreadable one does not make the
+        // picture unreadable.
+        let profile = match find(directory, ICC) {
+            Some(entry) if !matches!(self.model, Model::Cmyk) => input.data(entry, MAX_PROFILE).ok(),
+            _ => None,
+        };
+        profile.filter(|profile| !profile.is_empty())
+    }
+}
+
+/// The bits of a sample, and whether they are a floating-point number.
+fn depth(input: &mut Input, directory: &[Entry], samples: usize) -> Result<(usize, bool)> {
+    let mut same = |tag: u16, what: &str| -> Result<Option<u64>> {
+        let Some(entry) = find(directory, tag) else {
+            return Ok(None);
+        };
+        let values = input.numbers(entry, 65_535)?;
+        let first = values.first().copied();
+        if values.iter().take(samples).any(|&v| Some(v) != first) {
+            return unsupported(format!("holds samples of different {what}"));
+        }
+        Ok(first)
+    };
+    let bits = same(BITS, "depths")?.unwrap_or(1);
+    let format = same(SAMPLE_FORMAT, "formats")?.unwrap_or(1);
+    match (format, bits) {
+        (1 | 4, 1..=16) => Ok((bits as usize, false)),
+        (3, 16 | 32 | 64) => Ok((bits as usize, true)),
+        (1 | 4, 17..) => unsupported(format!("holds {bits}-bit unsigned samples")),
+        (2, 1..) => unsupported(format!("holds {bits}-bit signed samples")),
+        (3, 1..) => unsupported(format!("holds {bits}-bit floating-point samples")),
+        (5 | 6, 1..) => unsupported("holds complex numbers"),
+        (_, 0) => damaged("samples of 0 bits"),
+        _ => unsupported(format!("holds samples of an unknown format ({format})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Problem;
+    use super::super::directory::{BITS, COMPRESSION, EXTRA_SAMPLES, PHOTOMETRIC, SAMPLE_FORMAT, SAMPLES};
+    use super::super::fixtures::{file, read};
+
+    #[test]
+    fn what_is_not_read_is_named() {
+        for (format, bits, words) in [
+            (1, 32, "holds 32-bit unsigned samples"),
+            (2, 8, "holds 8-bit signed samples"),
+            (3, 24, "holds 24-bit floating-point samples"),
+        ] {
+            let entries: &[(u16, &[u32])] =
+                &[(BITS, &[bits]), (PHOTOMETRIC, &[1]), (SAMPLE_FORMAT, &[format])];
+            let problem = read(&file(1, 1, entries, &[&[0; 8]])).unwrap_err();
+            assert!(
+                matches!(&problem, Problem::Unsupported(what) if what == words),
+                "{problem}"
+            );
+        }
+        let problem = read(&file(
+            1,
+            1,
+            &[(PHOTOMETRIC, &[1]), (COMPRESSION, &[50_000])],
+            &[&[0; 8]],
+        ));
+        assert!(matches!(problem, Err(Problem::Unsupported(what)) if what == "is compressed by Zstandard"));
+    }
+
+    #[test]
+    fn an_extra_sample_of_unspecified_kind_is_not_premultiplied() {
+        for extra in [Some(0), Some(2), None] {
+            let kind = [extra.unwrap_or(0)];
+            let mut entries: Vec<(u16, &[u32])> = vec![(BITS, &[8; 2]), (PHOTOMETRIC, &[1]), (SAMPLES, &[2])];
+            entries.extend(extra.map(|_| (EXTRA_SAMPLES, &kind[..])));
+            let (facts, out) = read(&file(2, 1, &entries, &[&[64, 128, 9, 0]])).unwrap();
+            assert!(facts.gray && facts.alpha);
+            assert_eq!(out, [64, 128, 9, 0]);
+        }
+    }
+}

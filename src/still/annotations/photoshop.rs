@@ -1,0 +1,57 @@
+//! Photoshop's image resources, of which the IPTC records are one. JPEG and old PNG texts pack IPTC so.
+//!
+//! ```text
+//!  "8BIM" | id, 16 bits | name: length, bytes, even together | size, 32 bits | data, padded to even | ...
+//! ```
+
+use super::{be16, be32, part};
+
+const IPTC: u16 = 0x0404;
+
+/// The IPTC records among resources.
+pub(super) fn iptc(resources: &[u8]) -> Option<&[u8]> {
+    let mut at = 0_usize;
+    loop {
+        if part(resources, at, 4)? != b"8BIM" {
+            return None;
+        }
+        let id = be16(resources, at.checked_add(4)?)?;
+        let name = usize::from(*resources.get(at.checked_add(6)?)?);
+        // The byte of the length and the name, padded.
+        let name = name.checked_add(2)? & !1;
+        let size_at = at.checked_add(6)?.checked_add(name)?;
+        let size = usize::try_from(be32(resources, size_at)?).ok()?;
+        let data = size_at.checked_add(4)?;
+        if id == IPTC {
+            return part(resources, data, size);
+        }
+        at = data.checked_add(size)?.checked_add(size & 1)?;
+    }
+}
+
+/// A resource of nothing but these IPTC records.
+pub(super) fn pack(iptc: &[u8]) -> Option<Vec<u8>> {
+    let size = u32::try_from(iptc.len()).ok()?;
+    let mut out = b"8BIM\x04\x04\0\0".to_vec();
+    out.extend_from_slice(&size.to_be_bytes());
+    out.extend_from_slice(iptc);
+    if !iptc.len().is_multiple_of(2) {
+        out.push(0);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iptc_is_found_behind_other_resources() {
+        let mut all = b"8BIM\x03\xed\x02ab\0\0\0\0\x03xyz\0".to_vec();
+        all.extend(pack(b"\x1c\x02\x50\0\x01a").unwrap());
+        assert_eq!(iptc(&all).unwrap(), b"\x1c\x02\x50\0\x01a");
+        for end in 0..all.len() {
+            assert_eq!(iptc(&all[..end]), None);
+        }
+    }
+}

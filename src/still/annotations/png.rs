@@ -1,0 +1,538 @@
+//! PNG: everything is a chunk of its own, and all of it may stand between the header and the pixels.
+//!
+//! ```text
+//!  signature | IHDR | cICP gAMA cHRM sRGB sBIT pHYs eXIf tEXt zTXt iTXt | iCCP PLTE tRNS .. IDAT .. IEND
+//!                     +---------------- put here ---------------------+
+//!  a chunk: length, 32 bits | name, 4 bytes | data | CRC of name and data
+//! ```
+//!
+//! XMP is an iTXt of a certain name. IPTC has no chunk; the world writes it as ImageMagick does, in
+//! hexadecimal digits as a text "Raw profile type iptc". Exif and XMP in such texts, from before PNG had a
+//! place for them, are read as what they are.
+
+use std::io::Read;
+
+use flate2::Compression;
+use flate2::read::{ZlibDecoder, ZlibEncoder};
+
+use super::{
+    Annotations, Density, DensityUnit, ITEM_LIMIT, all_lost, array, be32, exif, jpeg, latin1, once, part,
+    photoshop, without_prefix, word,
+};
+
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+const XMP: &str = "XML:com.adobe.xmp";
+const RAW: &str = "Raw profile type ";
+
+/// The chunks that are read.
+const KNOWN: [&[u8; 4]; 12] = [
+    b"gAMA", b"cHRM", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"sBIT", b"pHYs", b"eXIf", b"tEXt", b"zTXt",
+    b"iTXt",
+];
+
+/// Texts from this length on are compressed.
+const LONG: usize = 1024;
+
+/// A chunk: its name, its data, and all of it.
+struct Chunk<'a> {
+    name: [u8; 4],
+    data: &'a [u8],
+    whole: &'a [u8],
+}
+
+impl Chunk<'_> {
+    fn is_intact(&self) -> bool {
+        let stated = self
+            .whole
+            .len()
+            .checked_sub(4)
+            .and_then(|at| be32(self.whole, at));
+        stated == Some(crc(self.name, self.data))
+    }
+}
+
+fn crc(name: [u8; 4], data: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(&name);
+    crc.update(data);
+    crc.sum()
+}
+
+/// The chunks of a file, as far as they are whole.
+fn chunks(file: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
+    let mut rest = file.strip_prefix(SIGNATURE).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let len = usize::try_from(be32(rest, 0)?).ok()?;
+        let name = array(rest, 4)?;
+        let data = part(rest, 8, len)?;
+        let (whole, after) = rest.split_at_checked(len.checked_add(12)?)?;
+        rest = after;
+        Some(Chunk { name, data, whole })
+    })
+}
+
+pub(super) fn read(file: &[u8]) -> Annotations {
+    let mut found = Annotations::default();
+    // What compressed texts may come to, all together: a short file must not ask for much.
+    let mut budget = ITEM_LIMIT.min(file.len().saturating_mul(64).saturating_add(1 << 16));
+    for chunk in chunks(file) {
+        let data = chunk.data;
+        match &chunk.name {
+            b"IEND" => break,
+            name if !KNOWN.contains(&name) || !chunk.is_intact() => {}
+            b"gAMA" => found.gamma = be32(data, 0).filter(|&g| g > 0).or(found.gamma),
+            b"cHRM" => found.chromaticities = numbers(data).or(found.chromaticities),
+            b"sRGB" => found.srgb_intent = data.first().copied().filter(|&i| i <= 3).or(found.srgb_intent),
+            b"cICP" => found.cicp = array(data, 0).or(found.cicp),
+            b"mDCV" => found.mastering_display = array(data, 0).or(found.mastering_display),
+            b"cLLI" => found.content_light = array(data, 0).or(found.content_light),
+            b"sBIT" if matches!(data.len(), 1..=4) && data.iter().all(|b| (1..=16).contains(b)) => {
+                found.significant_bits = Some(data.to_vec());
+            }
+            b"pHYs" => found.density = density(data).or(found.density),
+            b"eXIf" => found.take_exif(data),
+            b"tEXt" | b"zTXt" | b"iTXt" => {
+                take_text(&mut found, &chunk, &mut budget);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn numbers(data: &[u8]) -> Option<[u32; 8]> {
+    let bytes: [u8; 32] = array(data, 0)?;
+    let mut numbers = [0; 8];
+    for (to, from) in numbers.iter_mut().zip(bytes.chunks_exact(4)) {
+        *to = be32(from, 0)?;
+    }
+    Some(numbers)
+}
+
+fn density(data: &[u8]) -> Option<Density> {
+    let (x, y, unit) = (be32(data, 0)?, be32(data, 4)?, *data.get(8)?);
+    let unit = if unit == 1 {
+        DensityUnit::Metre
+    } else {
+        DensityUnit::None
+    };
+    Density::new(x.into(), y.into(), unit)
+}
+
+/// What comes before the first zero byte, and what comes after it.
+fn split_zero(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = data.iter().position(|&b| b == 0)?;
+    Some((data.get(..at)?, data.get(at.checked_add(1)?..)?))
+}
+
+fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> Option<()> {
+    let (name, rest) = split_zero(chunk.data)?;
+    let name = latin1(name.get(..name.len().min(79))?);
+    let inflated: Vec<u8>;
+    let mut body = rest;
+    let mut is_deflated = false;
+    if &chunk.name == b"zTXt" {
+        let (&method, deflated) = rest.split_first()?;
+        (is_deflated, body) = (true, deflated);
+        if method != 0 {
+            return None;
+        }
+    } else if &chunk.name == b"iTXt" {
+        let (&[flag, method], rest) = rest.split_first_chunk()?;
+        // The language, and the name in that language.
+        let (_, rest) = split_zero(rest)?;
+        (_, body) = split_zero(rest)?;
+        is_deflated = flag == 1;
+        if is_deflated && method != 0 {
+            return None;
+        }
+    }
+    if is_deflated {
+        match inflate(body, *budget) {
+            Inflated::Whole(bytes) => inflated = bytes,
+            Inflated::Damaged => return None,
+            Inflated::TooLarge => {
+                once(
+                    &mut found.left_out,
+                    if name == XMP { word::XMP } else { word::TEXT },
+                );
+                // The time to inflate is to be spent once only.
+                *budget = 0;
+                return None;
+            }
+        }
+        *budget = budget.checked_sub(inflated.len())?;
+        body = &inflated;
+    }
+    if name == XMP {
+        found.take_xmp(body);
+        return Some(());
+    }
+    if let Some(kind) = name.strip_prefix(RAW) {
+        return take_raw(found, kind, body);
+    }
+    let text = if &chunk.name == b"iTXt" {
+        str::from_utf8(body).ok()?.to_owned()
+    } else {
+        latin1(body)
+    };
+    found.take_text(&name, text);
+    Some(())
+}
+
+enum Inflated {
+    Whole(Vec<u8>),
+    TooLarge,
+    Damaged,
+}
+
+fn inflate(data: &[u8], limit: usize) -> Inflated {
+    let mut out = Vec::new();
+    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    match ZlibDecoder::new(data).take(one_more).read_to_end(&mut out) {
+        Err(_) => Inflated::Damaged,
+        Ok(len) if len > limit => Inflated::TooLarge,
+        Ok(_) => Inflated::Whole(out),
+    }
+}
+
+/// A block of another kind as ImageMagick packs it: its name, its length, its bytes in hexadecimal digits.
+fn take_raw(found: &mut Annotations, kind: &str, body: &[u8]) -> Option<()> {
+    let mut words = body.splitn(4, |&b| b == b'\n');
+    let (_, _, len) = (words.next()?, words.next()?, words.next()?);
+    let len: usize = str::from_utf8(len).ok()?.trim().parse().ok()?;
+    let digit = |b: &u8| char::from(*b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let digits: Vec<u8> = words.next()?.iter().filter_map(digit).collect();
+    let bytes: Vec<u8> = digits
+        .chunks_exact(2)
+        .filter_map(|pair| Some(pair.first()? << 4 | pair.get(1)?))
+        .collect();
+    if bytes.len() != len {
+        return None;
+    }
+    match kind.to_ascii_lowercase().as_str() {
+        "exif" | "app1" => match bytes.strip_prefix(jpeg::XMP) {
+            Some(packet) => found.take_xmp(packet),
+            None => found.take_exif(without_prefix(&bytes)),
+        },
+        "xmp" => found.take_xmp(&bytes),
+        "iptc" | "8bim" => {
+            found.take_iptc(
+                photoshop::iptc(bytes.strip_prefix(jpeg::PHOTOSHOP).unwrap_or(&bytes)).unwrap_or(&bytes),
+            );
+        }
+        // An ICC profile in such a text is known to nobody but ImageMagick.
+        _ => {}
+    }
+    Some(())
+}
+
+pub(super) fn insert(
+    given: &Annotations,
+    orientation: Option<u8>,
+    file: Vec<u8>,
+    lost: &mut Vec<&'static str>,
+) -> Vec<u8> {
+    let before = chunks(&file).take_while(|c| &c.name != b"IDAT");
+    let has_profile = before.into_iter().any(|c| &c.name == b"iCCP");
+    let header = chunks(&file)
+        .next()
+        .filter(|c| &c.name == b"IHDR" && c.data.len() == 13);
+    let Some(header) = header else {
+        all_lost(given, orientation, lost);
+        return file;
+    };
+    let mut new = Chunks::default();
+    if let Some(cicp) = given.cicp {
+        new.push(b"cICP", &cicp);
+    }
+    if let Some(display) = given.mastering_display {
+        new.push(b"mDCV", &display);
+    }
+    if let Some(light) = given.content_light {
+        new.push(b"cLLI", &light);
+    }
+    if let Some(gamma) = given.gamma {
+        new.push(b"gAMA", &gamma.to_be_bytes());
+    }
+    if let Some(numbers) = given.chromaticities {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_be_bytes()).collect();
+        new.push(b"cHRM", &bytes);
+    }
+    // A profile says more, and the two must not stand together.
+    if let Some(intent) = given.srgb_intent.filter(|_| !has_profile) {
+        new.push(b"sRGB", &[intent]);
+    }
+    if let Some(bits) = &given.significant_bits {
+        match significant(bits, header.data) {
+            Some(bits) => new.push(b"sBIT", &bits),
+            None => once(lost, word::SIGNIFICANT_BITS),
+        }
+    }
+    if let Some(density) = given.density {
+        let (numbers, unit) = match density.per_metre() {
+            Some(both) => (Density::whole(both, i32::MAX.unsigned_abs()), 1),
+            None => (density.ratio(i32::MAX.unsigned_abs()), 0),
+        };
+        if let Some((x, y)) = numbers {
+            new.push(
+                b"pHYs",
+                &[&x.to_be_bytes()[..], &y.to_be_bytes(), &[unit]].concat(),
+            );
+        } else {
+            once(lost, density.word());
+        }
+    }
+    if let (Some(block), _) = exif::compose(given.exif.as_deref(), orientation, None, &[], false) {
+        new.push(b"eXIf", &block);
+    }
+    if let Some(packet) = &given.xmp {
+        new.push(b"iTXt", &[XMP.as_bytes(), b"\0\0\0\0\0", packet].concat());
+    }
+    if let Some(records) = &given.iptc {
+        match raw_iptc(records) {
+            Some(data) => new.push(b"zTXt", &data),
+            None => once(lost, word::IPTC),
+        }
+    }
+    for (name, text) in &given.texts {
+        match text_chunk(name, text) {
+            Some((chunk, data)) => new.push(&chunk, &data),
+            None => once(lost, word::TEXT),
+        }
+    }
+    new.into_file(&file)
+}
+
+/// New chunks in a row.
+#[derive(Default)]
+struct Chunks {
+    bytes: Vec<u8>,
+    names: Vec<[u8; 4]>,
+}
+
+impl Chunks {
+    fn push(&mut self, name: &[u8; 4], data: &[u8]) {
+        // Items are no larger than 16 MiB, in hexadecimal digits twice that: never near the limit.
+        let Ok(len) = u32::try_from(data.len()) else {
+            return;
+        };
+        self.names.push(*name);
+        self.bytes.extend_from_slice(&len.to_be_bytes());
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(data);
+        self.bytes.extend_from_slice(&crc(*name, data).to_be_bytes());
+    }
+
+    /// The file with these chunks behind its header, in place of those of the same names.
+    fn into_file(self, file: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(file.len().saturating_add(self.bytes.len()));
+        out.extend_from_slice(SIGNATURE);
+        let mut done = SIGNATURE.len();
+        for (at, chunk) in chunks(file).enumerate() {
+            if &chunk.name == b"IDAT" {
+                break;
+            }
+            done = done.saturating_add(chunk.whole.len());
+            let is_replaced = self.names.contains(&chunk.name) && !chunk.name.ends_with(b"Xt");
+            // The orientation that the encoder wrote stands in the new block, if it is to stand.
+            if !is_replaced && &chunk.name != b"eXIf" {
+                out.extend_from_slice(chunk.whole);
+            }
+            if at == 0 {
+                out.extend_from_slice(&self.bytes);
+            }
+        }
+        out.extend_from_slice(file.get(done..).unwrap_or_default());
+        out
+    }
+}
+
+/// The significant bits for the channels that the file has; alpha that came newly is significant throughout.
+fn significant(bits: &[u8], header: &[u8]) -> Option<Vec<u8>> {
+    let (&depth, &colour) = (header.get(8)?, header.get(9)?);
+    let (channels, depth) = match colour {
+        0 => (1, depth),
+        2 => (3, depth),
+        3 => (3, 8),
+        4 => (2, depth),
+        6 => (4, depth),
+        _ => return None,
+    };
+    let mut bits = bits.to_vec();
+    if bits.len().checked_add(1)? == channels && matches!(colour, 4 | 6) {
+        bits.push(depth);
+    }
+    (bits.len() == channels && bits.iter().all(|b| (1..=depth).contains(b))).then_some(bits)
+}
+
+fn deflated(data: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    ZlibEncoder::new(data, Compression::default())
+        .read_to_end(&mut out)
+        .ok()?;
+    Some(out)
+}
+
+fn raw_iptc(records: &[u8]) -> Option<Vec<u8>> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let packed = photoshop::pack(records)?;
+    let mut body = format!("\niptc\n{:8}", packed.len()).into_bytes();
+    for line in packed.chunks(36) {
+        body.push(b'\n');
+        for byte in line {
+            body.extend(DIGITS.get(usize::from(byte >> 4)));
+            body.extend(DIGITS.get(usize::from(byte & 15)));
+        }
+    }
+    body.push(b'\n');
+    Some([RAW.as_bytes(), b"iptc\0\0", &deflated(&body)?].concat())
+}
+
+/// The chunk of a text: its name and data.
+fn text_chunk(name: &str, text: &str) -> Option<([u8; 4], Vec<u8>)> {
+    // 1 to 79 printable characters of Latin-1, with single spaces between words.
+    let name: Vec<u8> = to_latin1(&name.split_whitespace().collect::<Vec<_>>().join(" "))?;
+    let is_printable = |b: &u8| matches!(b, 32..=126 | 161..=255);
+    if !(1..=79).contains(&name.len()) || !name.iter().all(is_printable) || text.contains('\0') {
+        return None;
+    }
+    let body = to_latin1(text);
+    Some(match body {
+        Some(body) if body.len() < LONG => (*b"tEXt", [&name[..], b"\0", &body].concat()),
+        Some(body) => (*b"zTXt", [&name[..], b"\0\0", &deflated(&body)?].concat()),
+        None if text.len() < LONG => (*b"iTXt", [&name[..], b"\0\0\0\0\0", text.as_bytes()].concat()),
+        None => (
+            *b"iTXt",
+            [&name[..], b"\0\x01\0\0\0", &deflated(text.as_bytes())?].concat(),
+        ),
+    })
+}
+
+fn to_latin1(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::exif::Order;
+    use super::super::exif::tests::sample;
+    use super::*;
+
+    /// A file of 1 x 1 pixels; its data are none, which nobody here looks at.
+    pub(in super::super) fn file(colour: u8) -> Vec<u8> {
+        let mut new = Chunks::default();
+        new.push(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, colour, 0, 0, 0]);
+        new.push(b"IDAT", b"pixels");
+        new.push(b"IEND", b"");
+        [SIGNATURE, &new.bytes].concat()
+    }
+
+    /// The same chunks with right checksums.
+    pub(in super::super) fn repaired(file: &[u8]) -> Vec<u8> {
+        let mut new = Chunks::default();
+        for chunk in chunks(file) {
+            new.push(&chunk.name, chunk.data);
+        }
+        [SIGNATURE, &new.bytes].concat()
+    }
+
+    pub(in super::super) fn full() -> Annotations {
+        Annotations {
+            exif: Some(sample(Order::Big).into()),
+            xmp: Some(b"<x>packet</x>"[..].into()),
+            iptc: Some(b"\x1c\x02\x50\0\x01a"[..].into()),
+            density: Density::new(11811.0, 5906.0, DensityUnit::Metre),
+            texts: vec![
+                ("Title".into(), "caf\u{e9}".into()),
+                ("long".into(), "word ".repeat(1000)),
+                ("Comment".into(), "\u{4f60}\u{597d}".into()),
+                ("long2".into(), "\u{4f60}\u{597d}".repeat(1000)),
+            ],
+            gamma: Some(100_000),
+            chromaticities: Some([1, 2, 3, 4, 5, 6, 7, 8]),
+            srgb_intent: Some(1),
+            cicp: Some([9, 16, 0, 1]),
+            mastering_display: Some([7; 24]),
+            content_light: Some([9; 8]),
+            significant_bits: Some(vec![5, 6, 5]),
+            left_out: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn all_of_it_comes_back() {
+        let mut lost = Vec::new();
+        let out = insert(&full(), Some(6), file(2), &mut lost);
+        assert!(lost.is_empty());
+        let found = read(&out);
+        let mut expected = full();
+        let block = exif::compose(expected.exif.as_deref(), Some(6), None, &[], false).0;
+        expected.exif = block.map(Into::into);
+        assert_eq!(found, expected);
+        // A second time, chunks do not pile up.
+        let mut again = found;
+        again.texts.clear();
+        (again.xmp, again.iptc) = (None, None);
+        assert_eq!(insert(&again, Some(6), out.clone(), &mut lost).len(), out.len());
+    }
+
+    #[test]
+    fn a_profile_stands_alone_and_alpha_gets_its_bits() {
+        let mut new = Chunks::default();
+        new.push(b"iCCP", b"x\0\0");
+        let base = file(6);
+        let with_profile = [&base[..33], &new.bytes, &base[33..]].concat();
+        let mut lost = Vec::new();
+        let found = read(&insert(&full(), None, with_profile, &mut lost));
+        assert_eq!(found.srgb_intent, None);
+        assert_eq!(found.significant_bits, Some(vec![5, 6, 5, 8]));
+        insert(&full(), None, file(0), &mut lost);
+        assert_eq!(lost, ["significant bits"]);
+    }
+
+    #[test]
+    fn damaged_chunks_are_passed_over() {
+        let mut lost = Vec::new();
+        let mut out = insert(&full(), None, file(2), &mut lost);
+        let at = out.windows(4).position(|w| w == b"gAMA").unwrap();
+        out[at + 5] ^= 1;
+        let found = read(&out);
+        assert_eq!(found.gamma, None);
+        assert_eq!(found.cicp, full().cicp);
+    }
+
+    #[test]
+    fn bombs_are_left_out() {
+        let mut new = Chunks::default();
+        let bomb = [&b"x\0\0"[..], &deflated(&vec![b' '; 40 << 20]).unwrap()].concat();
+        new.push(b"zTXt", &bomb);
+        new.push(b"zTXt", &bomb);
+        let base = file(2);
+        let found = read(&[&base[..33], &new.bytes, &base[33..]].concat());
+        assert!(found.texts.is_empty());
+        assert_eq!(found.left_out, ["text"]);
+    }
+
+    #[test]
+    fn raw_profiles_are_what_they_are() {
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let block = sample(Order::Little);
+        let prefixed = [b"Exif\0\0", &block[..]].concat();
+        let packet = [jpeg::XMP, b"<x/>"].concat();
+        let mut new = Chunks::default();
+        for (kind, bytes) in [("exif", &prefixed), ("APP1", &packet)] {
+            let text = format!(
+                "Raw profile type {kind}\0\n{kind}\n {:7}\n{}\n",
+                bytes.len(),
+                hex(bytes)
+            );
+            new.push(b"tEXt", text.as_bytes());
+        }
+        let base = file(2);
+        let found = read(&[&base[..33], &new.bytes, &base[33..]].concat());
+        assert_eq!(found.exif.as_deref(), Some(&block[..]));
+        assert_eq!(found.xmp.as_deref(), Some(&b"<x/>"[..]));
+        assert_eq!(found.orientation(), Some(6));
+    }
+}

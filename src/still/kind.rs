@@ -1,0 +1,287 @@
+//! The kinds of image files, one row of a table each: a new kind is one row, and an arm where it is decoded or
+//! encoded if no library at hand does that already.
+
+use super::annotations::Container;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// A kind of image file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ImageKind {
+    /// PNG: gray and RGB, with or without alpha, 8 and 16 bits.
+    Png,
+    /// JPEG, lossy: gray and RGB, 8 bits.
+    Jpeg,
+    /// TIFF, written uncompressed: gray, RGB and RGBA, 8 and 16 bits.
+    Tiff,
+    /// BMP: gray, RGB and RGBA, 8 bits.
+    Bmp,
+    /// WebP, written lossless: gray and RGB, with or without alpha, 8 bits.
+    WebP,
+    /// PGM, PPM or PAM, by the colours: gray and RGB, with or without alpha, 8 and 16 bits.
+    Pnm,
+    /// PGM: gray, 8 and 16 bits.
+    Pgm,
+    /// PPM: RGB, 8 and 16 bits.
+    Ppm,
+    /// PBM, read only: black and white.
+    Pbm,
+    /// OpenEXR, read only: floating-point samples, brought to 16 bits.
+    Exr,
+    /// DPX, read only.
+    Dpx,
+    /// Truevision TGA, read only.
+    Tga,
+    /// PFM, read only: floating-point samples, brought to 16 bits.
+    Pfm,
+    /// JPEG XL, read only.
+    Jxl,
+    /// AVIF, read only.
+    Avif,
+    /// JPEG 2000, read only.
+    Jp2,
+    /// QOI, read only.
+    Qoi,
+}
+
+/// Who decodes a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decoding {
+    /// The image crate, as the format that it is named by.
+    Image(image::ImageFormat),
+    /// libjpeg-turbo, which knows every layout of scans and tells of damage.
+    Jpeg,
+    /// The tiff crate, below the image crate.
+    Tiff,
+    /// FFmpeg.
+    Ffmpeg,
+}
+
+/// A row of the table.
+struct Row {
+    kind: ImageKind,
+    name: &'static str,
+    /// Extensions of file names, the usual one first.
+    extensions: &'static [&'static str],
+    decoding: Decoding,
+    /// Files of this kind can be written.
+    is_written: bool,
+    /// Samples of 16 bits are held.
+    is_deep: bool,
+}
+
+const fn row(
+    kind: ImageKind,
+    name: &'static str,
+    extensions: &'static [&'static str],
+    decoding: Decoding,
+    (is_written, is_deep): (bool, bool),
+) -> Row {
+    Row {
+        kind,
+        name,
+        extensions,
+        decoding,
+        is_written,
+        is_deep,
+    }
+}
+
+const ROWS: [Row; 17] = {
+    use Decoding::{Ffmpeg, Image, Jpeg, Tiff};
+    use image::ImageFormat as F;
+    const WRITTEN: bool = true;
+    const DEEP: bool = true;
+    [
+        row(ImageKind::Png, "PNG", &["png"], Image(F::Png), (WRITTEN, DEEP)),
+        row(
+            ImageKind::Jpeg,
+            "JPEG",
+            &["jpg", "jpeg", "jpe", "jfif"],
+            Jpeg,
+            (WRITTEN, false),
+        ),
+        row(ImageKind::Tiff, "TIFF", &["tif", "tiff"], Tiff, (WRITTEN, DEEP)),
+        row(
+            ImageKind::Bmp,
+            "BMP",
+            &["bmp", "dib"],
+            Image(F::Bmp),
+            (WRITTEN, false),
+        ),
+        row(
+            ImageKind::WebP,
+            "WebP",
+            &["webp"],
+            Image(F::WebP),
+            (WRITTEN, false),
+        ),
+        row(
+            ImageKind::Pnm,
+            "PNM",
+            &["pnm", "pam"],
+            Image(F::Pnm),
+            (WRITTEN, DEEP),
+        ),
+        row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (WRITTEN, DEEP)),
+        row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (WRITTEN, DEEP)),
+        row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (false, false)),
+        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (false, DEEP)),
+        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (false, DEEP)),
+        row(
+            ImageKind::Tga,
+            "TGA",
+            &["tga", "vda", "icb", "vst"],
+            Ffmpeg,
+            (false, false),
+        ),
+        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (false, DEEP)),
+        row(ImageKind::Jxl, "JPEG XL", &["jxl"], Ffmpeg, (false, DEEP)),
+        row(ImageKind::Avif, "AVIF", &["avif"], Ffmpeg, (false, DEEP)),
+        row(
+            ImageKind::Jp2,
+            "JPEG 2000",
+            &["jp2", "j2k", "j2c", "jpc"],
+            Ffmpeg,
+            (false, DEEP),
+        ),
+        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (false, false)),
+    ]
+};
+
+/// Extensions of pictures that are not read as frames of a sequence, to be named where a folder holds such.
+const OTHER_PICTURES: &[&str] = &[
+    "gif", "apng", "heic", "heif", "psd", "xcf", "svg", "ico", "dds", "hdr", "ff", "sgi", "ras", "xbm",
+    "xpm", "cr2", "nef", "arw", "dng", "raf", "orf",
+];
+
+/// A word that names no kind of image file that can be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no kind of image that framepipe writes; use png, jpg, tif, bmp, webp, pnm, pam, pgm or ppm"
+)]
+pub struct UnknownImageKind(pub String);
+
+impl FromStr for ImageKind {
+    type Err = UnknownImageKind;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        ImageKind::named(word)
+            .filter(|kind| kind.is_written())
+            .ok_or_else(|| UnknownImageKind(word.to_owned()))
+    }
+}
+
+impl fmt::Display for ImageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().name)
+    }
+}
+
+impl ImageKind {
+    /// The kind that an extension stands for.
+    fn named(extension: &str) -> Option<ImageKind> {
+        let is_named = |row: &&Row| row.extensions.iter().any(|e| e.eq_ignore_ascii_case(extension));
+        ROWS.iter().find(is_named).map(|row| row.kind)
+    }
+
+    fn row(self) -> &'static Row {
+        // Every kind has its row (see the test), and the first is a kind, too.
+        ROWS.iter().find(|row| row.kind == self).unwrap_or(&ROWS[0])
+    }
+
+    /// The kind that a file name's extension stands for, if files of it can be read.
+    pub fn read(path: &Path) -> Option<ImageKind> {
+        ImageKind::named(path.extension().and_then(OsStr::to_str)?)
+    }
+
+    /// The kind that a file name's extension stands for, if files of it can be written.
+    pub fn of(path: &Path) -> Option<ImageKind> {
+        ImageKind::read(path).filter(|kind| kind.is_written())
+    }
+
+    /// The kind of files that the image crate recognised by their content.
+    pub(crate) fn recognised(format: image::ImageFormat) -> Option<ImageKind> {
+        match format {
+            image::ImageFormat::Jpeg => Some(ImageKind::Jpeg),
+            image::ImageFormat::Tiff => Some(ImageKind::Tiff),
+            format => ROWS
+                .iter()
+                .find(|row| row.decoding == Decoding::Image(format))
+                .map(|row| row.kind),
+        }
+    }
+
+    /// Who decodes it.
+    pub fn decoding(self) -> Decoding {
+        self.row().decoding
+    }
+
+    /// The form of its annotations, if they are read and written here.
+    pub fn container(self) -> Option<Container> {
+        match self {
+            ImageKind::Png => Some(Container::Png),
+            ImageKind::Jpeg => Some(Container::Jpeg),
+            ImageKind::Tiff => Some(Container::Tiff),
+            ImageKind::Bmp => Some(Container::Bmp),
+            ImageKind::WebP => Some(Container::WebP),
+            ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm => Some(Container::Pnm),
+            _ => None,
+        }
+    }
+
+    /// True if files of this kind can be written.
+    pub fn is_written(self) -> bool {
+        self.row().is_written
+    }
+
+    /// True if it holds samples of more than 8 bits.
+    pub fn is_deep(self) -> bool {
+        self.row().is_deep
+    }
+
+    /// The extension that files of this kind are given.
+    pub fn extension(self) -> &'static str {
+        self.row().extensions[0]
+    }
+
+    /// The extensions of all files that can be read, for a message.
+    pub fn extensions() -> String {
+        let all: Vec<&str> = ROWS.iter().flat_map(|row| row.extensions).copied().collect();
+        all.join(", ")
+    }
+
+    /// True for the name of a picture of a kind that no sequence is read of.
+    pub fn is_other_picture(path: &Path) -> bool {
+        let extension = path.extension().and_then(OsStr::to_str);
+        extension.is_some_and(|e| OTHER_PICTURES.iter().any(|other| other.eq_ignore_ascii_case(e)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_row_and_every_extension_one_kind() {
+        let mut extensions: Vec<&str> = ROWS.iter().flat_map(|row| row.extensions).copied().collect();
+        let count = extensions.len();
+        extensions.sort_unstable();
+        extensions.dedup();
+        assert_eq!(extensions.len(), count);
+        for row in &ROWS {
+            assert_eq!(row.kind.row().name, row.name);
+            let upper = format!("a.{}", row.extensions[0].to_uppercase());
+            assert_eq!(ImageKind::read(Path::new(&upper)), Some(row.kind));
+            assert_eq!(ImageKind::of(Path::new(&upper)).is_some(), row.is_written);
+        }
+        assert_eq!("JPE".parse(), Ok(ImageKind::Jpeg));
+        assert!("exr".parse::<ImageKind>().is_err() && "pbm".parse::<ImageKind>().is_err());
+        assert!(
+            ImageKind::is_other_picture(Path::new("a.GIF"))
+                && !ImageKind::is_other_picture(Path::new("a.txt"))
+        );
+    }
+}

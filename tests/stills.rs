@@ -1,0 +1,410 @@
+//! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in silence.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A JPEG of 24x20 pixels, 4:2:0, each component in a baseline scan of its own.
+const THREE_SCANS: &[&str] = &[
+    "ffd8ffe000104a46494600010200000100010000ffdb0043000818181c181c2121212121212724272828282727272728",
+    "28282b2b2b3333332b2b2b28282b2b303033333739373434333439393c3c3c4848454554545767677cffc00011080014",
+    "001803012200021100031100ffc4001a000001050100000000000000000000000005000203040607ffc4002710000201",
+    "02050401050000000000000000010211001203041321413132518171334261b1c1ffda0008010100003f00e5c755b10a",
+    "a702788000dc927603e68be73133598645737150cc3b000bb4b5c21636eb34973199c1245d1201e88411c1060823e2a4",
+    "c220ebac5c4e990bd0b05dc81ebdd19c42ba1a56cb77694ee543dc567cdbc777e284b98180a21194b1827b2e695b8fc7",
+    "9dfcd671fea37afd555c7fb7dff29e9cd7ffc4001501010100000000000000000000000000000405ffc4002211000103",
+    "040007000000000000000000000102113100032141041213325171c2ffda0008010211003f001dce2d6bbe85b31493cb",
+    "97290b1920b86020c0c4d37acb50727cece8b3ee6668567bd1ebe6ac99afffc400150101010000000000000000000000",
+    "0000000506ffc400241100010204050500000000000000000000010203000421311112223381326172a1b1ffda000801",
+    "0311003f00a271a199692a270c79209d3635f7da24661942de5950cc6952904f48b9241a5a1998df7bca017b70f1f23f",
+    "ffd9",
+];
+
+/// The same picture in one scan.
+const ONE_SCAN: &[&str] = &[
+    "ffd8ffe000104a46494600010200000100010000fffe00104c61766335392e33372e31303000ffdb0043000818181c18",
+    "1c212121212121272427282828272727272828282b2b2b3333332b2b2b28282b2b303033333739373434333439393c3c",
+    "3c4848454554545767677cffc40080000101000301010000000000000000000004050301020706010101010000000000",
+    "00000000000000000405061000020003060405050100000000000000020112001141812113040332713151b133d2c142",
+    "14a29154536111000103030204070101000000000000000131021121000304128133324122a1b17172c2615113ffc000",
+    "11080014001803012200021100031100ffda000c03010002110311003f00f2e79a5b8c42c55b289258b6de09739afacd",
+    "cd56a0804dc4c5112e0490e152895069875ace4da69e78d226f2da1e8c90e2d2baf9b3b8c7232a1a97165571628e2635",
+    "ef0d9c5fe48f26adefcec7c41693b6b25a1e2a419100214145bd164c4373da5c4c4f1209f0a1af9fe5c21d46a765b515",
+    "2a93e80d35634e8d35ca51f5da9fe9f687a6746e8b6055008593a37c11154627cbbe3de6ac7bff00b1b3f91f4cb7fd9e",
+    "e124ff007b9ec627baaade4751858fccf2e1b8d2a5a09e90a4906897f0e7e615de125dff008dfed2a3f30aef092eff00",
+    "c6ff0069161eb67b7d6ecea39f9be57d85b299305b299b256e0e6e61e1e97fffd9",
+];
+
+fn bytes(hex: &[&str]) -> Vec<u8> {
+    let hex = hex.concat();
+    (0..hex.len() / 2)
+        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
+        .collect()
+}
+
+fn framepipe(input: &Path, output: &Path, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .arg("filter")
+        .args([input, output])
+        .args(["--filter", "mask:rows=1", "--engine", "cpu"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+fn words(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+/// What a run that must succeed said.
+fn filtered(input: &Path, output: &Path, options: &[&str]) -> String {
+    let done = framepipe(input, output, options);
+    assert!(
+        done.status.success(),
+        "{} -> {}: {}",
+        input.display(),
+        output.display(),
+        words(&done)
+    );
+    words(&done)
+}
+
+/// What a run that must fail said.
+fn refused(input: &Path, output: &Path, options: &[&str]) -> String {
+    let done = framepipe(input, output, options);
+    assert_eq!(
+        done.status.code(),
+        Some(1),
+        "{}: {}",
+        input.display(),
+        words(&done)
+    );
+    words(&done)
+}
+
+fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
+    let done = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-y"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    done.stdout
+}
+
+fn rgb(path: &Path) -> Vec<u8> {
+    ffmpeg(&[
+        "-i",
+        path.to_str().unwrap(),
+        "-pix_fmt",
+        "rgb24",
+        "-f",
+        "rawvideo",
+        "-",
+    ])
+}
+
+/// A test picture of ffmpeg's.
+fn picture(path: &Path, size: &str, options: &[&str]) {
+    let source = format!("testsrc2=s={size}");
+    let head = ["-f", "lavfi", "-i", &source, "-frames:v", "1"];
+    ffmpeg(&[&head, options, &[path.to_str().unwrap()]].concat());
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A folder of gray pictures with these numbers in their names.
+fn numbered(folder: &Path, numbers: &[i64]) -> PathBuf {
+    fs::create_dir_all(folder).unwrap();
+    for number in numbers {
+        picture(
+            &folder.join(format!("f{number:04}.png")),
+            "8x8",
+            &["-pix_fmt", "gray"],
+        );
+    }
+    folder.join("f%04d.png")
+}
+
+#[test]
+fn scans_of_one_component_each_are_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, hex: &[&str]| {
+        let (input, output) = (
+            folder.path().join(name),
+            folder.path().join(format!("{name}.png")),
+        );
+        fs::write(&input, bytes(hex)).unwrap();
+        filtered(&input, &output, &["--strict"]);
+        (rgb(&input), rgb(&output))
+    };
+    let (one, three) = (read("one.jpg", ONE_SCAN), read("three.jpg", THREE_SCANS));
+    assert_eq!(one.0, three.0, "FFmpeg finds the same picture in both");
+    assert_eq!(one.1.len(), 3 * 24 * 20);
+    assert!(one.1 == three.1);
+}
+
+#[test]
+fn damaged_jpegs_are_given_with_a_word_and_refused_if_strict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.jpg"), folder.path().join("out.png"));
+    picture(&input, "128x128", &["-q:v", "3"]);
+    let whole = fs::read(&input).unwrap();
+    filtered(&input, &output, &["--strict"]);
+    let mut half = whole[..whole.len() * 6 / 10].to_vec();
+    half.extend([0xff, 0xd9]);
+    for data in [&half[..], &whole[..whole.len() / 2], &whole[..whole.len() - 2]] {
+        fs::write(&input, data).unwrap();
+        assert!(filtered(&input, &output, &["--overwrite"]).contains("damaged"));
+        let error = refused(&input, &folder.path().join("strict.png"), &["--strict"]);
+        assert!(
+            error.contains("damaged") && !folder.path().join("strict.png").exists(),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn frame_buffers_are_no_more_than_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, report) = (folder.path().join("one.png"), folder.path().join("report.json"));
+    picture(&input, "640x480", &["-pix_fmt", "rgb24"]);
+    let report_name = report.to_str().unwrap();
+    for workers in ["1", "64"] {
+        let options = ["--workers", workers, "--report", report_name, "--overwrite"];
+        filtered(&input, &folder.path().join("out.png"), &options);
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        let text = report.to_string();
+        let buffers: u64 = ["input_bytes", "output_bytes"]
+            .iter()
+            .map(|key| {
+                let at = text
+                    .find(&format!("\"{key}\":"))
+                    .unwrap_or_else(|| panic!("{key} in {text}"));
+                let digits = text[at + key.len() + 3..].trim_start();
+                let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap();
+                digits[..end].parse::<u64>().unwrap()
+            })
+            .sum();
+        // Two frames, with padded rows.
+        assert!(
+            buffers <= 2 * 640 * 480 * 3 + 100_000,
+            "{workers} workers: {buffers} bytes"
+        );
+    }
+}
+
+#[test]
+fn gaps_are_named_and_numbers_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = numbered(&folder.path().join("in"), &[1, 2, 3, 5, 6, 1001]);
+    let out = |name: &str| folder.path().join(name);
+    let said = filtered(&input, &out("a/g%04d.png"), &[]);
+    assert!(said.contains("f0004.png and 994 more"), "{said}");
+    assert_eq!(
+        names(&out("a")),
+        [
+            "g0001.png",
+            "g0002.png",
+            "g0003.png",
+            "g0005.png",
+            "g0006.png",
+            "g1001.png"
+        ]
+    );
+    assert!(refused(&input, &out("b/%d.png"), &["--strict"]).contains("f0004.png"));
+    for (options, expected) in [
+        (&["--start-number", "1001"][..], &["f1001.png"][..]),
+        (&["--frames", "2-3"], &["f0002.png", "f0003.png"]),
+        (&["--frames", "1-5:2"], &["f0001.png", "f0003.png", "f0005.png"]),
+    ] {
+        let target = out(&options.concat());
+        let said = filtered(&input, &target.join(""), options);
+        assert!(!said.contains("missing"), "{options:?}: {said}");
+        assert_eq!(names(&target), expected);
+    }
+    let clip = out("clip.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=16x16:r=5:d=0.6",
+        "-c:v",
+        "ffv1",
+        clip.to_str().unwrap(),
+    ]);
+    filtered(&clip, &out("n/%04d.png"), &["--start-number", "1001"]);
+    assert_eq!(names(&out("n")), ["1001.png", "1002.png", "1003.png"]);
+}
+
+#[test]
+fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    numbered(&input, &[1, 2, 3, 4]);
+    let output = folder.path().join("out");
+    filtered(&input, &output.join(""), &[]);
+    let untouched = fs::metadata(output.join("f0002.png"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    fs::remove_file(output.join("f0003.png")).unwrap();
+    fs::write(output.join(".f0003.part-4294967295.png"), b"half").unwrap();
+    assert!(filtered(&input, &output.join(""), &["--skip-existing"]).contains("1 PNG image file"));
+    assert_eq!(
+        names(&output),
+        ["f0001.png", "f0002.png", "f0003.png", "f0004.png"]
+    );
+    assert_eq!(
+        fs::metadata(output.join("f0002.png"))
+            .unwrap()
+            .modified()
+            .unwrap(),
+        untouched
+    );
+    assert!(filtered(&input, &output.join(""), &["--skip-existing"]).contains("nothing to do"));
+    for broken in ["f0001.png", "f0003.png"] {
+        fs::write(input.join(broken), b"no picture").unwrap();
+    }
+    let fresh = folder.path().join("fresh");
+    let error = refused(&input, &fresh.join(""), &["--keep-going"]);
+    assert!(
+        error.contains("f0001.png") && error.contains("f0003.png"),
+        "{error}"
+    );
+    assert_eq!(names(&fresh), ["f0002.png", "f0004.png"]);
+    // A pattern's numbers are those of the whole sequence.
+    let pattern = folder.path().join("p/%02d.png");
+    fs::create_dir(folder.path().join("p")).unwrap();
+    fs::copy(fresh.join("f0002.png"), folder.path().join("p/00.png")).unwrap();
+    refused(&input, &pattern, &["--keep-going", "--skip-existing"]);
+    assert_eq!(names(&folder.path().join("p")), ["00.png", "01.png", "03.png"]);
+}
+
+#[test]
+fn folders_of_several_formats_and_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mixed = folder.path().join("mixed");
+    fs::create_dir(&mixed).unwrap();
+    for (name, format) in [
+        ("1.png", "gray"),
+        ("2.png", "rgb24"),
+        ("3.png", "rgba"),
+        ("4.gif", "pal8"),
+    ] {
+        picture(&mixed.join(name), "32x24", &["-pix_fmt", format]);
+    }
+    let video = folder.path().join("out.mkv");
+    let said = filtered(
+        &mixed,
+        &video,
+        &["--pixel-format", "yuv444p", "--encoder", "ffv1"],
+    );
+    assert!(said.contains("left out: 4.gif"), "{said}");
+    assert_eq!(rgb(&video).len(), 3 * 3 * 32 * 24);
+    assert!(refused(&mixed, &folder.path().join("strict/"), &["--strict"]).contains("4.gif"));
+    for (kind, format) in [
+        ("exr", "gbrpf32le"),
+        ("dpx", "rgb24"),
+        ("tga", "rgb24"),
+        ("jp2", "rgb24"),
+    ] {
+        let shots = folder.path().join(kind);
+        fs::create_dir(&shots).unwrap();
+        for number in [1001, 1002] {
+            picture(
+                &shots.join(format!("shot.{number}.{kind}")),
+                "32x24",
+                &["-pix_fmt", format],
+            );
+        }
+        let pattern = shots.join(format!("shot.%d.{kind}"));
+        let stills = folder.path().join(format!("{kind}-out"));
+        let said = filtered(&pattern, &stills.join("%d.png"), &[]);
+        assert_eq!(said.contains("outside 0 to 1"), kind == "exr", "{said}");
+        assert_eq!(names(&stills), ["1001.png", "1002.png"]);
+        let want = rgb(&shots.join(format!("shot.1002.{kind}")));
+        let got = rgb(&stills.join("1002.png"));
+        let most = want.iter().zip(&got).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(most <= Some(2), "{kind}: {most:?}");
+    }
+}
+
+/// A PNG of 8x8 pixels with these chunks before its pixels.
+fn png(path: &Path, chunks: &[(&[u8; 4], &[u8])]) {
+    picture(path, "8x8", &["-pix_fmt", "rgb24", "-pred", "none"]);
+    let mut file = fs::read(path).unwrap();
+    let mut more = Vec::new();
+    for (kind, data) in chunks {
+        more.extend((data.len() as u32).to_be_bytes());
+        let body = [&kind[..], data].concat();
+        let step = |c: u32, _| {
+            if c & 1 == 1 {
+                (c >> 1) ^ 0xedb8_8320
+            } else {
+                c >> 1
+            }
+        };
+        let crc = !body
+            .iter()
+            .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step));
+        more.extend(&body);
+        more.extend(crc.to_be_bytes());
+    }
+    // Behind the header.
+    file.splice(33..33, more);
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn annotations_are_carried_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.png");
+    let exif =
+        b"II*\0\x08\0\0\0\x02\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\x3b\x01\x02\0\x03\0\0\0me\0\0\0\0\0\0";
+    let density = [&1000_u32.to_be_bytes()[..], &1000_u32.to_be_bytes(), &[1]].concat();
+    png(
+        &input,
+        &[
+            (b"gAMA", &100_000_u32.to_be_bytes()),
+            (b"cICP", &[9, 16, 0, 1]),
+            (b"pHYs", &density),
+            (b"tEXt", b"Comment\0hello"),
+            (b"eXIf", exif),
+        ],
+    );
+    let output = folder.path().join("out.png");
+    filtered(&input, &output, &["--strict"]);
+    let written = fs::read(&output).unwrap();
+    let has = |part: &[u8]| written.windows(part.len()).any(|window| window == part);
+    assert!(has(b"gAMA\0\x01\x86\xa0") && has(b"cICP\x09\x10\0\x01") && has(b"Comment\0hello"));
+    assert!(has(&[b"pHYs", &density[..]].concat()) && has(b"me\0"));
+    let said = filtered(&input, &folder.path().join("out.jpg"), &[]);
+    assert!(said.contains("gamma") && said.contains("CICP"), "{said}");
+    let jpeg = fs::read(folder.path().join("out.jpg")).unwrap();
+    assert!(jpeg.windows(5).any(|window| window == b"hello"));
+    let error = refused(&input, &folder.path().join("strict.jpg"), &["--strict"]);
+    assert!(error.contains("gamma") || error.contains("CICP"), "{error}");
+    // A video has the rotation, and a word about the rest.
+    let video = folder.path().join("out.mp4");
+    let said = filtered(&input, &video, &["--encoder", "libx264"]);
+    assert!(said.contains("annotations of stills (Exif"), "{said}");
+    let probed = Command::new("ffprobe")
+        .args(["-v", "error", "-show_streams", video.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&probed.stdout).contains("rotation=-90"));
+}
