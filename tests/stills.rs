@@ -343,6 +343,50 @@ fn folders_of_several_formats_and_kinds() {
     }
 }
 
+#[test]
+fn alpha_is_laid_over_a_colour() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.png");
+    let filter = "format=rgba,geq=r=200:g=100:b=0:a='if(lt(X,16),255,if(lt(X,24),128,0))'";
+    picture(&input, "32x24", &["-vf", filter]);
+    assert!(words(&framepipe(&input, &folder.path().join("no.jpg"), &[])).contains("without losing alpha"));
+    for (name, options) in [
+        ("out.jpg", &[][..]),
+        ("out.png", &[]),
+        ("out.avi", &["--encoder", "ffv1"]),
+    ] {
+        let output = folder.path().join(name);
+        let said = filtered(
+            &input,
+            &output,
+            &[&["--background", "#0000ff", "--strict"], options].concat(),
+        );
+        assert!(said.contains("alpha laid over #0000ff"), "{said}");
+        let pixels = rgb(&output);
+        // (200, 100, 0) over blue: alone, half, not at all. 4:2:0 mixes the columns where they meet.
+        for (x, want) in [(4, [200, 100, 0]), (20, [100, 50, 127]), (30, [0, 0, 255])] {
+            let at = 3 * (12 * 32 + x);
+            let off = pixels[at..at + 3]
+                .iter()
+                .zip(want)
+                .map(|(&a, b)| a.abs_diff(b))
+                .max()
+                .unwrap();
+            assert!(
+                off <= if name == "out.jpg" { 12 } else { 2 },
+                "{name}: {:?}",
+                &pixels[at..at + 3]
+            );
+        }
+    }
+    assert_eq!(
+        framepipe(&input, &input, &["--background", "nothing"])
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
 /// A PNG of 8x8 pixels with these chunks before its pixels.
 fn png(path: &Path, chunks: &[(&[u8; 4], &[u8])]) {
     picture(path, "8x8", &["-pix_fmt", "rgb24", "-pred", "none"]);

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use clap::Args;
+use framepipe::convert::flatten::Background;
 use framepipe::frame::PixelFormat;
 use framepipe::sink::video::{AudioEncoding, StreamOptions, Streams, VideoOptions, VideoSink};
 use framepipe::sink::{Sink, SinkError};
@@ -32,6 +33,9 @@ pub(crate) struct EncodingArguments {
     /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it].
     #[arg(long, value_name = "FORMAT")]
     pub(crate) pixel_format: Option<String>,
+    /// Lay pictures with alpha over a colour: a name such as white, #RRGGBB, or R,G,B.
+    #[arg(long, value_name = "COLOUR")]
+    pub(crate) background: Option<Background>,
     /// FFmpeg's name of the container [default: by the file's name].
     #[arg(long, value_name = "MUXER")]
     pub(crate) format: Option<String>,

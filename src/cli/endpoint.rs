@@ -428,10 +428,29 @@ impl Output {
         }
     }
 
-    /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel
-    /// format. `start` is the number of the first file in a pattern's names, where the source's frames have
-    /// none.
+    /// Makes the sink for the source's stream, behind all that frames go through before it. `start` is the
+    /// number of the first file in a pattern's names, where the source's frames have none.
     pub(crate) fn open(
+        &self,
+        info: &StreamInfo,
+        encoding: &EncodingArguments,
+        strict: bool,
+        files: Option<Files>,
+        start: Option<i64>,
+    ) -> Result<AnySink, Failure> {
+        match encoding.background {
+            None => self.open_held(info, encoding, strict, files, start),
+            Some(background) => {
+                let after = sink::flatten::info_after(info);
+                let inner = self.open_held(&after, encoding, strict, files, start)?;
+                Ok(sink::flatten::flattening(inner, self.to_string(), background))
+            }
+        }
+    }
+
+    /// Makes the sink for the source's stream, behind a conversion where it cannot hold the stream's pixel
+    /// format.
+    fn open_held(
         &self,
         info: &StreamInfo,
         encoding: &EncodingArguments,

@@ -1,5 +1,6 @@
 //! Changes of pixel format: what each loses, and swscale to carry them out.
 
+pub mod flatten;
 mod loss;
 mod palette;
 mod range;

@@ -2,6 +2,7 @@
 
 pub mod convert;
 pub mod fields;
+pub mod flatten;
 pub mod images;
 mod ledger;
 pub mod null;

@@ -76,7 +76,11 @@ impl PartFile {
                 .create_new(true)
                 .open(&part)
             {
-                Ok(file) => break (part, file),
+                Ok(file) => {
+                    // For `remove_left_overs`; file systems without locks have none to ask for either.
+                    let _ = file.try_lock();
+                    break (part, file);
+                }
                 // Left by a killed run whose process id has come round again, or another part of this run.
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
                 Err(e) => return Err(failed(e)),
@@ -183,8 +187,8 @@ fn part_name(name: &OsStr, attempt: u32) -> OsString {
     part
 }
 
-/// Removes from `folder` the temporary files that runs left which were killed: those whose process is gone. What
-/// cannot be removed stays.
+/// Removes from `folder` the temporary files that runs left which were killed: those whose process is gone and
+/// that nobody has locked, here or on another machine that shares the folder. What cannot be removed stays.
 pub fn remove_left_overs(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

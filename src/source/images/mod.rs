@@ -7,7 +7,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, SourceError, StreamInfo};
-use crate::frame::{Buffer, Colour, FieldOrder, Frame, Layout, Range, Rational};
+use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Selection, list};
 use std::collections::BTreeMap;
@@ -79,10 +79,12 @@ pub fn open_listed(
     }
     let header = |file: &PathBuf| {
         let first = unbroken(file, || Still::open(file, options.strict))?;
-        Layout::new(first.format, first.width, first.height, 1).map_err(|cause| SourceError::Layout {
+        let layout = Layout::new(first.format, first.width, first.height, 1);
+        let layout = layout.map_err(|cause| SourceError::Layout {
             path: file.display().to_string(),
             cause,
-        })
+        })?;
+        Ok::<_, SourceError>((layout, first.colour()))
     };
     // Files that are passed over have no say in what the stream is.
     let passed_over = files
@@ -91,7 +93,7 @@ pub fn open_listed(
         .count();
     let first = files.get(passed_over).or(files.first());
     let first = first.ok_or_else(|| invalid(input, "names no file"))?;
-    let layout = header(first)?;
+    let (layout, colour) = header(first)?;
     let (width, height, format) = (layout.width(), layout.height(), layout.format());
     let count = files.len();
     let info = StreamInfo {
@@ -106,7 +108,7 @@ pub fn open_listed(
             den: r.num,
         }),
         frames: Some(count as u64),
-        colour: colour(),
+        colour,
         sample_aspect: (0, 1),
         field_order: FieldOrder::Progressive,
         side_data: Vec::new(),
@@ -162,7 +164,7 @@ impl ImageFiles {
             })?;
         let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
         frame.bytes_mut().fill(0);
-        frame.metadata.colour = colour();
+        frame.metadata.colour = self.info.colour;
         frame.metadata.file = Some(Arc::new(path.to_owned()));
         frame.metadata.stands_in = true;
         Ok(frame)
@@ -197,7 +199,7 @@ impl ImageFiles {
             })?;
         let (annotations, left_out) = still.annotations()?;
         let mut frame = Frame::new(layout, buffer)?;
-        frame.metadata.colour = colour();
+        frame.metadata.colour = still.colour();
         frame.metadata.sample_aspect = (0, 1);
         let said = still.read(&mut frame)?;
         frame.metadata.file = Some(Arc::new(path.to_owned()));
@@ -258,13 +260,6 @@ impl IndexedSource for ImageFiles {
             n => format!("{} and {} more: {what}", first.display(), n - 1),
         }));
         said
-    }
-}
-
-fn colour() -> Colour {
-    Colour {
-        range: Range::Full,
-        ..Colour::default()
     }
 }
 

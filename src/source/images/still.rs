@@ -2,7 +2,7 @@
 
 use super::jpeg::Jpeg;
 use super::tiff::{Problem, Tiff};
-use crate::frame::{Frame, FramePool, Pageable, PixelFormat};
+use crate::frame::{Colour, Frame, FramePool, Pageable, PixelFormat, Range};
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Source, SourceError, Supply};
 use crate::still::annotations::{self, Annotations};
@@ -191,6 +191,17 @@ impl<'a> Still<'a> {
             height: frame.layout().height(),
             decoder: StillDecoder::Film(Box::new(frame), notes),
         })
+    }
+
+    /// The colour facts of the pixels, as far as they are known before they are decoded.
+    pub(super) fn colour(&self) -> Colour {
+        match &self.decoder {
+            StillDecoder::Film(frame, _) => frame.metadata.colour,
+            _ => Colour {
+                range: Range::Full,
+                ..Colour::default()
+            },
+        }
     }
 
     /// What the file says beside its pixels, with a sentence if that is not all read.
