@@ -254,6 +254,13 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
     if !format.has_alpha() || !colour_is_filtered {
         return None;
     }
+    let filter_alpha = chain.planes.treatment(Channel::Alpha) == Treatment::Filter;
+    // A mask of one pixel mixes nothing, and weighting would only cost precision.
+    let mixes_nothing = filter.mask.width() == 1 && filter.mask.height() == 1;
+    let keeps_alpha = !filter_alpha || filter.mask.sum() == 1.0;
+    if mixes_nothing && keeps_alpha {
+        return None;
+    }
     let normalise = filter.mask.weights().iter().all(|&w| w >= 0.0) && filter.mask.sum() > 0.0;
     let gain = if normalise {
         filter.mask.sum().min(1.0)
@@ -265,7 +272,7 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
         normalise,
         gain: (gain * 65536.0).round() as u32,
         offset: offset.round() as i32,
-        filter_alpha: chain.planes.treatment(Channel::Alpha) == Treatment::Filter,
+        filter_alpha,
     })
 }
 
