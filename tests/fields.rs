@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod media;
+
 use framepipe::frame::{Layout, PixelFormat};
+use media::ffmpeg;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,20 +17,6 @@ const FRAMES: usize = 5;
 
 /// Three rows, which sum up to 4.
 const MASK: &str = "mask:rows=1;2;1:divisor=4";
-
-fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
-    let done = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    done.stdout
-}
 
 fn framepipe(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_framepipe"))

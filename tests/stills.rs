@@ -1,7 +1,11 @@
-//! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in silence.
+//! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in
+//! silence.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod media;
+
+use media::ffmpeg;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -82,20 +86,6 @@ fn refused(input: &Path, output: &Path, options: &[&str]) -> String {
         words(&done)
     );
     words(&done)
-}
-
-fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
-    let done = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    done.stdout
 }
 
 fn rgb(path: &Path) -> Vec<u8> {

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod media;
+
+use media::ffmpeg;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,20 +15,6 @@ use tempfile::TempDir;
 /// Set to anything, runs every encoder that FFmpeg has in every container of the lists instead of a spanning
 /// choice.
 const ALL: &str = "FRAMEPIPE_ALL_FACTS";
-
-fn ffmpeg(arguments: &[&str]) -> Vec<u8> {
-    let done = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "ffmpeg {arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    done.stdout
-}
 
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
@@ -816,7 +805,8 @@ fn captions_are_kept_or_named() {
     }
 }
 
-/// What is left out or cannot be read back is named, and an error of a strict run, which leaves nothing behind.
+/// What is left out or cannot be read back is named, and an error of a strict run, which leaves nothing
+/// behind.
 #[test]
 fn losses_that_only_the_finished_file_shows_end_a_strict_run() {
     let folder = tempfile::tempdir().unwrap();

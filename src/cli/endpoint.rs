@@ -385,10 +385,12 @@ impl Output {
         Ok(())
     }
 
-    /// True if its files have numbers in their names.
+    /// True if its files can have numbers in their names.
     pub(crate) fn is_numbered(&self) -> bool {
-        matches!(self, Output::Images(path) if matches!(Pattern::parse(path), Ok(Some(_))) || path.is_dir())
-            || matches!(self, Output::Images(path) if ImageKind::of(path).is_none())
+        let Output::Images(target) = self else {
+            return false;
+        };
+        Naming::new(target, &ImageOptions::default()).is_ok_and(|naming| !naming.is_single())
     }
 
     fn path(&self) -> Option<&Path> {

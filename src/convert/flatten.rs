@@ -88,6 +88,7 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
     let max = format.max_value();
     let most = if format.depth() > 8 { 65_535 } else { 255 };
     for y in 0..height {
+        let row = flat.row_mut(0, y);
         for x in 0..width {
             let sample = |at: Option<(usize, usize)>, otherwise: u32| {
                 at.map_or(otherwise, |(plane, channel)| {
@@ -102,7 +103,6 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
                 let full = 255 * u64::from(max) * u64::from(max);
                 let mixed = over * opacity + under * (u64::from(max) - opacity);
                 let value = (mixed * most + full / 2) / full;
-                let row = flat.row_mut(0, y);
                 if most == 255 {
                     row[3 * x + slot] = value as u8;
                 } else {

@@ -302,8 +302,8 @@ impl AudioTranscoder {
         self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
     }
 
-    /// Has the sound begin at `time`, in seconds, with silence or a cut, for a container that writes it from the first
-    /// picture on whatever its times are. Called before the first packet.
+    /// Has the sound begin at `time`, in seconds, with silence or a cut, for a container that writes it from the
+    /// first picture on whatever its times are. Called before the first packet.
     pub(crate) fn begin_at(&mut self, time: f64) {
         self.start = Some((time / self.time_base().to_f64()).round() as i64);
     }

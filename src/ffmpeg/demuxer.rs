@@ -98,6 +98,13 @@ pub(crate) struct StreamFacts {
     pub(crate) priming: f64,
 }
 
+impl StreamFacts {
+    /// When it begins, in seconds of the container's clock; 0 if that is not known.
+    pub(crate) fn begins(&self) -> f64 {
+        self.start.map_or(0.0, |at| at as f64 * self.time_base.to_f64())
+    }
+}
+
 /// True if a stream's times tell where the input's clock is: sound and video do, covers and subtitles don't.
 fn leads(medium: Medium, disposition: c_int) -> bool {
     let is_cover = disposition & ffi::AV_DISPOSITION_ATTACHED_PIC as c_int != 0;

@@ -24,8 +24,8 @@ pub fn info_after(info: &StreamInfo, choose: &Choose) -> StreamInfo {
     after
 }
 
-/// `sink` behind a conversion; `sink` itself if the stream's frames are all of one kind and need none. If it is
-/// `strict`, a frame whose alpha would be lost ends the run.
+/// `sink` behind a conversion; `sink` itself if the stream's frames are all of one kind and need none. If it
+/// is `strict`, a frame whose alpha would be lost ends the run.
 pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose, strict: bool) -> AnySink {
     if info.uniform && choose(info.format) == info.format {
         return sink;

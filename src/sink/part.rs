@@ -187,8 +187,9 @@ fn part_name(name: &OsStr, attempt: u32) -> OsString {
     part
 }
 
-/// Removes from `folder` the temporary files that runs left which were killed: those whose process is gone and
-/// that nobody has locked, here or on another machine that shares the folder. What cannot be removed stays.
+/// Removes from `folder` the temporary files that runs left which were killed: those whose process is gone
+/// and that nobody has locked, here or on another machine that shares the folder. What cannot be removed
+/// stays.
 pub fn remove_left_overs(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

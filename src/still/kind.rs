@@ -1,5 +1,5 @@
-//! The kinds of image files, one row of a table each: a new kind is one row, and an arm where it is decoded or
-//! encoded if no library at hand does that already.
+//! The kinds of image files, one row of a table each: a new kind is one row, and an arm where it is decoded
+//! or encoded if no library at hand does that already.
 
 use super::annotations::Container;
 use std::ffi::OsStr;

@@ -175,7 +175,7 @@ impl Images {
     fn look_ahead(&self, info: &StreamInfo) -> Result<(), SinkError> {
         let sources = self.options.sources.as_deref();
         let count = sources.map(|s| s.len() as u64).or(info.frames);
-        if matches!(self.naming.place, Target::Single(_)) {
+        if self.naming.is_single() {
             if count.is_some_and(|c| c > 1) {
                 return Err(self.several());
             }
@@ -385,7 +385,7 @@ fn fitting(annotations: &Annotations, stored: Stored) -> Annotations {
 
 impl IndexedSink for Images {
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
-        let single = matches!(self.naming.place, Target::Single(_));
+        let single = self.naming.is_single();
         if single && frame.sequence > 0 {
             return Err(self.several());
         }

@@ -1,5 +1,5 @@
-//! How image files are named: one file, numbers in a pattern, or in a directory the names of the files that the
-//! frames come from.
+//! How image files are named: one file, numbers in a pattern, or in a directory the names of the files that
+//! the frames come from.
 
 use super::ImageOptions;
 use crate::sink::SinkError;
@@ -94,6 +94,11 @@ impl Naming {
             Some(start) => start.saturating_add(place),
             None => of_source().unwrap_or(place),
         }
+    }
+
+    /// True if there is one file, whose name is given.
+    pub fn is_single(&self) -> bool {
+        matches!(self.place, Target::Single(_))
     }
 
     /// True if a pattern gives the names.

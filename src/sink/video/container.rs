@@ -229,8 +229,8 @@ impl Container {
     /// way to say it.
     ///
     /// Some containers hold times before zero, some state the delay and take it off when they are read, and
-    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture and a first packet of sound at
-    /// the seconds `(picture, sound)` where they begin.
+    /// versions of FFmpeg differ in who adds it. So it is tried, with a picture and a first packet of sound
+    /// at the seconds `(picture, sound)` where they begin.
     pub(super) fn early_sound(
         &self,
         (demuxer, index): (&Demuxer, usize),

@@ -80,6 +80,20 @@ struct Copied {
     refusal: Option<Refusal>,
 }
 
+impl Copied {
+    /// Word of sound that the container has begin with the picture, though it begins `off` seconds after it,
+    /// or before.
+    fn moved(&self, off: f64, container: &Container) -> String {
+        format!(
+            "{} begins {:.3} s {} the picture, which {} cannot say, so that it is off by that",
+            self.label,
+            off.abs(),
+            if off > 0.0 { "after" } else { "before" },
+            container.name()
+        )
+    }
+}
+
 /// A stream whose packets the container refused in mid-stream.
 struct Refusal {
     /// Where that began, in seconds, and why.
@@ -255,8 +269,7 @@ impl Passthrough {
             let Some(facts) = self.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start =
-                facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift + copied.delay;
+            let start = facts.begins() + shift + copied.delay;
             let (priming, begins) = match &copied.carriage {
                 Carriage::Encode(transcoder) => (transcoder.priming(), start.max(0.0) - transcoder.priming()),
                 Carriage::Copy { .. } => (facts.priming, start.max(-facts.priming)),
@@ -292,18 +305,9 @@ impl Passthrough {
         let shift = self.demuxer.shift();
         let moved = self.copied.iter().filter_map(|copied| {
             let facts = self.demuxer.stream(copied.from)?;
-            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
-            let off = start - picture;
+            let off = facts.begins() + shift - picture;
             let counts = facts.medium == Medium::Audio && matches!(copied.carriage, Carriage::Copy { .. });
-            (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| {
-                format!(
-                    "{} begins {:.3} s {} the picture, which {} cannot say, so that it is off by that",
-                    copied.label,
-                    off.abs(),
-                    if off > 0.0 { "after" } else { "before" },
-                    container.name()
-                )
-            })
+            (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
         });
         let moved: Vec<String> = moved.collect();
         self.warnings.extend(moved.iter().cloned());
@@ -319,7 +323,7 @@ impl Passthrough {
             let Some(facts) = self.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start = facts.start.map_or(0.0, |at| at as f64 * facts.time_base.to_f64()) + shift;
+            let start = facts.begins() + shift;
             if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
                 late.push((copied, start));
             }
@@ -341,13 +345,7 @@ impl Passthrough {
         let mut losses = Vec::new();
         for (copied, start) in &late {
             if !keeps(copied, (picture - common, start - common)) {
-                let order = if start > &picture { "after" } else { "before" };
-                losses.push(format!(
-                    "{} begins {:.3} s {order} the picture, which {} cannot say, so that it is off by that",
-                    copied.label,
-                    (start - picture).abs(),
-                    container.name()
-                ));
+                losses.push(copied.moved(start - picture, container));
             }
         }
         self.warnings.extend(losses.iter().cloned());

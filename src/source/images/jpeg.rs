@@ -1,9 +1,8 @@
-//! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged are
-//! reported instead of being filled in silently.
+//! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
+//! are reported instead of being filled in silently.
 
 use image::ImageDecoder;
 use image::codecs::jpeg::JpegDecoder;
-use image::metadata::Orientation;
 use std::io::Cursor;
 use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
@@ -60,16 +59,10 @@ impl Jpeg {
         &self.data
     }
 
-    /// The colour profile, and the orientation by Exif.
-    pub(super) fn annotations(&self) -> (Option<Vec<u8>>, Orientation) {
-        let Ok(mut decoder) = JpegDecoder::new(Cursor::new(&self.data)) else {
-            return (None, Orientation::NoTransforms);
-        };
-        let profile = decoder.icc_profile().ok().flatten();
-        (
-            profile,
-            decoder.orientation().unwrap_or(Orientation::NoTransforms),
-        )
+    /// The colour profile.
+    pub(super) fn icc_profile(&self) -> Option<Vec<u8>> {
+        let mut decoder = JpegDecoder::new(Cursor::new(&self.data)).ok()?;
+        decoder.icc_profile().ok().flatten()
     }
 
     /// Decodes into `out`, which has room for gray or RGB pixels without padding.
@@ -108,7 +101,7 @@ impl Jpeg {
         let Err(error) = run(pixels) else {
             return Ok(None);
         };
-        // The library reports damage and failure alike; after a failure nothing is there.
+        // The library does not distinguish damage from failure; after a failure nothing is there.
         pixels.fill(0);
         let _ = run(pixels);
         if pixels.iter().all(|&sample| sample == 0) {

@@ -83,8 +83,8 @@ fn is_glob(input: &Path) -> bool {
 /// The image files that `input` names, in order; at least one.
 ///
 /// A directory gives its files with a known image extension, in natural order (2 before 10), hidden ones left
-/// out. A pattern (`frames/%05d.png`) gives every file with such a name, in the order of the numbers; gaps are
-/// noted. A glob gives what it matches, in natural order. A name that exists is taken as it is, whatever
+/// out. A pattern (`frames/%05d.png`) gives every file with such a name, in the order of the numbers; gaps
+/// are noted. A glob gives what it matches, in natural order. A name that exists is taken as it is, whatever
 /// characters it has.
 pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError> {
     let invalid = |problem: String| SourceError::Invalid {
@@ -299,8 +299,8 @@ fn gaps(pattern: &Pattern, selection: &Selection, numbers: &[i64], first: i64) -
     })
 }
 
-/// Sorts by the numbers within names as numbers, and by bytes where names are then equal, so that the order is
-/// one. Where f-1 stands beside f1, its dash is a minus.
+/// Sorts by the numbers within names as numbers, and by bytes where names are then equal, so that the order
+/// is one. Where f-1 stands beside f1, its dash is a minus.
 fn in_order(files: &mut [PathBuf]) {
     let stems: HashSet<(String, String)> = files
         .iter()

@@ -243,7 +243,7 @@ impl<'a> Still<'a> {
                 Ok(said)
             }
             StillDecoder::Jpeg(jpeg) => {
-                let (icc_profile, orientation) = jpeg.annotations();
+                let icc_profile = jpeg.icc_profile();
                 let conversion = jpeg
                     .is_cmyk()
                     .then(|| "colours of four inks (CMYK) become RGB".to_owned());
@@ -252,9 +252,9 @@ impl<'a> Still<'a> {
                     .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
                 Ok(Said {
                     icc_profile,
-                    orientation: exif_number(orientation),
                     damage: damage.map(|words| format!("damaged: {words}")),
                     conversion,
+                    ..Said::default()
                 })
             }
             StillDecoder::Tiff(tiff) => {

@@ -229,7 +229,7 @@ pub(super) fn insert(
     for (_, comment) in &comments {
         hold(segment(COM, &[comment.as_bytes()]), word::TEXT);
     }
-    // Names other than Comment are told within it.
+    // A name other than Comment stands in front of the text.
     for (name, text) in rest {
         hold(
             segment(COM, &[name.as_bytes(), b": ", text.as_bytes()]),
