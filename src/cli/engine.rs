@@ -4,10 +4,13 @@ use super::Failure;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
+use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{EXPLANATION, Engine, EngineError};
-use framepipe::filter::Chain;
+use framepipe::filter::{Chain, Plan};
+use framepipe::frame::ColourModel;
+use framepipe::source::StreamInfo;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
@@ -210,9 +213,14 @@ impl EngineArguments {
         }
     }
 
-    /// Starts the engine: for `auto` the card if it can be used, else the CPU.
-    pub(crate) fn start(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
-        let engine = self.choose(chain)?;
+    /// Starts the engine for frames such as `info` tells of: for `auto` the card if it can be used, else the
+    /// CPU.
+    pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
+        let planes = chain.planes.clone();
+        // Tells before anything is written what the engine would tell at the first frame.
+        Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
+        let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
+        let engine = luma::around(self.choose(chain)?, &planes, may_be_rgb);
         tracing::info!(target: EXPLANATION, "{}", engine.description());
         Ok(engine)
     }

@@ -6,7 +6,7 @@ use super::engine::EngineArguments;
 use super::trace::TraceArguments;
 use super::{Failure, interrupt, progress};
 use clap::Args;
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{FieldOrder, Rational, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
@@ -37,8 +37,8 @@ pub(crate) struct FilterArguments {
     /// What lies beyond the edges: replicate, zero, constant:V, reflect, mirror or wrap.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
-    /// The components to change: all, all+alpha, luma, gray (luma filtered, chroma neutral), chroma, or a
-    /// list of y,u,v,r,g,b,a.
+    /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and
+    /// blue), gray (luma filtered, colour dropped), chroma, or a list of y,u,v,r,g,b,a.
     #[arg(long, value_name = "PLANES", default_value_t)]
     planes: Planes,
     /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
@@ -359,10 +359,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     } else {
         source::fields::watched(opened.source, is_interlaced.clone())
     };
-    let chain = arguments.chain();
-    // Tells before anything is written what the engine would tell at the first frame.
-    Plan::new(&chain, info.format, &info.colour)?;
-    let engine = arguments.engine.start(chain)?;
+    let engine = arguments.engine.start(arguments.chain(), &info)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
     say(&format!("engine: {engine_description}"));
     let report_file = arguments

@@ -2,6 +2,7 @@
 
 pub mod cpu;
 pub mod cuda;
+pub mod luma;
 pub mod none;
 pub mod reference;
 pub mod verify;

@@ -12,7 +12,7 @@ pub enum Planes {
     All,
     /// Every component, alpha too.
     AllWithAlpha,
-    /// Luma only; chroma and alpha are copied.
+    /// Luma only; chroma and alpha are copied. For RGB see `engine::luma`.
     Luma,
     /// Luma only, and chroma is set to neutral: a gray picture.
     Gray,

@@ -8,7 +8,7 @@ use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::bench::{SteadyPlan, run_steady};
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Rational, parse_rate};
 use framepipe::pipeline::{Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, page};
@@ -143,9 +143,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
     }
-    let chain = arguments.chain();
-    Plan::new(&chain, info.format, &info.colour)?;
-    let engine = arguments.engine.start(chain)?;
+    let engine = arguments.engine.start(arguments.chain(), &info)?;
     let (files, trace_file) = (arguments.files.open()?, arguments.trace.open()?);
     let wants_page = arguments.files.wants_page();
     let sink = arguments
