@@ -223,8 +223,8 @@ impl Input {
         }
         let (mut files, mut failures) = (None, None);
         let source = match self {
-            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path)?),
-            Input::Raw(spec, path) => source::raw::open(path, spec)?,
+            Input::Y4m(path) => AnySource::Stream(source::y4m::open(path, reading.timeout)?),
+            Input::Raw(spec, path) => source::raw::open(path, spec, reading.timeout)?,
             Input::Synthetic(spec) => source::synthetic::open(spec)?,
             Input::Images(path) => {
                 let options = ImageSourceOptions {
@@ -393,7 +393,7 @@ impl Output {
         Naming::new(target, &ImageOptions::default()).is_ok_and(|naming| !naming.is_single())
     }
 
-    fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Output::Y4m(path) | Output::Raw(path) | Output::Images(path) | Output::Video(path) => Some(path),
             Output::Null => None,
@@ -612,6 +612,16 @@ fn parent(path: &Path) -> &Path {
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let facts = std::fs::metadata(path).ok()?;
     (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))
+}
+
+/// True if both names are, or will be, those of one file: they lead to the same one, or have the same last
+/// part in the same folder.
+pub(crate) fn names_same_file(a: &Path, b: &Path) -> bool {
+    let in_one_folder = || {
+        let folder = |path| parent(path).canonicalize().ok();
+        a.file_name().is_some() && a.file_name() == b.file_name() && folder(a).is_some_and(|f| folder(b) == Some(f))
+    };
+    a == b || same_file(a, b) || in_one_folder()
 }
 
 /// True if both paths lead to the same existing file or directory.

@@ -1,5 +1,6 @@
 //! How the program ends: exit codes, and errors as sentences.
 
+use super::escape;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -11,6 +12,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It did not work; exit code 1.
     Failed(String),
+    /// It did not work for these, a line each; exit code 1.
+    Listed(String, Vec<String>),
     /// Everything is there already; exit code 0.
     NothingToDo,
     /// The user stopped it; exit code 130. What there is to say has been said.
@@ -55,12 +58,19 @@ fn sentence(error: &dyn Error) -> String {
 pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
     // Nothing can be done if stderr is closed, and the exit code says it all the same.
     let say = |text: &str| {
-        let _ = writeln!(io::stderr(), "error: {text}");
+        let _ = writeln!(io::stderr(), "error: {}", escape::line(text));
     };
     match result {
         Ok(()) | Err(Failure::ReaderGone | Failure::NothingToDo) => ExitCode::SUCCESS,
         Err(Failure::Failed(text)) => {
             say(&text);
+            ExitCode::from(1)
+        }
+        Err(Failure::Listed(text, lines)) => {
+            say(&text);
+            for line in lines {
+                let _ = writeln!(io::stderr(), "{}", escape::line(&line));
+            }
             ExitCode::from(1)
         }
         Err(Failure::Usage(text)) => {

@@ -1,10 +1,11 @@
 //! `framepipe filter`: the main job.
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, same_file};
+use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, names_same_file};
 use super::engine::EngineArguments;
 use super::trace::TraceArguments;
-use super::{Failure, interrupt, progress};
+use super::interrupt::{OnInterrupt, Policy};
+use super::{Failure, escape, interrupt, limits, progress};
 use clap::Args;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{FieldOrder, Rational, parse_rate};
@@ -14,12 +15,14 @@ use framepipe::sink::part::PartFile;
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::Access;
 use framepipe::{sink, source};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -84,9 +87,31 @@ pub(crate) struct FilterArguments {
     engine: EngineArguments,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// Say nothing but errors.
-    #[arg(short, long)]
-    quiet: bool,
+    /// Say nothing but warnings and errors; -qq errors only.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    quiet: u8,
+    /// Let FFmpeg open INPUT as a URL if there is no such file.
+    #[arg(long)]
+    allow_urls: bool,
+    /// Read playlists and lists of files (HLS, DASH, ffconcat, VobSub), and what they name in their own folder
+    /// or on their own host.
+    #[arg(long)]
+    allow_playlists: bool,
+    /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// What becomes of a run that a signal ends: its output is finished with the frames so far, or nothing is
+    /// left of it [default: Ctrl-C keeps, SIGTERM and SIGHUP discard; a file that is there already is never
+    /// replaced by a short one].
+    #[arg(long, value_name = "WHAT")]
+    on_interrupt: Option<OnInterrupt>,
+    /// Refuse frames of more pixels, whatever a header claims.
+    #[arg(long, value_name = "N", default_value_t = MOST_PIXELS)]
+    max_pixels: u64,
+    /// Refuse a run whose frame buffers would take more, such as 500M or 4G [default: three quarters of the
+    /// memory that this machine, or the control group, has].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_memory: Option<u64>,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it
     /// ends in .html.
     #[arg(long, value_name = "FILE")]
@@ -107,6 +132,34 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|n| (1..=1024).contains(n))
         .ok_or_else(|| "write a number from 1 to 1024".to_owned())
+}
+
+/// More pixels than pictures of any camera, and fewer than what a header of a few bytes may claim.
+const MOST_PIXELS: u64 = 1 << 30;
+
+/// A number of seconds above zero.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "write a number of seconds above 0, such as 10".to_owned())
+}
+
+/// A number of bytes such as 500M.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => 0,
+    };
+    let number: Option<f64> = digits.parse().ok().filter(|&n| n > 0.0 && unit > 0);
+    number
+        .map(|n| (n * unit as f64) as u64)
+        .ok_or_else(|| "write a size such as 500M or 4G".to_owned())
 }
 
 /// A range of frames such as 1001-1100:2.
@@ -178,7 +231,7 @@ impl FilterArguments {
             }
         }
         if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
-            && (report == trace || same_file(report, trace))
+            && names_same_file(report, trace)
         {
             return Err(Failure::Usage(format!(
                 "{} is both report and trace; choose another name",
@@ -190,7 +243,7 @@ impl FilterArguments {
 
     /// Refuses a file to be written that is the input or the output as well.
     fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
-        if self.output.to_string() == path.display().to_string() {
+        if self.output.path().is_some_and(|output| names_same_file(output, path)) {
             return Err(Failure::Usage(format!(
                 "{} is both output and {noun}; choose another name",
                 path.display()
@@ -198,7 +251,7 @@ impl FilterArguments {
         }
         if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
             &self.input
-            && same_file(input, path)
+            && names_same_file(input, path)
         {
             return Err(Failure::Usage(format!(
                 "{} is both input and {noun}; choose another name",
@@ -313,11 +366,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .with_container(arguments.encoding.format.as_deref())
         .for_input(&arguments.input);
     arguments.check()?;
-    let quiet = arguments.quiet;
+    let quiet = arguments.quiet > 0;
     let say = |text: &str| {
         if !quiet {
             // A closed stderr is no reason to stop.
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
         }
     };
 
@@ -326,6 +379,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         stream: arguments.stream,
         strict: arguments.strict,
         threads: arguments.decoder_threads(),
+        access: Access {
+            urls: arguments.allow_urls,
+            playlists: arguments.allow_playlists,
+        },
+        timeout: arguments.timeout,
     };
     let opened = arguments.input.open(rate, &reading, &arguments.file_choice()?);
     if matches!(opened, Err(Failure::NothingToDo)) {
@@ -337,6 +395,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
     }
     let info = opened.source.info().clone();
+    limits::check_pixels(&info, arguments.max_pixels)?;
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
     }
@@ -362,12 +421,20 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let engine = arguments.engine.start(arguments.chain(), &info)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
     say(&format!("engine: {engine_description}"));
+    let overwrite = arguments.encoding.overwrite;
+    let stop = Stop::new();
+    let policy = Policy {
+        wanted: arguments.on_interrupt,
+        replaces: overwrite && arguments.output.path().is_some_and(Path::is_file),
+    };
+    // Before the first file is made, so that none is left behind.
+    interrupt::watch(&stop, quiet, policy)?;
     let report_file = arguments
         .report
         .as_deref()
-        .map(|path| PartFile::create(path, true))
+        .map(|path| PartFile::create(path, overwrite))
         .transpose()?;
-    let trace_file = arguments.trace.open()?;
+    let trace_file = arguments.trace.open(overwrite)?;
     let first_written = arguments.first_written()?;
     let mut sink = arguments.output.open(
         &info,
@@ -384,8 +451,6 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         1
     };
 
-    let stop = Stop::new();
-    interrupt::watch(&stop, quiet)?;
     let counters = Progress::new();
     let job = Job {
         source,
@@ -393,6 +458,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         sink,
         options: arguments.options(),
     };
+    limits::check_memory(&job, arguments.max_memory)?;
     let outcome = progress::show(&counters, info.frames, parts, quiet, || {
         pipeline::run(job, &stop, &counters)
     });
@@ -419,9 +485,15 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
-    arguments.trace.write(trace_file, &task, measured)?;
+    let warnings = outcome.warnings.clone();
+    let trace = arguments.trace.write(trace_file, &task, measured);
     let report = Report::new(task, measured, outcome.warnings);
     say(&format!("\n{}", report.to_string().trim_end()));
+    if arguments.quiet == 1 {
+        for warning in &warnings {
+            let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
+        }
+    }
     if let Some(file) = report_file {
         let text = if arguments.wants_page() {
             page::run(&report, measured)?
@@ -433,14 +505,19 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
             .map_err(|cause| file.failed(cause))?;
         file.commit()?;
     }
+    // A trace that cannot be written does not take the report with it.
+    trace?;
     if measured.ending == Ending::Interrupted {
-        say(&match measured.frames / parts {
+        let text = match measured.frames / parts {
             0 => "interrupted before the first frame: no output was written".to_owned(),
             frames => format!(
                 "interrupted: {frames} frames were written to {}",
                 arguments.output
             ),
-        });
+        };
+        if arguments.quiet < 2 {
+            let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
+        }
         return Err(Failure::Interrupted);
     }
     passed_over(failures)
@@ -454,10 +531,7 @@ fn passed_over(failures: Option<Failures>) -> Result<(), Failure> {
     let lines: Vec<String> = failures.iter().map(|(_, reason)| format!("  {reason}")).collect();
     match lines.len() {
         0 => Ok(()),
-        1 => Err(Failure::Failed(format!("1 file was passed over:\n{}", lines[0]))),
-        n => Err(Failure::Failed(format!(
-            "{n} files were passed over:\n{}",
-            lines.join("\n")
-        ))),
+        1 => Err(Failure::Listed("1 file was passed over:".to_owned(), lines)),
+        n => Err(Failure::Listed(format!("{n} files were passed over:"), lines)),
     }
 }

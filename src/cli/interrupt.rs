@@ -1,30 +1,102 @@
-//! Ctrl-C: the first ends the run gently, the second abandons it, the third ends the program where it stands.
+//! Signals: the first ends the run, gently or at once, the second abandons it, the third ends the program
+//! where it stands.
 
 use super::Failure;
+use clap::ValueEnum;
 use framepipe::pipeline::Stop;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What becomes of the output when the run is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnInterrupt {
+    /// What was filtered so far is finished and stays.
+    Keep,
+    /// Nothing is left under the output's name.
+    Discard,
+}
+
+/// What the first signal does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Policy {
+    /// The user's choice; by default Ctrl-C keeps, SIGTERM and SIGHUP discard, since nobody is there to see
+    /// that the output is short.
+    pub(crate) wanted: Option<OnInterrupt>,
+    /// The output takes the place of a whole file, which a short one must not.
+    pub(crate) replaces: bool,
+}
+
+impl Policy {
+    /// Ends gently whatever the signal: for runs that only measure.
+    pub(crate) fn keeping() -> Policy {
+        Policy {
+            wanted: Some(OnInterrupt::Keep),
+            replaces: false,
+        }
+    }
+
+    fn keeps(self, signal: i32) -> bool {
+        let keeps = match self.wanted {
+            Some(wanted) => wanted == OnInterrupt::Keep,
+            None => signal == SIGINT,
+        };
+        keeps && !self.replaces
+    }
+}
 
 /// Ties SIGINT, SIGTERM and SIGHUP to `stop`.
-pub(crate) fn watch(stop: &Stop, quiet: bool) -> Result<(), Failure> {
+pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Failure> {
     let stop = stop.clone();
-    let count = AtomicUsize::new(0);
     let say = move |text: &str| {
         if !quiet {
             let _ = writeln!(std::io::stderr(), "\n{text}");
         }
     };
-    ctrlc::set_handler(move || match count.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            say("stopping: what is in flight is being finished; Ctrl-C again abandons it");
-            stop.finish();
+    // nohup has SIGHUP ignored, and it stays so.
+    let hang_up = (!ignores_hang_up()).then_some(SIGHUP);
+    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up))?;
+    let handle = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            match count {
+                0 if policy.keeps(signal) => {
+                    say("stopping: what is in flight is being finished; Ctrl-C again abandons it");
+                    stop.finish();
+                }
+                0 | 1 => {
+                    say("abandoning the run");
+                    stop.abandon();
+                }
+                // Some stage hangs in a system call. Temporary files stay behind, nothing lies under a final
+                // name.
+                _ => std::process::exit(130),
+            }
         }
-        1 => {
-            say("abandoning the run");
-            stop.abandon();
-        }
-        // Some stage hangs in a system call. Temporary files stay behind, nothing lies under a final name.
-        _ => std::process::exit(130),
-    })?;
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(handle)?;
     Ok(())
+}
+
+/// True if the program was started with SIGHUP ignored.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn supervisors_discard_people_keep_and_a_whole_file_is_never_replaced() {
+        let policy = |wanted, replaces| Policy { wanted, replaces };
+        assert!(policy(None, false).keeps(SIGINT));
+        assert!(!policy(None, false).keeps(SIGTERM) && !policy(None, false).keeps(SIGHUP));
+        assert!(!policy(None, true).keeps(SIGINT));
+        assert!(policy(Some(OnInterrupt::Keep), false).keeps(SIGTERM));
+        assert!(!policy(Some(OnInterrupt::Keep), true).keeps(SIGTERM));
+        assert!(!policy(Some(OnInterrupt::Discard), false).keeps(SIGINT));
+    }
 }

@@ -36,8 +36,8 @@ impl TraceArguments {
     }
 
     /// Makes the file, under a temporary name.
-    pub(crate) fn open(&self) -> Result<Option<PartFile>, Failure> {
-        let file = self.trace.as_deref().map(|path| PartFile::create(path, true));
+    pub(crate) fn open(&self, overwrite: bool) -> Result<Option<PartFile>, Failure> {
+        let file = self.trace.as_deref().map(|path| PartFile::create(path, overwrite));
         Ok(file.transpose()?)
     }
 

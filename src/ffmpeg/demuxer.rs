@@ -1,16 +1,21 @@
 //! Media files: their streams, and their packets in the order of the file.
 #![allow(unsafe_code)]
 
+use super::access::{Access, Gate};
 use super::clock::{Clock, Jumps, Times};
 use super::memory_io::MemoryFile;
+use super::pipe_io::PipeFile;
 use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
-use super::{AvError, Packet, Picture, init, version};
+use super::{AvError, Packet, Picture, init, log, version};
 use crate::frame::{Rational, SideData};
+use crossbeam_channel::Receiver;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
+use std::fs::File;
 use std::path::Path;
 use std::ptr;
+use std::time::Duration;
 
 /// Bytes of a path or URL as FFmpeg takes them. A path that exists is marked as a file, so that a colon in it
 /// names no protocol.
@@ -116,6 +121,10 @@ fn leads(medium: Medium, disposition: c_int) -> bool {
 pub(crate) enum OpenFailure {
     /// The file could not be opened or is no media file.
     Open(AvError),
+    /// It, or a file that it names, may not be opened: a sentence.
+    Refused(String),
+    /// It gave nothing for so long that the user's patience is over.
+    TimedOut,
     /// Its streams could not be understood.
     Streams(AvError),
 }
@@ -124,19 +133,53 @@ pub(crate) enum OpenFailure {
 pub(crate) struct Demuxer {
     context: *mut ffi::AVFormatContext,
     clock: Clock,
-    /// The file, if it is in memory; dropped after the context is closed.
-    _memory: Option<MemoryFile>,
+    /// FFmpeg's name of the format.
+    format: String,
+    /// What the file, or pipe, is read through; dropped after the context is closed.
+    _source: Reading,
+    /// What the context asks before it opens files, and while it waits; dropped last.
+    gate: Option<Box<Gate>>,
+}
+
+/// What a demuxer reads through.
+enum Reading {
+    /// FFmpeg's own reader of files.
+    Own,
+    Memory { _file: MemoryFile },
+    Pipe { _file: PipeFile },
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
 unsafe impl Send for Demuxer {}
 
 impl Demuxer {
-    /// Opens `path` and reads enough of it to know its streams.
-    pub(crate) fn open(path: &Path) -> Result<Demuxer, OpenFailure> {
+    /// Opens `path` and reads enough of it to know its streams. It may open what `access` allows; `limit` is
+    /// how long it may wait for a pipe or a network.
+    pub(crate) fn open(path: &Path, access: Access, limit: Option<Duration>) -> Result<Demuxer, OpenFailure> {
         init();
         let name = location(path).map_err(OpenFailure::Open)?;
-        Demuxer::begin(ptr::null_mut(), &name, ptr::null(), None)
+        let context = allocate()?;
+        let gate = Gate::install(context, &name, access, limit);
+        let mut reading = Reading::Own;
+        // A file is sought in; whatever else has a name here is read as it comes.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let opened = File::open(path).map_err(|cause| {
+                AvError(ffi::AVERROR(cause.raw_os_error().unwrap_or(ffi::EIO)))
+            });
+            match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
+                Ok(file) => {
+                    // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.
+                    unsafe { (*context).pb = file.as_ptr() };
+                    reading = Reading::Pipe { _file: file };
+                }
+                Err(e) => {
+                    // SAFETY: the context is ours and not open.
+                    unsafe { ffi::avformat_free_context(context) };
+                    return Err(OpenFailure::Open(e));
+                }
+            }
+        }
+        Demuxer::begin(context, &name, ptr::null(), reading, Some(gate))
     }
 
     /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
@@ -147,39 +190,61 @@ impl Demuxer {
         // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to
         // tell.
         let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
-        let memory = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
-        // SAFETY: allocates; null is refused. FFmpeg marks the I/O context as not its own and leaves it open.
-        let context = unsafe {
-            let context = ffi::avformat_alloc_context();
-            if context.is_null() {
-                return Err(OpenFailure::Open(AvError::no_memory()));
-            }
-            (*context).pb = memory.as_ptr();
-            context
-        };
-        Demuxer::begin(context, &name, format, Some(memory))
+        let file = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
+        let context = allocate()?;
+        // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own and leaves it
+        // open.
+        unsafe { (*context).pb = file.as_ptr() };
+        Demuxer::begin(context, &name, format, Reading::Memory { _file: file }, None)
     }
 
-    /// Opens `name` with `context`, or a new one if that is null, and reads enough of it to know its streams.
+    /// Opens `name` with `context` and reads enough of it to know its streams.
     fn begin(
         mut context: *mut ffi::AVFormatContext,
         name: &CStr,
         format: *const ffi::AVInputFormat,
-        memory: Option<MemoryFile>,
+        reading: Reading,
+        gate: Option<Box<Gate>>,
     ) -> Result<Demuxer, OpenFailure> {
+        log::forget();
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
         let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
-        AvError::check(code).map_err(OpenFailure::Open)?;
+        AvError::check(code).map_err(|e| refusal(gate.as_deref()).unwrap_or(OpenFailure::Open(e)))?;
         let mut demuxer = Demuxer {
             context,
             clock: Clock::new(false, None),
-            _memory: memory,
+            format: String::new(),
+            _source: reading,
+            gate,
         };
+        // SAFETY: an open input has its format.
+        demuxer.format = text(unsafe { (*demuxer.context().iformat).name });
         // SAFETY: the context is open.
         let code = unsafe { ffi::avformat_find_stream_info(demuxer.context, ptr::null_mut()) };
-        AvError::check(code).map_err(OpenFailure::Streams)?;
+        let gate = demuxer.gate.as_deref();
+        AvError::check(code).map_err(|e| refusal(gate).unwrap_or(OpenFailure::Streams(e)))?;
+        if let Some(failure) = refusal(gate) {
+            return Err(failure);
+        }
         demuxer.clock = Clock::new(demuxer.may_jump(), demuxer.origin());
         Ok(demuxer)
+    }
+
+    /// From now on waits for input end when `stop` is closed.
+    pub(crate) fn watch(&self, stop: &Receiver<()>) {
+        if let Some(gate) = &self.gate {
+            gate.patience.watch(stop);
+        }
+    }
+
+    /// True if a wait for input took longer than it may.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.patience.ran_out())
+    }
+
+    /// The file that the input wanted to open and was not allowed to.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.gate.as_ref().and_then(|gate| gate.refused())
     }
 
     /// True if the container's clock begins anywhere and may jump.
@@ -306,9 +371,8 @@ impl Demuxer {
     }
 
     /// The container's short name, such as "mov,mp4,m4a,3gp,3g2,mj2".
-    pub(crate) fn format_name(&self) -> String {
-        // SAFETY: an open input has its format.
-        text(unsafe { (*self.context().iformat).name })
+    pub(crate) fn format_name(&self) -> &str {
+        &self.format
     }
 
     /// Seconds that the container says it lasts; `None` if it does not say and they are only estimated.
@@ -386,6 +450,11 @@ impl Demuxer {
             }));
         }
         found
+    }
+
+    /// What the demuxer has complained of while it read the last packet, though it went on.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        log::error_of(&self.format)
     }
 
     /// The error that stopped reading, where FFmpeg reports it as a mere end of file.
@@ -500,6 +569,10 @@ impl Demuxer {
     /// clock.
     pub(crate) fn read(&mut self, packet: &mut Packet) -> Result<(), AvError> {
         packet.clear();
+        log::forget();
+        if let Some(gate) = &self.gate {
+            gate.patience.begin();
+        }
         // SAFETY: context and packet are valid, and the packet is empty.
         AvError::check(unsafe { ffi::av_read_frame(self.context, packet.as_ptr()) })?;
         let index = packet.stream();
@@ -525,6 +598,31 @@ impl Demuxer {
         packet.shift(rescale(offset, NANOSECOND, base));
         Ok(())
     }
+}
+
+/// A new context.
+fn allocate() -> Result<*mut ffi::AVFormatContext, OpenFailure> {
+    // SAFETY: allocates; null is refused.
+    let context = unsafe { ffi::avformat_alloc_context() };
+    if context.is_null() {
+        return Err(OpenFailure::Open(AvError::no_memory()));
+    }
+    Ok(context)
+}
+
+/// Why opening failed, if it was for want of permission or of time.
+fn refusal(gate: Option<&Gate>) -> Option<OpenFailure> {
+    let gate = gate?;
+    if gate.patience.ran_out() {
+        return Some(OpenFailure::TimedOut);
+    }
+    if let Some(format) = log::refused_format() {
+        return Some(OpenFailure::Refused(Access::refusal(&format)));
+    }
+    let file = gate.refused()?;
+    Some(OpenFailure::Refused(format!(
+        "it names another file, {file}, and one input is one file; --allow-playlists reads what lies in its own folder"
+    )))
 }
 
 /// What a dictionary holds.

@@ -47,6 +47,19 @@ pub(crate) fn forget() {
     LAST.with(|last| last.borrow_mut().clear());
 }
 
+/// The format that FFmpeg found and that is not among those that it may read, if that was the last error.
+pub(super) fn refused_format() -> Option<String> {
+    let line = last_line()?;
+    let (format, _) = line.split_once(": Format not on whitelist")?;
+    Some(format.to_owned())
+}
+
+/// The last error since [`forget`] on this thread, if the library part of this name reported it.
+pub(super) fn error_of(name: &str) -> Option<String> {
+    let line = last_line()?;
+    Some(line.strip_prefix(name)?.strip_prefix(": ")?.to_owned())
+}
+
 /// `problem`, followed by the line in which FFmpeg explains it, if it does.
 pub(crate) fn explained(problem: &str) -> String {
     match last_line() {

@@ -11,6 +11,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod access;
 mod audio;
 mod clock;
 mod decoder;
@@ -26,11 +27,13 @@ mod memory_io;
 mod muxer;
 mod packet;
 mod picture;
+mod pipe_io;
 mod scaler;
 mod side_data;
 mod text;
 mod version;
 
+pub use access::Access;
 pub(crate) use audio::{AudioEncoderKind, AudioTranscoder};
 #[cfg(test)]
 pub(crate) use clock::Jump;

@@ -94,6 +94,10 @@ impl MaskFile {
             cause,
         };
         let mut bytes = Vec::new();
+        // Looked at before it is opened, because opening a pipe waits for its writer.
+        if !path.metadata().map_err(unreadable)?.is_file() {
+            return Err(unreadable(io::Error::other("it is no regular file")));
+        }
         let file = File::open(path).map_err(unreadable)?;
         let read = file
             .take(MAX_BYTES + 1)

@@ -61,14 +61,23 @@ impl FromStr for Number {
         };
         let (above, below) = (decimal(above.trim(), text)?, decimal(below.trim(), text)?);
         if below.value == 0.0 {
-            return Err(NumberError::OverZero(text.to_owned()));
+            return Err(NumberError::OverZero(shortened(text)));
         }
         let value = above.value / below.value;
         if !value.is_finite() {
-            return Err(NumberError::NotFinite(text.to_owned()));
+            return Err(NumberError::NotFinite(shortened(text)));
         }
         let ratio = above.ratio.zip(below.ratio).and_then(|(a, b)| a.over(b));
         Ok(Number { value, ratio })
+    }
+}
+
+/// As much of a text as an error shows: whatever file it comes from, it is not printed.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -76,9 +85,9 @@ impl FromStr for Number {
 fn decimal(part: &str, whole: &str) -> Result<Number, NumberError> {
     let value: f64 = part
         .parse()
-        .map_err(|_| NumberError::NotANumber(whole.to_owned()))?;
+        .map_err(|_| NumberError::NotANumber(shortened(whole)))?;
     if !value.is_finite() {
-        return Err(NumberError::NotFinite(whole.to_owned()));
+        return Err(NumberError::NotFinite(shortened(whole)));
     }
     Ok(Number {
         value,
@@ -171,7 +180,7 @@ mod tests {
     fn what_is_no_finite_number_is_refused() {
         for text in ["nan", "inf", "-infinity", "1e999", "1/nan", "1e300/1e-300"] {
             let error = text.parse::<Number>().unwrap_err();
-            assert_eq!(error, NumberError::NotFinite(text.to_owned()));
+            assert_eq!(error, NumberError::NotFinite(shortened(text)));
         }
         for text in ["", "x", "1/2/3", "1,5", "0x10", "1/", "--1", "1 2"] {
             let error = text.parse::<Number>().unwrap_err();

@@ -33,7 +33,10 @@ pub(super) fn stream(
         clock.output_wait += waited;
         clock.busy += busy;
         progress.add_busy(Stage::Decode, busy);
-        let Some(mut frame) = next else { break };
+        let Some(mut frame) = next else {
+            stop.input_ended();
+            break;
+        };
         frame.sequence = clock.frames;
         // When exactly the source waited inside the call is not known, so that the wait is drawn at the call's beginning.
         let worked_from = began + elapsed.saturating_sub(busy);
@@ -74,6 +77,7 @@ pub(super) fn indexed(
         clock.output_wait += waited;
         let index = next.fetch_add(1, Ordering::Relaxed);
         if index >= len {
+            stop.input_ended();
             break;
         }
         clock.span(Doing::BufferWait, index, began, waited);

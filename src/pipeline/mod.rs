@@ -105,6 +105,16 @@ impl Job {
             AnySource::Indexed(source) => budget.at_most(source.len()),
         }
     }
+
+    /// Bytes that the run's frame buffers may come to, by the first frame's size.
+    pub fn buffer_bytes(&self) -> u128 {
+        let info = self.source.info();
+        let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
+        match (size(64), size(self.sink.row_alignment())) {
+            (Ok(input), Ok(output)) => self.budget().bytes(input, output),
+            _ => 0,
+        }
+    }
 }
 
 /// What a run that did not fail has done.
@@ -152,8 +162,9 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
     }
     let ending = match (stop.is_reader_gone(), stop.is_finish_asked()) {
         (true, _) => Ending::Closed,
-        (false, true) => Ending::Interrupted,
-        (false, false) => Ending::Complete,
+        // A stop that came when everything had been read interrupted nothing.
+        (false, true) if !(stop.has_input_ended() && encode.frames == decode.frames) => Ending::Interrupted,
+        (false, _) => Ending::Complete,
     };
     let frames = encode.frames;
     if frames == 0 && ending == Ending::Complete {

@@ -16,6 +16,7 @@ struct State {
     user_finished: AtomicBool,
     user_abandoned: AtomicBool,
     reader_gone: AtomicBool,
+    input_ended: AtomicBool,
 }
 
 /// A channel that never carries anything: closing it wakes whoever waits on it.
@@ -61,6 +62,7 @@ impl Stop {
             user_finished: AtomicBool::new(false),
             user_abandoned: AtomicBool::new(false),
             reader_gone: AtomicBool::new(false),
+            input_ended: AtomicBool::new(false),
         }))
     }
 
@@ -101,6 +103,16 @@ impl Stop {
     /// True if the output's reader has gone.
     pub(super) fn is_reader_gone(&self) -> bool {
         self.0.reader_gone.load(Ordering::Relaxed)
+    }
+
+    /// The source has given its last frame.
+    pub(super) fn input_ended(&self) {
+        self.0.input_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// True once the source has given its last frame.
+    pub(super) fn has_input_ended(&self) -> bool {
+        self.0.input_ended.load(Ordering::Relaxed)
     }
 
     /// True if no new frames are wanted, for whatever reason.

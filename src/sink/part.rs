@@ -4,6 +4,7 @@ use super::SinkError;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The longest file name, in bytes, whose stem is repeated in the temporary name; file systems allow 255 in all.
@@ -95,7 +96,9 @@ impl PartFile {
         };
         if let Some(metadata) = existing {
             // The replacement is as readable as what it replaces; where that is not allowed the default serves.
-            let _ = made.file.set_permissions(metadata.permissions());
+            // No bit of a program's survives: the bytes are new.
+            let mode = metadata.permissions().mode() & 0o777;
+            let _ = made.file.set_permissions(fs::Permissions::from_mode(mode));
         }
         Ok(made)
     }
@@ -123,8 +126,21 @@ impl PartFile {
         }
     }
 
-    /// Puts the file in its place. All bytes must have been handed to the system before.
+    /// Puts the file in its place. All bytes must have been handed to the system before; they are on the disk
+    /// before the name is, so that a power cut leaves the whole file or none.
     pub fn commit(mut self) -> Result<(), SinkError> {
+        if self.part.is_none() {
+            return Ok(());
+        }
+        self.file.sync_all().map_err(|cause| self.failed(cause))?;
+        if !self.is_ours() {
+            self.part = None;
+            return Err(SinkError::Unsupported {
+                path: self.label.clone(),
+                problem: "the unfinished file was replaced by somebody else's; nothing was put in its place"
+                    .to_owned(),
+            });
+        }
         let Some(part) = self.part.take() else {
             return Ok(());
         };
@@ -137,7 +153,21 @@ impl PartFile {
                 _ => self.failed(e),
             });
         }
+        // The folder holds the name. Not every file system lets folders be synced.
+        let folder = self.target.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
+            let _ = folder.sync_all();
+        }
         Ok(())
+    }
+
+    /// True if the temporary name still stands for the file that was made under it.
+    fn is_ours(&self) -> bool {
+        let named = self.part.as_ref().and_then(|part| fs::symlink_metadata(part).ok());
+        let made = self.file.metadata().ok();
+        named.zip(made).is_some_and(|(named, made)| {
+            (named.dev(), named.ino()) == (made.dev(), made.ino())
+        })
     }
 }
 
@@ -172,15 +202,17 @@ fn rename(from: &Path, to: &Path, replace: bool) -> io::Result<()> {
 fn part_name(name: &OsStr, attempt: u32) -> OsString {
     let path = Path::new(name);
     let mut part = OsString::from(".");
+    let is_short = name.len() <= LONGEST_NAME;
     match path.file_stem() {
-        Some(stem) if name.len() <= LONGEST_NAME => part.push(stem),
+        Some(stem) if is_short => part.push(stem),
         _ => part.push("long-name"),
     }
     part.push(format!(".part-{}", std::process::id()));
     if attempt > 0 {
         part.push(format!("-{attempt}"));
     }
-    if let Some(extension) = path.extension() {
+    // One of such a length is no container's.
+    if let Some(extension) = path.extension().filter(|e| is_short || e.len() < 32) {
         part.push(".");
         part.push(extension);
     }

@@ -19,7 +19,7 @@ mod webp;
 use super::ledger::Ledger;
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::ffmpeg::{
+use crate::ffmpeg::{Access, 
     AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received,
     Scaler, lend, rescale,
 };
@@ -713,7 +713,7 @@ impl Sink for VideoSink {
             losses.append(&mut passthrough.lost());
             copied = passthrough.summary(container);
             if self.part.path() != self.options.path {
-                let open = || Demuxer::open(self.part.path()).ok();
+                let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
                 losses.append(&mut passthrough.not_kept(open, container));
             }
             self.warnings.append(&mut passthrough.warnings);

@@ -4,9 +4,10 @@ use super::{SourceError, Supply};
 use crate::frame::Stopped;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// How long a wait for a pipe lasts before the source looks whether the run was stopped.
 const PATIENCE: Timespec = Timespec {
@@ -22,6 +23,10 @@ pub(super) struct Inlet {
     file: File,
     label: String,
     length: Option<u64>,
+    /// Bytes read so far.
+    done: u64,
+    /// How long a wait for a pipe may last.
+    timeout: Option<Duration>,
 }
 
 impl Inlet {
@@ -62,12 +67,20 @@ impl Inlet {
                 problem: "is a directory, and a file of frames was expected".to_owned(),
             });
         }
-        let length = metadata.is_file().then_some(metadata.len());
+        // Standard input may have been read from before.
+        let before = (&file).stream_position().unwrap_or(0);
+        let length = metadata.is_file().then(|| metadata.len().saturating_sub(before));
         if length.is_none() {
             // Refused for what is no pipe, which is as well.
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
         }
-        Ok(Inlet { file, label, length })
+        Ok(Inlet {
+            file,
+            label,
+            length,
+            done: 0,
+            timeout: None,
+        })
     }
 
     /// The file's name, or "standard input".
@@ -78,6 +91,22 @@ impl Inlet {
     /// Bytes of a regular file; `None` for a pipe.
     pub(super) fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// Ends every wait after `timeout`.
+    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
+    }
+
+    /// An error if the file ends before it should by the length that it had when it was opened.
+    pub(super) fn check_end(&self) -> Result<(), SourceError> {
+        match self.length {
+            Some(length) if self.done < length => Err(self.invalid(format!(
+                "became shorter while it was read: it had {length} bytes, and ends after {}",
+                self.done
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The open file.
@@ -99,7 +128,10 @@ impl Inlet {
             }
             match self.file.read(&mut buffer[done..]) {
                 Ok(0) => break,
-                Ok(count) => done += count,
+                Ok(count) => {
+                    done += count;
+                    self.done += count as u64;
+                }
                 Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
                 Err(cause) => {
                     return Err(SourceError::Io {
@@ -113,7 +145,14 @@ impl Inlet {
     }
 
     fn wait(&self, supply: Option<&Supply>) -> Result<(), SourceError> {
+        let began = Instant::now();
         loop {
+            if let Some(limit) = self.timeout.filter(|&limit| began.elapsed() > limit) {
+                return Err(self.invalid(format!(
+                    "gave nothing for {} s, the --timeout",
+                    limit.as_secs_f64()
+                )));
+            }
             if supply.is_some_and(Supply::is_stopped) {
                 return Err(Stopped.into());
             }

@@ -10,6 +10,7 @@ pub mod video;
 pub mod webp;
 pub mod y4m;
 
+pub use crate::ffmpeg::Access;
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     SideData, Stopped,
@@ -25,6 +26,8 @@ pub struct Origin {
     pub path: PathBuf,
     /// Index of the stream that is filtered.
     pub stream: usize,
+    /// What may be opened for it.
+    pub access: Access,
 }
 
 /// What is known of a source before its first frame is read.

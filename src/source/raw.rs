@@ -11,6 +11,7 @@ use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -129,8 +130,9 @@ pub(super) fn metadata(index: u64) -> Metadata {
 /// Opens raw frames: a regular file is read by several threads, a pipe (or "-") in order.
 ///
 /// A file that does not hold a whole number of frames is refused at once.
-pub fn open(path: &Path, spec: &RawSpec) -> Result<AnySource, SourceError> {
-    let inlet = Inlet::open(path)?;
+pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<AnySource, SourceError> {
+    let mut inlet = Inlet::open(path)?;
+    inlet.set_timeout(timeout);
     let frame_bytes = spec.layout.size() as u64;
     let label = inlet.label().to_owned();
     match inlet.length() {

@@ -8,8 +8,9 @@ mod damage;
 mod dolby;
 mod extent;
 mod layers;
+mod steps;
 
-use super::{Origin, Source, SourceError, StreamInfo, Supply};
+use super::{Access, Origin, Source, SourceError, StreamInfo, Supply};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
@@ -21,7 +22,9 @@ use crate::frame::{
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
+use steps::Steps;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -48,6 +51,10 @@ pub struct VideoSourceOptions {
     pub strict: bool,
     /// Decoder threads; `None` takes one a core, 16 at most.
     pub threads: Option<usize>,
+    /// What may be opened for it.
+    pub access: Access,
+    /// How long it may give nothing; `None` waits for ever.
+    pub timeout: Option<Duration>,
 }
 
 /// Frames of one video stream of a media file.
@@ -55,6 +62,8 @@ pub struct VideoSource {
     name: String,
     path: PathBuf,
     strict: bool,
+    access: Access,
+    timeout: Option<Duration>,
     info: StreamInfo,
     demuxer: Demuxer,
     stream: usize,
@@ -70,6 +79,8 @@ pub struct VideoSource {
     native: AvFormat,
     scaler: Option<Conversion>,
     damage: Damage,
+    /// From picture to picture.
+    steps: Steps,
     frames: u64,
     /// The rotation that the latest picture with one stated.
     rotation: Option<SideData>,
@@ -102,7 +113,19 @@ impl VideoSource {
             path: name.clone(),
             problem,
         };
-        let demuxer = Demuxer::open(path).map_err(|failure| match failure {
+        if !options.access.urls
+            && let Err(cause) = path.metadata()
+        {
+            if cause.kind() == std::io::ErrorKind::NotFound && is_url_like(&name) {
+                return Err(invalid(
+                    "there is no such file; if it is a URL, --allow-urls lets FFmpeg open it".to_owned(),
+                ));
+            }
+            return Err(SourceError::Io { path: name, cause });
+        }
+        let demuxer = Demuxer::open(path, options.access, options.timeout).map_err(|failure| match failure {
+            OpenFailure::Refused(problem) => invalid(problem),
+            OpenFailure::TimedOut => invalid(gave_nothing(options.timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
                 Extent::Missing(bytes) => invalid(format!(
                     "it was cut off: by its own account its last {bytes} bytes are missing, and with them what tells how to read it"
@@ -148,6 +171,8 @@ impl VideoSource {
         let gray = PixelFormat::all().next();
         let mut source = VideoSource {
             strict: options.strict,
+            access: options.access,
+            timeout: options.timeout,
             // Replaced below, when the first picture tells the truth; the container's word is not always it.
             info: StreamInfo {
                 format: gray.ok_or_else(|| invalid("no pixel format is native".to_owned()))?,
@@ -178,6 +203,7 @@ impl VideoSource {
             native: AvFormat(-1),
             scaler: None,
             damage: Damage::default(),
+            steps: Steps::default(),
             frames: 0,
             rotation: None,
             cut: None,
@@ -265,6 +291,7 @@ impl VideoSource {
             self.info.origin = Some(Origin {
                 path: self.path.clone(),
                 stream: self.stream,
+                access: self.access,
             });
         }
         let rate = self
@@ -399,6 +426,9 @@ impl VideoSource {
                 Ok(Received::Item) => {
                     let interlaced = self.picture.field_order() != FieldOrder::Progressive;
                     self.damage.note_picture(self.picture.timestamp(), interlaced);
+                    let epoch = self.demuxer.epoch(self.stream);
+                    self.steps
+                        .note(self.picture.timestamp(), self.picture.duration(), epoch);
                     if self.picture.is_corrupt() {
                         if self.strict {
                             let at =
@@ -435,8 +465,25 @@ impl VideoSource {
             if stopped() {
                 return Err(crate::frame::Stopped.into());
             }
-            match self.demuxer.read(&mut self.packet) {
-                Ok(()) => self.damage.errors_in_a_row = 0,
+            let read = self.demuxer.read(&mut self.packet);
+            if self.demuxer.timed_out() {
+                return Err(self.invalid(gave_nothing(self.timeout)));
+            }
+            if let Some(file) = self.demuxer.refused() {
+                return Err(self.invalid(format!(
+                    "it names another file, {file}, which it may not open; see --allow-playlists"
+                )));
+            }
+            if stopped() {
+                return Err(crate::frame::Stopped.into());
+            }
+            match read {
+                Ok(()) => {
+                    self.damage.errors_in_a_row = 0;
+                    if let Some(complaint) = self.demuxer.complaint() {
+                        self.damaged(&format!("bytes make no sense ({complaint})"))?;
+                    }
+                }
                 Err(e) if e.is_eof() => {
                     self.damage.stopped = self.demuxer.io_error().map(|e| e.to_string());
                     return self.send_end();
@@ -544,7 +591,8 @@ impl VideoSource {
             .damage
             .missing_end(&self.demuxer, stream, extent, rate, self.end);
         let head = self.damage.missing_head(&self.decoder.codec_name());
-        match self.cut.as_ref().or(head.as_ref()) {
+        let hole = self.steps.sentence(self.info.time_base);
+        match self.cut.as_ref().or(head.as_ref()).or(hole.as_ref()) {
             Some(problem) if self.strict => Err(self.invalid(format!(
                 "{problem}; the input is incomplete; without --strict what is there is used"
             ))),
@@ -667,6 +715,7 @@ impl Source for VideoSource {
         if self.input == Input::Ended {
             return Ok(None);
         }
+        self.demuxer.watch(&supply.stop);
         if !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())? {
             return Ok(None);
         }
@@ -691,6 +740,7 @@ impl Source for VideoSource {
             jumps_sentence(self.demuxer.jumps()),
             self.damage.missing_head(&codec),
             self.damage.sentence(),
+            self.steps.sentence(self.info.time_base),
             cut,
         ];
         signs
@@ -744,6 +794,19 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
         ),
         None => Err(format!("it holds no video; {}", list())),
     }
+}
+
+/// True for what looks like the name of a protocol and what it is to open.
+fn is_url_like(name: &str) -> bool {
+    name.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.,".contains(c))
+    })
+}
+
+/// What is said of an input that gives nothing for so long.
+fn gave_nothing(limit: Option<Duration>) -> String {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
+    format!("it gave nothing for {} s, the --timeout", tidy(seconds))
 }
 
 /// Seconds of a clock such as "00:01:02.5".

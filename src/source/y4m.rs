@@ -5,6 +5,7 @@ use super::inlet::{Inlet, ends_in_mid_frame};
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
 use std::path::Path;
+use std::time::Duration;
 use std::time::Instant;
 
 /// The first word of every stream.
@@ -176,8 +177,9 @@ struct Y4m {
 /// Opens a YUV4MPEG2 file, or standard input for "-", and reads its header.
 ///
 /// From a pipe this waits for the header; only the wait for frames can be stopped.
-pub fn open(path: &Path) -> Result<Box<dyn Source>, SourceError> {
+pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
     let mut inlet = Inlet::open(path)?;
+    inlet.set_timeout(timeout);
     let mut magic = [0_u8; MAGIC.len()];
     let found = inlet.read_full(&mut magic, None)?;
     if found == 0 {
@@ -285,6 +287,7 @@ impl Y4m {
         let mut begin = [0_u8; 6];
         let found = self.inlet.read_full(&mut begin, Some(supply))?;
         if found == 0 {
+            self.inlet.check_end()?;
             return Ok(None);
         }
         let whole = self.read;

@@ -5,6 +5,7 @@ use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
 use crate::cli::engine::EngineArguments;
 use crate::cli::trace::TraceArguments;
+use crate::cli::interrupt::Policy;
 use crate::cli::{Failure, interrupt, progress};
 use clap::Args;
 use framepipe::bench::{SteadyPlan, run_steady};
@@ -144,7 +145,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         check_files(files, &arguments.output)?;
     }
     let engine = arguments.engine.start(arguments.chain(), &info)?;
-    let (files, trace_file) = (arguments.files.open()?, arguments.trace.open()?);
+    let (files, trace_file) = (arguments.files.open()?, arguments.trace.open(true)?);
     let wants_page = arguments.files.wants_page();
     let sink = arguments
         .output
@@ -170,7 +171,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         },
     };
     let stop = Stop::new();
-    interrupt::watch(&stop, false)?;
+    interrupt::watch(&stop, false, Policy::keeping())?;
     let counters = Progress::new();
     let filters = arguments.filters.iter().map(|f| f.label.clone()).collect();
     let device = arguments.engine.device.unwrap_or(0);

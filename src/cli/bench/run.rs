@@ -3,6 +3,7 @@
 use super::Common;
 use super::axis::Measured;
 use super::output::Outputs;
+use crate::cli::interrupt::Policy;
 use crate::cli::{Failure, interrupt};
 use framepipe::bench::{Bench, Case, Cell, Effort, Published, Scope, Subject, Sweep, figure};
 use framepipe::pipeline::Stop;
@@ -35,7 +36,7 @@ impl Run {
         let effort = if common.quick { Effort::QUICK } else { Effort::FULL };
         let (bench, why_no_card) = Bench::new(common.device, effort);
         let stop = Stop::new();
-        interrupt::watch(&stop, false)?;
+        interrupt::watch(&stop, false, Policy::keeping())?;
         Ok(Run {
             bench,
             outputs,

@@ -3,6 +3,7 @@
 use super::axis::Size;
 use super::output::Place;
 use super::run::bar;
+use crate::cli::interrupt::Policy;
 use crate::cli::{Failure, interrupt, to_stdout};
 use clap::Args;
 use framepipe::bench::{Bench, Case, Effort, TuneGrid, TuneJob, Tuning, figure};
@@ -70,7 +71,7 @@ pub(super) fn run(arguments: &TuneArguments) -> Result<(), Failure> {
     };
     let jobs = arguments.grid().jobs(card)?;
     let stop = Stop::new();
-    interrupt::watch(&stop, false)?;
+    interrupt::watch(&stop, false, Policy::keeping())?;
     let cases: Vec<Case> = jobs.iter().flat_map(TuneJob::cases).cloned().collect();
     let bar = bar(cases.len());
     bar.set_message("compiling kernels");

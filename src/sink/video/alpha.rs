@@ -3,7 +3,7 @@
 
 use super::SinkError;
 use super::container::Container;
-use crate::ffmpeg::{AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
+use crate::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::frame::Frame;
 use std::path::Path;
 
@@ -124,7 +124,7 @@ impl AlphaWatch {
 
 /// The format of a file's first picture as FFmpeg decodes it.
 fn first_format(path: &Path, stream: usize) -> Option<AvFormat> {
-    let mut demuxer = Demuxer::open(path).ok()?;
+    let mut demuxer = Demuxer::open(path, Access::default(), None).ok()?;
     let mut decoder = Decoder::open(&demuxer, stream, 1, false).ok()??;
     let (mut packet, mut picture) = (Packet::new().ok()?, Picture::new().ok()?);
     for _ in 0..PACKETS_READ {

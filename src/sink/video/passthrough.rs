@@ -170,7 +170,7 @@ impl Passthrough {
                 "{name} can be read only once, so its sound, subtitles and other streams are not copied"
             ));
         }
-        match Demuxer::open(&origin.path) {
+        match Demuxer::open(&origin.path, origin.access, None) {
             Ok(demuxer) => Ok(Passthrough {
                 demuxer,
                 filtered: origin.stream,

@@ -7,7 +7,7 @@ use super::choice::{self, FormatChoice, Hdr, Wishes};
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::{Running, VideoSink, alpha};
 use crate::convert::{self, Converter, RangeChange, YCGCO};
-use crate::ffmpeg::{
+use crate::ffmpeg::{Access, 
     AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
 };
 use crate::frame::fact::{self, Fact, Facts, Samples};
@@ -333,7 +333,7 @@ impl VideoSink {
         if !running.staged.unverified || self.part.path() == self.options.path {
             return None;
         }
-        let file = Demuxer::open(self.part.path());
+        let file = Demuxer::open(self.part.path(), Access::default(), None);
         let read = file.map_or(Read::Nothing, |demuxer| read_back(demuxer, 1));
         let meant = running.staged.meant(&running.staged.first);
         for (fact, value) in &meant {

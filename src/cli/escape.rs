@@ -1,0 +1,58 @@
+//! What comes from files and their names, made visible before it reaches a terminal or a log.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// True for characters that steer a terminal, break a line, or turn the direction of text.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
+/// `text` on one line, with characters that are not to be seen written as Rust writes them.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            // Writing to a string does not fail.
+            let _ = write!(out, "{}", c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// [`line`] for each line of a text of several lines of ours.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| is_hidden(c) && c != '\n') {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hidden_is_left_and_nothing_else_is_changed() {
+        assert_eq!(line("a.mp4: it is grün, 1\u{a0}µm 日本"), "a.mp4: it is grün, 1\u{a0}µm 日本");
+        assert_eq!(line("x\nerror: y\r\u{1b}[31m\u{7}"), "x\\nerror: y\\r\\u{1b}[31m\\u{7}");
+        assert_eq!(line("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
+        assert_eq!(lines("a\nb\tc"), "a\nb\\tc");
+        for code in 0..0x3000 {
+            if let Some(c) = char::from_u32(code) {
+                let text = format!("a{c}b");
+                assert!(!line(&text).chars().any(is_hidden));
+            }
+        }
+    }
+}
