@@ -322,11 +322,11 @@ fn raw_file() -> Fallible<()> {
         }
         // Once through, so that it is in the page cache.
         run(
-            raw::open(&path, &spec)?,
+            raw::open(&path, &spec, None)?,
             Box::new(Cuda::new(chain()?, CudaOptions::default())?),
         )?;
         run(
-            raw::open(&path, &spec)?,
+            raw::open(&path, &spec, None)?,
             Box::new(Cuda::new(chain()?, CudaOptions::default())?),
         )
     })();

@@ -12,6 +12,8 @@ pub mod filter;
 pub mod frame;
 pub mod pipeline;
 pub mod report;
+#[cfg(target_os = "linux")]
+pub mod sandbox;
 pub mod sink;
 pub mod source;
 pub mod still;

@@ -5,6 +5,7 @@ use crate::frame::Frame;
 use crate::pipeline::{self, Job, PipelineError, Progress, Stop};
 use crate::report::{Ending, Latencies, LatencySummary, Measurements, Report, Task};
 use crate::sink::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use crossbeam_channel::Receiver;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -179,6 +180,10 @@ impl Sink for Counted<Box<dyn Sink>> {
 
     fn held_buffers(&self) -> usize {
         self.sink.held_buffers()
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.sink.watch(stop);
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {

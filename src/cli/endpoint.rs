@@ -16,6 +16,7 @@ use framepipe::source::webp::WebpSource;
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
+use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -180,9 +181,29 @@ impl FromStr for Output {
 }
 
 impl Input {
+    /// What an argument names. One that is not UTF-8 has no words of ours in it, and is the name of a file.
+    pub(crate) fn from_argument(text: OsString) -> Result<Input, EndpointError> {
+        match text.into_string() {
+            Ok(text) => text.parse(),
+            Err(name) => Ok(match PathBuf::from(name) {
+                path if is_y4m(&path) => Input::Y4m(path),
+                path if listing::names_images(&path) => Input::Images(path),
+                path => Input::Video(path),
+            }),
+        }
+    }
+
     /// True for a directory, a pattern, a glob or an image file.
     pub(crate) fn is_images(&self) -> bool {
         matches!(self, Input::Images(_))
+    }
+
+    /// What is read of it: a file, or a folder of frames.
+    pub(crate) fn reads(&self) -> Vec<&Path> {
+        let Some(path) = self.path().filter(|path| *path != Path::new(PIPE)) else {
+            return Vec::new();
+        };
+        vec![if path.exists() { path } else { parent(path) }]
     }
 
     fn path(&self) -> Option<&Path> {
@@ -326,7 +347,28 @@ impl Files {
     }
 }
 
+/// The folder in which image files of this target are made.
+pub(crate) fn folder_of(target: &Path) -> &Path {
+    if target.is_dir() || ImageKind::of(target).is_none() && matches!(Pattern::parse(target), Ok(None)) {
+        target
+    } else {
+        parent(target)
+    }
+}
+
 impl Output {
+    /// What an argument names; see [`Input::from_argument`].
+    pub(crate) fn from_argument(text: OsString) -> Result<Output, EndpointError> {
+        match text.into_string() {
+            Ok(text) => text.parse(),
+            Err(name) => Ok(match PathBuf::from(name) {
+                path if is_y4m(&path) => Output::Y4m(path),
+                path if sink::images::is_target(&path) => Output::Images(path),
+                path => Output::Video(path),
+            }),
+        }
+    }
+
     /// Refuses options of the encoding that this output does not have.
     pub(crate) fn check(&self, encoding: &EncodingArguments) -> Result<(), Failure> {
         if matches!(self, Output::Video(_)) {
@@ -619,7 +661,9 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 pub(crate) fn names_same_file(a: &Path, b: &Path) -> bool {
     let in_one_folder = || {
         let folder = |path| parent(path).canonicalize().ok();
-        a.file_name().is_some() && a.file_name() == b.file_name() && folder(a).is_some_and(|f| folder(b) == Some(f))
+        a.file_name().is_some()
+            && a.file_name() == b.file_name()
+            && folder(a).is_some_and(|f| folder(b) == Some(f))
     };
     a == b || same_file(a, b) || in_one_folder()
 }

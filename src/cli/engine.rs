@@ -213,6 +213,18 @@ impl EngineArguments {
         }
     }
 
+    /// Takes the CPU where the engine was left to choose.
+    pub(crate) fn without_card(&mut self) {
+        if self.engine == EngineName::Auto {
+            self.engine = EngineName::Cpu;
+        }
+    }
+
+    /// True if a card is needed.
+    pub(crate) fn wants_card(&self) -> bool {
+        self.engine == EngineName::Cuda
+    }
+
     /// Starts the engine for frames such as `info` tells of: for `auto` the card if it can be used, else the
     /// CPU.
     pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {

@@ -44,8 +44,14 @@ mod tests {
 
     #[test]
     fn nothing_hidden_is_left_and_nothing_else_is_changed() {
-        assert_eq!(line("a.mp4: it is grün, 1\u{a0}µm 日本"), "a.mp4: it is grün, 1\u{a0}µm 日本");
-        assert_eq!(line("x\nerror: y\r\u{1b}[31m\u{7}"), "x\\nerror: y\\r\\u{1b}[31m\\u{7}");
+        assert_eq!(
+            line("a.mp4: it is grün, 1\u{a0}µm 日本"),
+            "a.mp4: it is grün, 1\u{a0}µm 日本"
+        );
+        assert_eq!(
+            line("x\nerror: y\r\u{1b}[31m\u{7}"),
+            "x\\nerror: y\\r\\u{1b}[31m\\u{7}"
+        );
         assert_eq!(line("a\u{202e}b\u{9b}c"), "a\\u{202e}b\\u{9b}c");
         assert_eq!(lines("a\nb\tc"), "a\nb\\tc");
         for code in 0..0x3000 {

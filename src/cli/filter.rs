@@ -1,22 +1,24 @@
 //! `framepipe filter`: the main job.
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, names_same_file};
+use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, folder_of, names_same_file};
 use super::engine::EngineArguments;
-use super::trace::TraceArguments;
 use super::interrupt::{OnInterrupt, Policy};
-use super::{Failure, escape, interrupt, limits, progress};
+use super::trace::TraceArguments;
+use super::{Failure, escape, interrupt, limits, progress, untrusted};
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{FieldOrder, Rational, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
-use framepipe::sink::part::PartFile;
+use framepipe::sink::part::{PartFile, remove_left_overs};
+use framepipe::source::Access;
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::video::VideoSourceOptions;
-use framepipe::source::Access;
 use framepipe::{sink, source};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -29,9 +31,11 @@ use std::time::Duration;
 pub(crate) struct FilterArguments {
     /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
     /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     input: Input,
     /// A video file, a directory, frames/%05d.png, an image, - (YUV4MPEG2 on standard output), raw:PATH or
     /// null:.
+    #[arg(value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
     output: Output,
     /// What is done to each frame, such as gaussian:sigma=2 (`framepipe masks` lists them); several are
     /// applied in order.
@@ -97,6 +101,11 @@ pub(crate) struct FilterArguments {
     /// or on their own host.
     #[arg(long)]
     allow_playlists: bool,
+    /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other files,
+    /// no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and leaves
+    /// nothing behind when it is interrupted. Linux only; the card is used with --engine cuda only.
+    #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
+    untrusted: bool,
     /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -105,9 +114,9 @@ pub(crate) struct FilterArguments {
     /// replaced by a short one].
     #[arg(long, value_name = "WHAT")]
     on_interrupt: Option<OnInterrupt>,
-    /// Refuse frames of more pixels, whatever a header claims.
-    #[arg(long, value_name = "N", default_value_t = MOST_PIXELS)]
-    max_pixels: u64,
+    /// Refuse frames of more pixels, whatever a header claims [default: 2^30].
+    #[arg(long, value_name = "N")]
+    max_pixels: Option<u64>,
     /// Refuse a run whose frame buffers would take more, such as 500M or 4G [default: three quarters of the
     /// memory that this machine, or the control group, has].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -137,6 +146,12 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
 /// More pixels than pictures of any camera, and fewer than what a header of a few bytes may claim.
 const MOST_PIXELS: u64 = 1 << 30;
 
+/// Pixels of a stranger's frame: 12000 by 8000 and a little more.
+const UNTRUSTED_PIXELS: u64 = 100_000_000;
+
+/// How long a stranger's input may give nothing.
+const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
+
 /// A number of seconds above zero.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
@@ -148,7 +163,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A number of bytes such as 500M.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+    let unit = match text[digits.len()..]
+        .to_ascii_uppercase()
+        .trim_end_matches("IB")
+        .trim_end_matches('B')
+    {
         "" => 1,
         "K" => 1 << 10,
         "M" => 1 << 20,
@@ -243,7 +262,11 @@ impl FilterArguments {
 
     /// Refuses a file to be written that is the input or the output as well.
     fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
-        if self.output.path().is_some_and(|output| names_same_file(output, path)) {
+        if self
+            .output
+            .path()
+            .is_some_and(|output| names_same_file(output, path))
+        {
             return Err(Failure::Usage(format!(
                 "{} is both output and {noun}; choose another name",
                 path.display()
@@ -258,6 +281,41 @@ impl FilterArguments {
                 path.display()
             )));
         }
+        Ok(())
+    }
+
+    /// The folders in which files of this run are made, one by one.
+    fn folders_of_files(&self) -> BTreeSet<&Path> {
+        let output = self
+            .output
+            .path()
+            .filter(|path| !self.output.is_images() && *path != Path::new("-"));
+        let files = [output, self.report.as_deref(), self.trace.trace.as_deref()];
+        let folders = files.into_iter().flatten().filter_map(Path::parent);
+        let own = |folder: &'_ Path| folder.as_os_str().is_empty();
+        folders
+            .map(|folder| if own(folder) { Path::new(".") } else { folder })
+            .collect()
+    }
+
+    /// Leaves the process what `--untrusted` allows.
+    fn confine(&mut self, say: &impl Fn(&str)) -> Result<(), Failure> {
+        if let Some(filter) = self.filters.iter().find(|filter| filter.label.contains("file=")) {
+            return Err(Failure::Usage(format!(
+                "--untrusted reads no mask files; write the mask of {} in rows=",
+                filter.label
+            )));
+        }
+        self.engine.without_card();
+        let images = self.output.path().filter(|_| self.output.is_images());
+        let folders = self
+            .folders_of_files()
+            .into_iter()
+            .chain(images.map(folder_of))
+            .map(Path::to_owned);
+        let folders: BTreeSet<PathBuf> = folders.collect();
+        let said = untrusted::confine(&self.input.reads(), folders, self.engine.wants_card())?;
+        say(&format!("confined: {said}"));
         Ok(())
     }
 
@@ -374,6 +432,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         }
     };
 
+    if arguments.untrusted {
+        arguments.confine(&say)?;
+    }
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
     let reading = VideoSourceOptions {
         stream: arguments.stream,
@@ -383,7 +444,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
             urls: arguments.allow_urls,
             playlists: arguments.allow_playlists,
         },
-        timeout: arguments.timeout,
+        timeout: arguments
+            .timeout
+            .or(arguments.untrusted.then_some(UNTRUSTED_PATIENCE)),
     };
     let opened = arguments.input.open(rate, &reading, &arguments.file_choice()?);
     if matches!(opened, Err(Failure::NothingToDo)) {
@@ -395,7 +458,12 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
     }
     let info = opened.source.info().clone();
-    limits::check_pixels(&info, arguments.max_pixels)?;
+    let most_pixels = if arguments.untrusted {
+        UNTRUSTED_PIXELS
+    } else {
+        MOST_PIXELS
+    };
+    limits::check_pixels(&info, arguments.max_pixels.unwrap_or(most_pixels))?;
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
     }
@@ -424,11 +492,16 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let overwrite = arguments.encoding.overwrite;
     let stop = Stop::new();
     let policy = Policy {
-        wanted: arguments.on_interrupt,
+        wanted: arguments
+            .on_interrupt
+            .or(arguments.untrusted.then_some(OnInterrupt::Discard)),
         replaces: overwrite && arguments.output.path().is_some_and(Path::is_file),
     };
     // Before the first file is made, so that none is left behind.
     interrupt::watch(&stop, quiet, policy)?;
+    for folder in arguments.folders_of_files() {
+        remove_left_overs(folder);
+    }
     let report_file = arguments
         .report
         .as_deref()

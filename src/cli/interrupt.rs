@@ -73,7 +73,9 @@ pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Fail
             }
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(handle)?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(handle)?;
     Ok(())
 }
 

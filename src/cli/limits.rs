@@ -26,7 +26,11 @@ pub(super) fn check_memory(job: &Job, most: Option<u64>) -> Result<(), Failure> 
         Some(allowed) if needed > u128::from(allowed) => Err(Failure::Failed(format!(
             "the frame buffers would take {}, and {} allows {}; a smaller --queue or fewer --workers take less",
             mega(needed),
-            if most.is_some() { "--max-memory" } else { "three quarters of this machine's memory" },
+            if most.is_some() {
+                "--max-memory"
+            } else {
+                "three quarters of this machine's memory"
+            },
             mega(u128::from(allowed)),
         ))),
         _ => Ok(()),

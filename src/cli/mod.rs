@@ -15,6 +15,7 @@ pub(crate) mod log;
 mod masks;
 mod progress;
 mod trace;
+mod untrusted;
 mod verify;
 
 use clap::{Parser, Subcommand};

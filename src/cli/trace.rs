@@ -37,7 +37,10 @@ impl TraceArguments {
 
     /// Makes the file, under a temporary name.
     pub(crate) fn open(&self, overwrite: bool) -> Result<Option<PartFile>, Failure> {
-        let file = self.trace.as_deref().map(|path| PartFile::create(path, overwrite));
+        let file = self
+            .trace
+            .as_deref()
+            .map(|path| PartFile::create(path, overwrite));
         Ok(file.transpose()?)
     }
 

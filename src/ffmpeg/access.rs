@@ -43,9 +43,8 @@ impl Access {
             };
             let name = text(format.name);
             let is_of = |list: &[&str]| name.split(',').any(|name| list.contains(&name));
-            let is_refused = is_of(NEVER)
-                || !self.playlists && is_of(PLAYLISTS)
-                || !self.urls && is_of(NETWORK);
+            let is_refused =
+                is_of(NEVER) || !self.playlists && is_of(PLAYLISTS) || !self.urls && is_of(NETWORK);
             if !is_refused {
                 names.push(name);
             }
@@ -177,7 +176,10 @@ impl Gate {
 
     /// The file that was asked for and refused, if there was one.
     pub(super) fn refused(&self) -> Option<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// True if `url` may be opened.
@@ -195,7 +197,9 @@ impl Gate {
                 let folder = own.canonicalize().ok();
                 let folder = folder.as_deref().and_then(Path::parent);
                 let other = other.canonicalize().ok();
-                folder.zip(other).is_some_and(|(folder, other)| other.starts_with(folder))
+                folder
+                    .zip(other)
+                    .is_some_and(|(folder, other)| other.starts_with(folder))
             }
             _ => false,
         }
@@ -217,7 +221,9 @@ fn place(name: &[u8]) -> Place<'_> {
     if let Some(path) = name.strip_prefix(b"file:") {
         return Place::File(Path::new(OsStr::from_bytes(path)));
     }
-    let scheme = name.iter().position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b));
+    let scheme = name
+        .iter()
+        .position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b));
     match scheme {
         Some(at) if at > 0 && name[at..].starts_with(b"://") => {
             let rest = &name[at + 3..];
@@ -295,12 +301,24 @@ mod tests {
         let closed = gate(&own, true, false);
         assert!(allows(&closed, &own) && !allows(&closed, &at("list/a.ts")));
         let list = gate(&own, true, true);
-        assert!(allows(&list, &at("list/a.ts")) && allows(&list, &format!("crypto+file:{}", at("list/a.ts"))));
-        for refused in ["secret.ts", "list/../secret.ts", "list/link.ts", "list/missing.ts"] {
+        assert!(
+            allows(&list, &at("list/a.ts")) && allows(&list, &format!("crypto+file:{}", at("list/a.ts")))
+        );
+        for refused in [
+            "secret.ts",
+            "list/../secret.ts",
+            "list/link.ts",
+            "list/missing.ts",
+        ] {
             assert!(!allows(&list, &at(refused)), "{refused}");
             assert!(!allows(&list, &format!("file:{}", at(refused))), "{refused}");
         }
-        for refused in ["http://host/a.ts", "concat:a|b", "subfile,,start,0,end,0,,:a", "data:abc"] {
+        for refused in [
+            "http://host/a.ts",
+            "concat:a|b",
+            "subfile,,start,0,end,0,,:a",
+            "data:abc",
+        ] {
             assert!(!allows(&list, refused), "{refused}");
         }
     }
@@ -324,7 +342,10 @@ mod tests {
         for refused in PLAYLISTS.iter().chain(NETWORK).chain(NEVER) {
             assert!(!default.iter().any(|name| name == refused), "{refused}");
         }
-        let lists = names(Access { urls: false, playlists: true });
+        let lists = names(Access {
+            urls: false,
+            playlists: true,
+        });
         assert!(lists.iter().any(|name| name == "hls") && !lists.iter().any(|name| name == "sdp"));
         assert!(Access::refusal("hls").contains("--allow-playlists"));
     }

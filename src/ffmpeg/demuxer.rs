@@ -145,8 +145,12 @@ pub(crate) struct Demuxer {
 enum Reading {
     /// FFmpeg's own reader of files.
     Own,
-    Memory { _file: MemoryFile },
-    Pipe { _file: PipeFile },
+    Memory {
+        _file: MemoryFile,
+    },
+    Pipe {
+        _file: PipeFile,
+    },
 }
 
 // SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -162,10 +166,12 @@ impl Demuxer {
         let gate = Gate::install(context, &name, access, limit);
         let mut reading = Reading::Own;
         // A file is sought in; whatever else has a name here is read as it comes.
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-            let opened = File::open(path).map_err(|cause| {
-                AvError(ffi::AVERROR(cause.raw_os_error().unwrap_or(ffi::EIO)))
-            });
+        if path
+            .metadata()
+            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        {
+            let opened = File::open(path)
+                .map_err(|cause| AvError(ffi::AVERROR(cause.raw_os_error().unwrap_or(ffi::EIO))));
             match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
                 Ok(file) => {
                     // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.

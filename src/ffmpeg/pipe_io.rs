@@ -82,7 +82,11 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
     let (contents, to, patience) = unsafe {
         let contents = &mut *opaque.cast::<Contents>();
         let patience = &*contents.patience;
-        (contents, slice::from_raw_parts_mut(to, size.max(0) as usize), patience)
+        (
+            contents,
+            slice::from_raw_parts_mut(to, size.max(0) as usize),
+            patience,
+        )
     };
     loop {
         if patience.is_over() {

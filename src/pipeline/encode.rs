@@ -27,6 +27,7 @@ pub(super) fn stream(
     mut clock: StageClock,
 ) -> Result<Encoded, Halt> {
     let mut end_to_end = Latencies::default();
+    sink.watch(stop.abandoned());
     while let Some(frame) = receive(&input, stop, &mut clock)? {
         if frame.sequence != clock.frames {
             return Err(PipelineError::Order {

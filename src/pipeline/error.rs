@@ -108,7 +108,10 @@ impl From<SourceError> for Halt {
 
 impl From<SinkError> for Halt {
     fn from(error: SinkError) -> Self {
-        PipelineError::Sink(error).into()
+        match error {
+            SinkError::Stopped(_) => Halt::Stopped,
+            error => PipelineError::Sink(error).into(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crate::convert::{Converter, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::source::StreamInfo;
+use crossbeam_channel::Receiver;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +57,10 @@ struct Converting {
 impl Sink for Converting {
     fn row_alignment(&self) -> usize {
         64
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.inner.watch(stop);
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {

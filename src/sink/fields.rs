@@ -2,6 +2,7 @@
 
 use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
+use crossbeam_channel::Receiver;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +32,10 @@ struct Weaving {
 impl Sink for Weaving {
     fn held_buffers(&self) -> usize {
         1
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.inner.watch(stop);
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {

@@ -4,6 +4,7 @@ use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
 use crate::convert::flatten::{Background, flat_format, flatten};
 use crate::frame::Frame;
 use crate::source::StreamInfo;
+use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
 /// The stream's facts as they are once frames are laid over a colour.
@@ -58,6 +59,10 @@ impl Sink for Flattening {
 
     fn held_buffers(&self) -> usize {
         self.inner.held_buffers()
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.inner.watch(stop);
     }
 
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {

@@ -12,8 +12,9 @@ pub mod raw;
 pub mod video;
 pub mod y4m;
 
-use crate::frame::{Frame, Layout};
+use crate::frame::{Frame, Layout, Stopped};
 use crate::source::StreamInfo;
+use crossbeam_channel::Receiver;
 use std::sync::Arc;
 
 /// What all outputs that are files have in common.
@@ -63,6 +64,9 @@ pub trait Sink: Send {
     fn held_buffers(&self) -> usize {
         0
     }
+
+    /// Told once, before the first frame: a wait for whoever reads the output ends when `stop` is closed.
+    fn watch(&mut self, _stop: &Receiver<()>) {}
 
     /// Takes the next frame, in order.
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError>;
@@ -127,6 +131,9 @@ pub enum SinkError {
         /// A sentence.
         problem: String,
     },
+    /// The run ended while the sink waited; never the first cause.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A frame differs from the ones before it, and the output cannot hold both.
     #[error(
         "{path}: frame {sequence}{from} is {found}, but the output was begun with {expected}; frames of one output file must agree"

@@ -2,11 +2,13 @@
 
 use super::part::PartFile;
 use super::{Flow, SinkError, Written, geometry};
-use crate::frame::{Frame, Layout};
-use rustix::event::{PollFd, PollFlags, poll};
-use std::fs::File;
+use crate::frame::{Frame, Layout, Stopped};
+use crossbeam_channel::{Receiver, TryRecvError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How much of a frame with padded rows is gathered before it is written.
@@ -14,6 +16,12 @@ const GATHER: usize = 1 << 20;
 
 /// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
+
+/// How long a wait for the reader lasts before it is looked whether the run was stopped.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 enum Place {
     Part(PartFile),
@@ -28,9 +36,20 @@ pub(super) struct Outlet {
     closed: bool,
     begun: Option<Layout>,
     gathered: Vec<u8>,
+    stop: Option<Receiver<()>>,
 }
 
 impl Outlet {
+    /// From now on waits for the reader end when `stop` is closed.
+    pub(super) fn watch(&mut self, stop: &Receiver<()>) {
+        self.stop = Some(stop.clone());
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stop = self.stop.as_ref();
+        stop.is_some_and(|stop| matches!(stop.try_recv(), Err(TryRecvError::Disconnected)))
+    }
+
     /// Opens a file, or standard output for "-".
     pub(super) fn open(target: &Path, overwrite: bool) -> Result<Outlet, SinkError> {
         let place = if target.as_os_str() == "-" {
@@ -52,7 +71,7 @@ impl Outlet {
                 })?;
             // Refused for what is no pipe, which is as well.
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
-            Place::Stdout(File::from(file))
+            Place::Stdout(unblocked(File::from(file)))
         } else {
             Place::Part(PartFile::create(target, overwrite)?)
         };
@@ -63,6 +82,7 @@ impl Outlet {
             closed: false,
             begun: None,
             gathered: Vec::new(),
+            stop: None,
         })
     }
 
@@ -162,9 +182,12 @@ impl Outlet {
                     IoSlice::advance_slices(&mut pieces, count);
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // Another process may have made the pipe that it shares with us non-blocking.
+                // The reader is slow; the pipe is non-blocking.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], None);
+                    let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&PATIENCE));
+                    if self.is_stopped() {
+                        return Err(Stopped.into());
+                    }
                 }
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                     self.closed = true;
@@ -193,4 +216,19 @@ impl Outlet {
             closed_early: self.closed,
         })
     }
+}
+
+/// The same pipe opened once more, so that writing to it does not sleep, and whoever shares the old one is not
+/// disturbed; other files as they are.
+fn unblocked(file: File) -> File {
+    let is_pipe = file
+        .metadata()
+        .is_ok_and(|metadata| metadata.file_type().is_fifo());
+    if !is_pipe {
+        return file;
+    }
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let opened = OpenOptions::new().write(true).custom_flags(flags).open(own);
+    opened.unwrap_or(file)
 }

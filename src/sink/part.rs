@@ -163,11 +163,14 @@ impl PartFile {
 
     /// True if the temporary name still stands for the file that was made under it.
     fn is_ours(&self) -> bool {
-        let named = self.part.as_ref().and_then(|part| fs::symlink_metadata(part).ok());
+        let named = self
+            .part
+            .as_ref()
+            .and_then(|part| fs::symlink_metadata(part).ok());
         let made = self.file.metadata().ok();
-        named.zip(made).is_some_and(|(named, made)| {
-            (named.dev(), named.ino()) == (made.dev(), made.ino())
-        })
+        named
+            .zip(made)
+            .is_some_and(|(named, made)| (named.dev(), named.ino()) == (made.dev(), made.ino()))
     }
 }
 

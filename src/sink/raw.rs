@@ -5,6 +5,7 @@ use super::outlet::Outlet;
 use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::Frame;
 use crate::source::StreamInfo;
+use crossbeam_channel::Receiver;
 use std::path::Path;
 
 /// What to do about facts that are lost.
@@ -34,6 +35,10 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
 impl Sink for Raw {
     fn row_alignment(&self) -> usize {
         1
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.outlet.watch(stop);
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {

@@ -19,9 +19,9 @@ mod webp;
 use super::ledger::Ledger;
 use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
-use crate::ffmpeg::{Access, 
-    AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received,
-    Scaler, lend, rescale,
+use crate::ffmpeg::{
+    Access, AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
+    Received, Scaler, lend, rescale,
 };
 use crate::frame::{ColourModel, Frame, Layout, Rational, SideData};
 use crate::source::{Origin, StreamInfo};

@@ -7,6 +7,7 @@ use crate::frame::fact::{Fact, location_name};
 use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range, Rational};
 use crate::source::StreamInfo;
 use crate::source::y4m::{MAGIC, TAGS};
+use crossbeam_channel::Receiver;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -204,6 +205,10 @@ impl Y4m {
 impl Sink for Y4m {
     fn row_alignment(&self) -> usize {
         1
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.outlet.watch(stop);
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {

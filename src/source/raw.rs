@@ -11,9 +11,9 @@ use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 /// The geometry of raw frames: `raw:1920x1080:yuv420p:30`. The frame rate is 25 if it is left out.

@@ -22,9 +22,9 @@ use crate::frame::{
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
-use steps::Steps;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use steps::Steps;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -799,7 +799,10 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
 /// True for what looks like the name of a protocol and what it is to open.
 fn is_url_like(name: &str) -> bool {
     name.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.,".contains(c))
+        scheme.len() > 1
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.,".contains(c))
     })
 }
 

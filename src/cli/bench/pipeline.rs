@@ -4,10 +4,11 @@ use super::output::OutputArguments;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
 use crate::cli::engine::EngineArguments;
-use crate::cli::trace::TraceArguments;
 use crate::cli::interrupt::Policy;
+use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::bench::{SteadyPlan, run_steady};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Rational, parse_rate};
@@ -24,9 +25,11 @@ pub(crate) struct PipelineArguments {
     /// As for `framepipe filter`. What is made up never ends; of anything else there should be enough for the
     /// whole time.
     #[arg(default_value = "synthetic:1920x1080:yuv420p:60:0:cycle")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     input: Input,
     /// As for `framepipe filter`.
     #[arg(default_value = "null:")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
     output: Output,
     /// What is done to each frame; several are applied in order.
     #[arg(

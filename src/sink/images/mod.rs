@@ -20,7 +20,7 @@ use encode::{Picture, pixels};
 use image::ImageError;
 use naming::Target;
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,7 @@ pub fn create(
         strict: options.strict,
     };
     let account = format!("{} ({kind} files)", target.display());
-    let images = Images {
+    let mut images = Images {
         label: target.display().to_string(),
         ledger: Mutex::new(PlainLedger::new(account, ADVICE, rules, info)),
         naming,
@@ -110,13 +110,18 @@ pub fn create(
         files: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
         shared: Mutex::default(),
+        folder_lock: None,
     };
     images.look_ahead(info)?;
-    if let Some(folder) = images.naming.folder() {
-        fs::create_dir_all(folder).map_err(|cause| SinkError::Io {
+    if let Some(folder) = images.naming.folder().map(Path::to_owned) {
+        fs::create_dir_all(&folder).map_err(|cause| SinkError::Io {
             path: images.label.clone(),
             cause,
         })?;
+        // Patterns may share a folder: their names differ, and one that is there is never replaced.
+        if matches!(images.naming.place, Target::Directory(_)) {
+            images.folder_lock = locked(&folder)?;
+        }
     }
     Ok(Arc::new(images))
 }
@@ -129,6 +134,24 @@ struct Images {
     bytes: AtomicU64,
     shared: Mutex<Shared>,
     ledger: Mutex<PlainLedger>,
+    /// Held as long as the run writes into the folder.
+    folder_lock: Option<File>,
+}
+
+/// A lock on a folder, so that of two runs that would mix their files one is refused; `None` where folders
+/// cannot be locked.
+fn locked(folder: &Path) -> Result<Option<File>, SinkError> {
+    let Ok(file) = File::open(folder) else {
+        return Ok(None);
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Err(SinkError::Unsupported {
+            path: folder.display().to_string(),
+            problem: "another run writes into this folder; wait for it, or choose another one".to_owned(),
+        }),
+        Err(fs::TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 /// What to do about facts that are lost.

@@ -50,7 +50,9 @@ impl Steps {
             lasts: lasts.unwrap_or(0),
             epoch,
         };
-        let Some(before) = self.last.replace(shown) else { return };
+        let Some(before) = self.last.replace(shown) else {
+            return;
+        };
         let step = at - before.at;
         if step <= 0 || before.epoch != epoch {
             return;
@@ -143,21 +145,34 @@ mod tests {
             Some("10 frames are missing at one place after 1.960 s")
         );
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
-        let times = (0..300).filter(|n| ![2, 3, 100].contains(n)).map(|n: i64| (n * 1000 + 15) / 30);
-        assert_eq!(steps(times, 33).holes().iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
+        let times = (0..300)
+            .filter(|n| ![2, 3, 100].contains(n))
+            .map(|n: i64| (n * 1000 + 15) / 30);
+        assert_eq!(
+            steps(times, 33).holes().iter().map(|h| h.1).collect::<Vec<_>>(),
+            [2, 1]
+        );
     }
 
     #[test]
     fn what_the_container_states_is_no_hole() {
         let mut found = Steps::default();
         for n in 0..50 {
-            found.note(Some(if n < 25 { n * 40 } else { n * 40 + 2000 }), Some(if n == 24 { 2040 } else { 40 }), 0);
+            found.note(
+                Some(if n < 25 { n * 40 } else { n * 40 + 2000 }),
+                Some(if n == 24 { 2040 } else { 40 }),
+                0,
+            );
         }
         assert!(found.holes().is_empty());
         // Neither is a jump of the clock, nor anything in a stream without a rate.
         let mut found = Steps::default();
         for n in 0..50 {
-            found.note(Some(n * 40 + if n < 25 { 0 } else { 9000 }), Some(40), usize::from(n >= 25));
+            found.note(
+                Some(n * 40 + if n < 25 { 0 } else { 9000 }),
+                Some(40),
+                usize::from(n >= 25),
+            );
         }
         assert!(found.holes().is_empty());
         let times = (0..90).map(|n: i64| n * 40 + (n * n * 7919) % 30 + 200 * (n / 4));

@@ -1,0 +1,25 @@
+//! `--untrusted`: the run's own files and nothing else.
+
+use super::Failure;
+use framepipe::sandbox::{self, Permissions};
+use std::path::{Path, PathBuf};
+
+/// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,
+/// which are made if they are missing. To be called before any thread is started.
+pub(super) fn confine(
+    inputs: &[&Path],
+    folders: impl IntoIterator<Item = PathBuf>,
+    needs_card: bool,
+) -> Result<String, Failure> {
+    let folders: Vec<PathBuf> = folders.into_iter().collect();
+    for folder in &folders {
+        std::fs::create_dir_all(folder)
+            .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))?;
+    }
+    let status = sandbox::enter(&Permissions {
+        read: inputs.iter().map(|path| path.to_path_buf()).collect(),
+        write: folders,
+        devices: needs_card,
+    })?;
+    Ok(status.to_string())
+}
