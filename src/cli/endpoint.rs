@@ -324,6 +324,9 @@ pub(crate) struct FileChoice<'a> {
 /// The image files that a source reads, and their numbers, where a pattern names them.
 #[derive(Clone)]
 pub(crate) struct Files {
+    /// What is read.
+    pub(crate) read: Arc<[PathBuf]>,
+    /// What files made of them are named after: the same, but for pages of one file.
     pub(crate) paths: Arc<[PathBuf]>,
     pub(crate) numbers: Option<Arc<[i64]>>,
 }
@@ -341,7 +344,8 @@ impl Files {
 
     fn of(images: &ImageFiles) -> Files {
         Files {
-            paths: images.files().clone(),
+            read: images.files().clone(),
+            paths: images.names().clone(),
             numbers: images.numbers().cloned(),
         }
     }
@@ -408,22 +412,28 @@ impl Output {
             ));
         };
         // Numbers in the output's names stay those of the whole sequence.
-        let numbers = listing
-            .numbers
-            .get_or_insert_with(|| (0..listing.files.len() as i64).collect());
+        let names = listing.names();
+        let taken = listing.numbers.take();
+        let mut numbers = taken.unwrap_or_else(|| (0..listing.files.len() as i64).collect());
         let files = Files {
-            paths: listing.files.as_slice().into(),
+            read: listing.files.as_slice().into(),
+            paths: names.as_slice().into(),
             numbers: Some(numbers.as_slice().into()),
         };
         let naming = Naming::new(target, &files.options(None))?;
         let is_missing: Vec<bool> = (0..)
-            .zip(&listing.files)
+            .zip(&names)
             .map(|(sequence, file)| !naming.name(sequence, Some(file)).0.exists())
             .collect();
         let mut keep = is_missing.iter();
         listing.files.retain(|_| keep.next() == Some(&true));
         let mut keep = is_missing.iter();
         numbers.retain(|_| keep.next() == Some(&true));
+        if let Some(pages) = &mut listing.pages {
+            let mut keep = is_missing.iter();
+            pages.retain(|_| keep.next() == Some(&true));
+        }
+        listing.numbers = Some(numbers);
         Ok(())
     }
 
@@ -629,7 +639,7 @@ pub(crate) fn check_files(files: &Files, output: &Output) -> Result<(), Failure>
         return Ok(());
     }
     let identities: std::collections::HashSet<(u64, u64)> =
-        files.paths.iter().filter_map(|f| identity(f)).collect();
+        files.read.iter().filter_map(|f| identity(f)).collect();
     for sequence in 0..files.paths.len() as u64 {
         let (name, _) = naming.name(sequence, None);
         if identity(&name).is_some_and(|id| identities.contains(&id)) {
@@ -804,8 +814,10 @@ mod tests {
             assert!(check_distinct(&input(&from), &output(&to)).is_ok(), "{from} {to}");
         }
         assert!(check_distinct(&input("-"), &output("-")).is_ok());
+        let paths: Arc<[PathBuf]> = [PathBuf::from(path("1.png")), PathBuf::from(path("2.png"))].into();
         let files = Files {
-            paths: [PathBuf::from(path("1.png")), PathBuf::from(path("2.png"))].into(),
+            read: paths.clone(),
+            paths,
             numbers: Some([1, 2].into()),
         };
         assert!(check_files(&files, &output(&path("%d.png"))).is_err());

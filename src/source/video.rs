@@ -7,6 +7,7 @@
 mod damage;
 mod dolby;
 mod extent;
+mod floats;
 mod layers;
 mod steps;
 
@@ -691,6 +692,9 @@ impl VideoSource {
             })?;
         let mut frame = Frame::new(layout, buffer)?;
         let copied = match &mut self.scaler {
+            Some(_) if floats::are_read(self.native, self.info.format) => {
+                floats::read(&self.picture, &mut frame)
+            }
             None => self.picture.copy_to(&mut frame),
             Some(conversion) => conversion
                 .scaler

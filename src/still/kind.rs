@@ -28,21 +28,21 @@ pub enum ImageKind {
     Ppm,
     /// PBM, read only: black and white.
     Pbm,
-    /// OpenEXR, read only: floating-point samples, brought to 16 bits.
+    /// OpenEXR: gray, RGB and RGBA, floating-point samples, which are 16 bits here.
     Exr,
-    /// DPX, read only.
+    /// DPX: gray, RGB and RGBA, 8 and 16 bits; RGB of 10 and 12 bits.
     Dpx,
-    /// Truevision TGA, read only.
+    /// Truevision TGA: gray, RGB and RGBA, 8 bits.
     Tga,
-    /// PFM, read only: floating-point samples, brought to 16 bits.
+    /// PFM: gray and RGB, floating-point samples, which are 16 bits here.
     Pfm,
-    /// JPEG XL, read only.
+    /// JPEG XL, written lossless: gray and RGB, with or without alpha, 8 and 16 bits.
     Jxl,
     /// AVIF, read only.
     Avif,
-    /// JPEG 2000, read only.
+    /// JPEG 2000, written lossless: gray and RGB, with or without alpha, 8 and 16 bits.
     Jp2,
-    /// QOI, read only.
+    /// QOI: RGB and RGBA, 8 bits.
     Qoi,
 }
 
@@ -59,6 +59,17 @@ pub enum Decoding {
     Ffmpeg,
 }
 
+/// Who encodes a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Nobody: it is read only.
+    None,
+    /// The image crate, the tiff crate, or hands.
+    Own,
+    /// An encoder of FFmpeg's, by its name, if this FFmpeg has it.
+    Ffmpeg(&'static str),
+}
+
 /// A row of the table.
 struct Row {
     kind: ImageKind,
@@ -66,8 +77,7 @@ struct Row {
     /// Extensions of file names, the usual one first.
     extensions: &'static [&'static str],
     decoding: Decoding,
-    /// Files of this kind can be written.
-    is_written: bool,
+    encoding: Encoding,
     /// Samples of 16 bits are held.
     is_deep: bool,
 }
@@ -77,77 +87,74 @@ const fn row(
     name: &'static str,
     extensions: &'static [&'static str],
     decoding: Decoding,
-    (is_written, is_deep): (bool, bool),
+    (encoding, is_deep): (Encoding, bool),
 ) -> Row {
     Row {
         kind,
         name,
         extensions,
         decoding,
-        is_written,
+        encoding,
         is_deep,
     }
 }
 
 const ROWS: [Row; 17] = {
     use Decoding::{Ffmpeg, Image, Jpeg, Tiff};
+    use Encoding::{None, Own};
     use image::ImageFormat as F;
-    const WRITTEN: bool = true;
+    const fn film(encoder: &'static str) -> Encoding {
+        Encoding::Ffmpeg(encoder)
+    }
     const DEEP: bool = true;
     [
-        row(ImageKind::Png, "PNG", &["png"], Image(F::Png), (WRITTEN, DEEP)),
+        row(ImageKind::Png, "PNG", &["png"], Image(F::Png), (Own, DEEP)),
         row(
             ImageKind::Jpeg,
             "JPEG",
             &["jpg", "jpeg", "jpe", "jfif"],
             Jpeg,
-            (WRITTEN, false),
+            (Own, false),
         ),
-        row(ImageKind::Tiff, "TIFF", &["tif", "tiff"], Tiff, (WRITTEN, DEEP)),
+        row(ImageKind::Tiff, "TIFF", &["tif", "tiff"], Tiff, (Own, DEEP)),
         row(
             ImageKind::Bmp,
             "BMP",
             &["bmp", "dib"],
             Image(F::Bmp),
-            (WRITTEN, false),
+            (Own, false),
         ),
-        row(
-            ImageKind::WebP,
-            "WebP",
-            &["webp"],
-            Image(F::WebP),
-            (WRITTEN, false),
-        ),
-        row(
-            ImageKind::Pnm,
-            "PNM",
-            &["pnm", "pam"],
-            Image(F::Pnm),
-            (WRITTEN, DEEP),
-        ),
-        row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (WRITTEN, DEEP)),
-        row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (WRITTEN, DEEP)),
-        row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (false, false)),
-        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (false, DEEP)),
-        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (false, DEEP)),
+        row(ImageKind::WebP, "WebP", &["webp"], Image(F::WebP), (Own, false)),
+        row(ImageKind::Pnm, "PNM", &["pnm", "pam"], Image(F::Pnm), (Own, DEEP)),
+        row(ImageKind::Pgm, "PGM", &["pgm"], Image(F::Pnm), (Own, DEEP)),
+        row(ImageKind::Ppm, "PPM", &["ppm"], Image(F::Pnm), (Own, DEEP)),
+        row(ImageKind::Pbm, "PBM", &["pbm"], Image(F::Pnm), (None, false)),
+        row(ImageKind::Exr, "OpenEXR", &["exr"], Ffmpeg, (film("exr"), DEEP)),
+        row(ImageKind::Dpx, "DPX", &["dpx"], Ffmpeg, (film("dpx"), DEEP)),
         row(
             ImageKind::Tga,
             "TGA",
             &["tga", "vda", "icb", "vst"],
             Ffmpeg,
-            (false, false),
+            (film("targa"), false),
         ),
-        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (false, DEEP)),
-        row(ImageKind::Jxl, "JPEG XL", &["jxl"], Ffmpeg, (false, DEEP)),
-        row(ImageKind::Avif, "AVIF", &["avif"], Ffmpeg, (false, DEEP)),
+        row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (film("pfm"), DEEP)),
+        row(
+            ImageKind::Jxl,
+            "JPEG XL",
+            &["jxl"],
+            Ffmpeg,
+            (film("libjxl"), DEEP),
+        ),
+        row(ImageKind::Avif, "AVIF", &["avif"], Ffmpeg, (None, DEEP)),
         row(
             ImageKind::Jp2,
             "JPEG 2000",
             &["jp2", "j2k", "j2c", "jpc"],
             Ffmpeg,
-            (false, DEEP),
+            (film("libopenjpeg"), DEEP),
         ),
-        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (false, false)),
+        row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (film("qoi"), false)),
     ]
 };
 
@@ -160,7 +167,8 @@ const OTHER_PICTURES: &[&str] = &[
 /// A word that names no kind of image file that can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no kind of image that framepipe writes; use png, jpg, tif, bmp, webp, pnm, pam, pgm or ppm"
+    "'{0}' is no kind of image that framepipe writes; use one of {written}",
+    written = ImageKind::written()
 )]
 pub struct UnknownImageKind(pub String);
 
@@ -232,9 +240,22 @@ impl ImageKind {
         }
     }
 
+    /// Who encodes it.
+    pub fn encoding(self) -> Encoding {
+        self.row().encoding
+    }
+
     /// True if files of this kind can be written.
     pub fn is_written(self) -> bool {
-        self.row().is_written
+        self.encoding() != Encoding::None
+    }
+
+    /// True if a file of this kind is written with a colour profile and the orientation.
+    pub fn keeps_colour_profile(self) -> bool {
+        matches!(
+            self,
+            ImageKind::Png | ImageKind::Jpeg | ImageKind::Tiff | ImageKind::WebP
+        )
     }
 
     /// True if it holds samples of more than 8 bits.
@@ -250,6 +271,16 @@ impl ImageKind {
     /// The extensions of all files that can be read, for a message.
     pub fn extensions() -> String {
         let all: Vec<&str> = ROWS.iter().flat_map(|row| row.extensions).copied().collect();
+        all.join(", ")
+    }
+
+    /// The usual extensions of all files that can be written, for a message.
+    pub fn written() -> String {
+        let all: Vec<&str> = ROWS
+            .iter()
+            .filter(|row| row.kind.is_written())
+            .map(|row| row.extensions[0])
+            .collect();
         all.join(", ")
     }
 
@@ -275,10 +306,11 @@ mod tests {
             assert_eq!(row.kind.row().name, row.name);
             let upper = format!("a.{}", row.extensions[0].to_uppercase());
             assert_eq!(ImageKind::read(Path::new(&upper)), Some(row.kind));
-            assert_eq!(ImageKind::of(Path::new(&upper)).is_some(), row.is_written);
+            assert_eq!(ImageKind::of(Path::new(&upper)).is_some(), row.kind.is_written());
         }
         assert_eq!("JPE".parse(), Ok(ImageKind::Jpeg));
-        assert!("exr".parse::<ImageKind>().is_err() && "pbm".parse::<ImageKind>().is_err());
+        assert_eq!("exr".parse(), Ok(ImageKind::Exr));
+        assert!("avif".parse::<ImageKind>().is_err() && "pbm".parse::<ImageKind>().is_err());
         assert!(
             ImageKind::is_other_picture(Path::new("a.GIF"))
                 && !ImageKind::is_other_picture(Path::new("a.txt"))

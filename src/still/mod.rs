@@ -5,4 +5,4 @@ pub mod annotations;
 mod kind;
 pub mod pattern;
 
-pub use kind::{Decoding, ImageKind, UnknownImageKind};
+pub use kind::{Decoding, Encoding, ImageKind, UnknownImageKind};

@@ -1,11 +1,12 @@
 //! Pictures as the bytes of a file.
 
 use super::ImageOptions;
+use super::film;
 use super::stored::Stored;
 #[cfg(test)]
 use crate::frame::PixelFormat;
-use crate::frame::{Channel, ColourModel, Frame};
-use crate::still::ImageKind;
+use crate::frame::{Channel, Colour, ColourModel, Frame};
+use crate::still::{Encoding, ImageKind};
 use image::codecs::bmp::BmpEncoder;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
@@ -26,6 +27,12 @@ pub(super) struct Picture<'a> {
     pub(super) stored: Stored,
     pub(super) icc: Option<Arc<[u8]>>,
     pub(super) orientation: Option<u8>,
+    /// The frame's colour facts.
+    pub(super) colour: Colour,
+    /// Significant bits of a sample, of which 16 or 8 are stored.
+    pub(super) depth: u32,
+    /// The file is a bare codestream, where its kind has a container too.
+    pub(super) is_bare: bool,
 }
 
 impl Picture<'_> {
@@ -63,6 +70,9 @@ impl Picture<'_> {
                 e => ImageError::IoError(io::Error::other(e)),
             })?,
             ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm => self.netpbm(&mut out)?,
+            kind if matches!(kind.encoding(), Encoding::Ffmpeg(_)) => {
+                out.write_all(&film::encode(self, kind)?)?;
+            }
             // Nothing is stored as what is only read: see `stored_channels`.
             _ => return Err(ImageError::IoError(io::ErrorKind::Unsupported.into())),
         }

@@ -2,6 +2,7 @@
 //! its name.
 
 mod encode;
+mod film;
 mod naming;
 mod stored;
 
@@ -20,6 +21,7 @@ use encode::{Picture, pixels};
 use image::ImageError;
 use naming::Target;
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -94,6 +96,9 @@ pub fn create(
     }
     let naming = Naming::new(target, options)?;
     let kind = naming.kind;
+    if let Some(problem) = film::missing(kind) {
+        return Err(refuse(problem));
+    }
     if !accepts(kind, info.format) && options.sources.is_none() {
         return Err(refuse(cannot_hold(kind, info.format)));
     }
@@ -176,10 +181,15 @@ impl Images {
         SinkError::Unsupported {
             path: self.label.clone(),
             problem: format!(
-                "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.png{}",
+                "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.{}{}{}",
+                self.naming.kind.extension(),
                 match ImageKind::of(Path::new(&self.label)) {
                     Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
                     _ => "",
+                },
+                match self.options.sources {
+                    Some(_) => "; --frames chooses a single one of the input's, such as 0-0",
+                    None => "",
                 }
             ),
         }
@@ -217,9 +227,18 @@ impl Images {
             remove_left_overs(folder);
         }
         let mut names = HashSet::new();
+        let mut kinds = HashSet::new();
         for sequence in 0..count.unwrap_or(1) {
             let source = sources.map(|s| s[sequence as usize].as_path());
-            let (path, _) = self.naming.name(sequence, source);
+            let (path, kind) = self.naming.name(sequence, source);
+            if kinds.insert(kind)
+                && let Some(problem) = film::missing(kind)
+            {
+                return Err(SinkError::Unsupported {
+                    path: path.display().to_string(),
+                    problem,
+                });
+            }
             if path.exists() && !self.options.overwrite {
                 return Err(SinkError::Exists {
                     path: path.display().to_string(),
@@ -237,7 +256,7 @@ impl Images {
 
     /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills are
     /// told nothing of streams.
-    fn settle(&self, frame: Frame) -> Result<Frame, SinkError> {
+    fn settle(&self, frame: Frame, kind: ImageKind) -> Result<Frame, SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: self.label.clone(),
             problem,
@@ -260,6 +279,8 @@ impl Images {
                 (Fact::Rotation, None) => Outcome::Lost,
                 // Gray of limited range has a warning of its own.
                 (Fact::Range, _) => Outcome::Carried,
+                (Fact::Transfer, _) if film::tells_transfer(kind, own.colour.transfer) => Outcome::Carried,
+                (Fact::Primaries, _) if film::tells_primaries(kind, own.colour.primaries) => Outcome::Carried,
                 _ => Outcome::Lost,
             })
             .map_err(unsupported)?;
@@ -270,7 +291,13 @@ impl Images {
         }
     }
 
-    fn encode(&self, frame: &Frame, kind: ImageKind, part: &PartFile) -> Result<(), SinkError> {
+    fn encode(
+        &self,
+        frame: &Frame,
+        kind: ImageKind,
+        extension: Option<&OsStr>,
+        part: &PartFile,
+    ) -> Result<(), SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: part.label().to_owned(),
             problem,
@@ -297,7 +324,14 @@ impl Images {
             stored,
             icc: self.icc(frame, kind, stored, part)?,
             orientation: self.orientation(frame, kind, part)?,
+            colour: frame.metadata.colour,
+            depth: frame.format().depth() as u32,
+            is_bare: kind == ImageKind::Jp2
+                && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
+        if let Some(word) = film::assumed(&picture, kind) {
+            self.warn(word.to_owned());
+        }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
             self.warn(
                 "image files are full range: gray of limited range was written as it is, black at 16"
@@ -308,6 +342,15 @@ impl Images {
             ImageError::IoError(cause) => part.failed(cause),
             e => unsupported(format!("the {kind} encoder refused the picture: {e}")),
         };
+        if let (Some(annotations), None) = (&frame.metadata.annotations, kind.container()) {
+            let words = annotations.words();
+            if !words.is_empty() {
+                self.lose(
+                    part,
+                    format!("{kind} files are written without what pictures say beside their pixels: {words} dropped"),
+                )?;
+            }
+        }
         let (Some(annotations), Some(container)) = (&frame.metadata.annotations, kind.container()) else {
             return picture.encode(kind, &self.options, part.file()).map_err(refused);
         };
@@ -352,13 +395,10 @@ impl Images {
         let Some(profile) = frame.metadata.icc_profile.clone() else {
             return Ok(None);
         };
-        if matches!(
-            kind,
-            ImageKind::Bmp | ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm
-        ) {
+        if !kind.keeps_colour_profile() {
             self.lose(
                 part,
-                format!("{kind} cannot hold a colour (ICC) profile; it was dropped"),
+                format!("{kind} files are written without a colour (ICC) profile; it was dropped"),
             )?;
             return Ok(None);
         }
@@ -383,12 +423,9 @@ impl Images {
         let Some(orientation) = frame.metadata.orientation.filter(|o| (2..=8).contains(o)) else {
             return Ok(None);
         };
-        if matches!(
-            kind,
-            ImageKind::Bmp | ImageKind::Pnm | ImageKind::Pgm | ImageKind::Ppm
-        ) {
+        if !kind.keeps_colour_profile() {
             self.lose(part, format!(
-                "{kind} cannot hold the orientation; pictures to be shown turned or mirrored will be shown as they are stored"
+                "{kind} files are written without the orientation; pictures to be shown turned or mirrored will be shown as they are stored"
             ))?;
             return Ok(None);
         }
@@ -415,9 +452,10 @@ impl IndexedSink for Images {
         if frame.metadata.stands_in {
             return Ok(());
         }
-        let frame = self.settle(frame)?;
-        let source = frame.metadata.file.as_ref().map(|f| f.as_path());
+        let source = frame.metadata.file.clone();
+        let source = source.as_ref().map(|f| f.as_path());
         let (path, kind) = self.naming.name(frame.sequence, source);
+        let frame = self.settle(frame, kind)?;
         if source.is_some()
             && matches!(self.naming.place, Target::Directory(_))
             && !self.shared().names.insert(path.clone())
@@ -425,7 +463,7 @@ impl IndexedSink for Images {
             return Err(self.clash(&path));
         }
         let part = PartFile::create(&path, self.options.overwrite)?;
-        self.encode(&frame, kind, &part)?;
+        self.encode(&frame, kind, path.extension(), &part)?;
         let length = part.file().metadata().map_err(|e| part.failed(e))?.len();
         if single {
             self.shared().single = Some(part);

@@ -67,10 +67,10 @@ impl Naming {
         };
         let has_kind = options.kind.is_some() || ImageKind::of(target).is_some();
         if !matches!(place, Target::Directory(_)) && !has_kind {
-            return Err(refuse(
-                "has no extension of an image that framepipe writes (png, jpg, tif, bmp, webp, pnm, pam, pgm, ppm); give one, or --format"
-                    .to_owned(),
-            ));
+            return Err(refuse(format!(
+                "has no extension of an image that framepipe writes ({}); give one, or --format",
+                ImageKind::written()
+            )));
         }
         Ok(Naming {
             place,

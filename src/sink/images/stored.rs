@@ -6,15 +6,15 @@ use image::ExtendedColorType;
 
 /// What is stored for samples of such colours; `None` if the kind cannot hold them.
 fn stored_channels(kind: ImageKind, gray: bool, alpha: bool, deep: bool) -> Option<Stored> {
-    use ImageKind::{Bmp, Jpeg, Pgm, Ppm, Tiff};
+    use ImageKind::{Bmp, Dpx, Exr, Jpeg, Pfm, Pgm, Ppm, Qoi, Tga, Tiff};
     if !kind.is_written() || deep && !kind.is_deep() {
         return None;
     }
     let channels = match (kind, gray, alpha) {
-        (Ppm, true, false) => RGB,
-        (Pgm, false, _) | (Pgm | Ppm | Jpeg, _, true) => return None,
-        // Neither has gray with alpha: the gray goes to all three.
-        (Tiff | Bmp, true, true) => RGBA,
+        (Ppm | Qoi, true, false) => RGB,
+        (Pgm, false, _) | (Pgm | Ppm | Pfm | Jpeg, _, true) => return None,
+        // None has gray with alpha: the gray goes to all three.
+        (Tiff | Bmp | Exr | Dpx | Tga | Qoi, true, true) => RGBA,
         (_, true, true) => LA,
         (_, true, false) => L,
         (_, false, false) => RGB,
@@ -118,8 +118,10 @@ mod tests {
 
     #[test]
     fn the_nearest_format_is_one_that_the_kind_holds() {
-        use ImageKind::{Bmp, Jpeg, Pgm, Png, Pnm, Ppm, Tiff, WebP};
-        for kind in [Png, Jpeg, Tiff, Bmp, WebP, Pnm, Pgm, Ppm] {
+        use ImageKind::{Bmp, Dpx, Exr, Jp2, Jpeg, Jxl, Pfm, Pgm, Png, Pnm, Ppm, Qoi, Tga, Tiff, WebP};
+        for kind in [
+            Png, Jpeg, Tiff, Bmp, WebP, Pnm, Pgm, Ppm, Exr, Dpx, Tga, Pfm, Jxl, Jp2, Qoi,
+        ] {
             for f in PixelFormat::all() {
                 if let Some(near) = nearest(kind, f) {
                     assert!(accepts(kind, near), "{kind} {f} -> {near}");
@@ -137,6 +139,9 @@ mod tests {
         assert_eq!(near(Pgm, "rgb24"), None);
         assert_eq!(near(Ppm, "gray"), Some("gray"));
         assert_eq!(near(Tiff, "gbrp12le"), Some("gbrp12le"));
+        assert_eq!(near(Exr, "yuva444p"), Some("rgba"));
+        assert_eq!(near(Tga, "gray10le"), None);
+        assert_eq!(near(Pfm, "ya8"), None);
         assert!(cannot_hold(Jpeg, format("rgba64le")).contains("depth and alpha; write PNG or TIFF"));
     }
 }

@@ -1,6 +1,7 @@
 //! Which image files an input names: one file, a directory, a numbered pattern or a glob, in the order of the
 //! frames.
 
+use super::tiff;
 use crate::source::SourceError;
 use crate::source::animation::is_animated;
 use crate::still::ImageKind;
@@ -56,8 +57,38 @@ pub struct Listing {
     pub files: Vec<PathBuf>,
     /// Their numbers, where a pattern names them.
     pub numbers: Option<Vec<i64>>,
+    /// Their pages, where all are the same file, which has several.
+    pub pages: Option<Vec<Page>>,
     /// What is missing among them or was not taken, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// A page of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Counted from 0.
+    pub number: usize,
+    /// Where it is told of in the file.
+    pub(super) place: u64,
+}
+
+impl Listing {
+    /// The names that files made of these get: the files' own, with a number for each page.
+    pub fn names(&self) -> Vec<PathBuf> {
+        let Some(pages) = &self.pages else {
+            return self.files.clone();
+        };
+        let named = |(file, page): (&PathBuf, &Page)| {
+            let mut name = file.file_stem().unwrap_or_default().to_owned();
+            name.push(format!("-{:03}", page.number));
+            if let Some(extension) = file.extension() {
+                name.push(".");
+                name.push(extension);
+            }
+            file.with_file_name(name)
+        };
+        self.files.iter().zip(pages).map(named).collect()
+    }
 }
 
 /// True if `input` is to be read as images: a directory, a pattern, a glob, or a file with an image's
@@ -82,7 +113,7 @@ fn is_glob(input: &Path) -> bool {
 
 /// The image files that `input` names, in order; at least one.
 ///
-/// A directory gives its files with a known image extension, in natural order (2 before 10), hidden ones left
+/// A TIFF file of several pages gives them in their order. A directory gives its files with a known image extension, in natural order (2 before 10), hidden ones left
 /// out. A pattern (`frames/%05d.png`) gives every file with such a name, in the order of the numbers; gaps
 /// are noted. A glob gives what it matches, in natural order. A name that exists is taken as it is, whatever
 /// characters it has.
@@ -105,8 +136,12 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         }
         listing
     } else if input.exists() {
+        let places = tiff::pages(input);
+        let pages = (0..).zip(places).map(|(number, place)| Page { number, place });
+        let pages: Vec<Page> = pages.collect();
         Listing {
-            files: vec![input.to_owned()],
+            files: vec![input.to_owned(); pages.len().max(1)],
+            pages: (pages.len() > 1).then_some(pages),
             ..Listing::default()
         }
     } else if let Some(pattern) = Pattern::parse(input).map_err(|e| invalid(e.to_string()))? {
@@ -127,11 +162,23 @@ pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError>
         .filter(|_| places.next().is_some_and(|place| selection.wants(place, 0)))
         .collect();
     if files.is_empty() {
+        let what = match listing.pages {
+            Some(_) => "pages",
+            None => "image files",
+        };
         return Err(invalid(format!(
-            "has {count} image files, none of them among --frames"
+            "has {count} {what}, none of them among --frames"
         )));
     }
-    Ok(Listing { files, ..listing })
+    let mut pages = listing.pages;
+    if let Some(pages) = &mut pages {
+        pages.retain(|page| i64::try_from(page.number).is_ok_and(|number| selection.wants(number, 0)));
+    }
+    Ok(Listing {
+        files,
+        pages,
+        ..listing
+    })
 }
 
 /// What a glob matches.
@@ -168,6 +215,7 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
     Ok(Listing {
         files,
         numbers: None,
+        pages: None,
         notes: note(&broken, "links lead nowhere and are left out")
             .into_iter()
             .collect(),
@@ -210,6 +258,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
     Ok(Listing {
         files,
         numbers: None,
+        pages: None,
         notes: notes.into_iter().flatten().collect(),
     })
 }
@@ -270,6 +319,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
     Ok(Listing {
         files: numbers.iter().map(|&number| pattern.name(number)).collect(),
         numbers: Some(numbers),
+        pages: None,
         notes: notes.into_iter().collect(),
     })
 }

@@ -9,7 +9,7 @@ use super::animation::is_animated;
 use super::{IndexedSource, SourceError, StreamInfo};
 use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational};
 use crate::still::annotations::Annotations;
-use listing::{Listing, Selection, list};
+use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,10 @@ pub type Failures = Arc<Mutex<Vec<(PathBuf, String)>>>;
 /// The image files that one input names.
 pub struct ImageFiles {
     files: Arc<[PathBuf]>,
+    /// What files made of these are named after.
+    names: Arc<[PathBuf]>,
     numbers: Option<Arc<[i64]>>,
+    pages: Option<Vec<Page>>,
     info: StreamInfo,
     strict: bool,
     keep_going: bool,
@@ -66,9 +69,11 @@ pub fn open_listed(
     listing: Listing,
     options: &ImageSourceOptions,
 ) -> Result<ImageFiles, SourceError> {
+    let names = listing.names();
     let Listing {
         files,
         numbers,
+        pages,
         notes,
     } = listing;
     if options.strict && !notes.is_empty() {
@@ -77,8 +82,10 @@ pub fn open_listed(
             &format!("{}; without --strict it is read all the same", notes.join("; ")),
         ));
     }
-    let header = |file: &PathBuf| {
-        let first = unbroken(file, || Still::open(file, options.strict))?;
+    let header = |index: usize| {
+        let file = &files[index];
+        let page = pages.as_ref().map(|pages| pages[index]);
+        let first = unbroken(file, || open_still(file, page, options.strict))?;
         let layout = Layout::new(first.format, first.width, first.height, 1);
         let layout = layout.map_err(|cause| SourceError::Layout {
             path: file.display().to_string(),
@@ -87,20 +94,48 @@ pub fn open_listed(
         Ok::<_, SourceError>((layout, first.colour()))
     };
     // Files that are passed over have no say in what the stream is.
-    let passed_over = files
-        .iter()
-        .take_while(|file| options.keep_going && header(file).is_err())
+    let passed_over = (0..files.len())
+        .take_while(|&index| options.keep_going && header(index).is_err())
         .count();
-    let first = files.get(passed_over).or(files.first());
-    let first = first.ok_or_else(|| invalid(input, "names no file"))?;
+    if files.is_empty() {
+        return Err(invalid(input, "names no file"));
+    }
+    let first = if passed_over < files.len() { passed_over } else { 0 };
     let (layout, colour) = header(first)?;
     let (width, height, format) = (layout.width(), layout.height(), layout.format());
     let count = files.len();
+    if let Some(pages) = &pages {
+        for (index, page) in pages.iter().enumerate().skip(first + 1) {
+            let other = match header(index) {
+                Err(_) if options.keep_going => continue,
+                other => other?.0,
+            };
+            if (other.width(), other.height(), other.format()) != (width, height, format) {
+                return Err(invalid(
+                    input,
+                    &format!(
+                        "its pages differ: page {} is {width}x{height} {format}, page {} {}x{} {} (counted from 0); choose pages of one size and format with --frames",
+                        pages[first].number,
+                        page.number,
+                        other.width(),
+                        other.height(),
+                        other.format()
+                    ),
+                ));
+            }
+        }
+    }
+    let what = match (pages.is_some(), count) {
+        (true, 1) => "page",
+        (true, _) => "pages",
+        (false, 1) => "image file",
+        (false, _) => "image files",
+    };
     let info = StreamInfo {
         format,
         width,
         height,
-        uniform: count == 1,
+        uniform: count == 1 || pages.is_some(),
         brings_memory: false,
         frame_rate: options.fps,
         time_base: options.fps.map_or(Rational { num: 1, den: 25 }, |r| Rational {
@@ -114,14 +149,15 @@ pub fn open_listed(
         side_data: Vec::new(),
         origin: None,
         description: format!(
-            "{count} image {} from {}, the first {width}x{height} {format}",
-            if count == 1 { "file" } else { "files" },
+            "{count} {what} from {}, the first {width}x{height} {format}",
             input.display()
         ),
     };
     Ok(ImageFiles {
         files: files.into(),
+        names: names.into(),
         numbers: numbers.map(Into::into),
+        pages,
         info,
         strict: options.strict,
         keep_going: options.keep_going,
@@ -142,6 +178,11 @@ impl ImageFiles {
         &self.files
     }
 
+    /// What files made of the frames are named after: the files, with a number for each page.
+    pub fn names(&self) -> &Arc<[PathBuf]> {
+        &self.names
+    }
+
     /// The files' numbers, where a pattern names them.
     pub fn numbers(&self) -> Option<&Arc<[i64]>> {
         self.numbers.as_ref()
@@ -153,9 +194,10 @@ impl ImageFiles {
     }
 
     /// A frame that stands for a file that was passed over.
-    fn stand_in(&self, path: &Path, error: &SourceError) -> Result<Frame, SourceError> {
+    fn stand_in(&self, index: usize, error: &SourceError) -> Result<Frame, SourceError> {
+        let path = &self.files[index];
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.push((path.to_owned(), error.to_string()));
+        failures.push((path.clone(), error.to_string()));
         drop(failures);
         let layout =
             Layout::new(self.info.format, STAND_IN, STAND_IN, 1).map_err(|cause| SourceError::Layout {
@@ -165,7 +207,7 @@ impl ImageFiles {
         let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
         frame.bytes_mut().fill(0);
         frame.metadata.colour = self.info.colour;
-        frame.metadata.file = Some(Arc::new(path.to_owned()));
+        frame.metadata.file = Some(Arc::new(self.names[index].clone()));
         frame.metadata.stands_in = true;
         Ok(frame)
     }
@@ -189,9 +231,11 @@ impl ImageFiles {
         entry.or_insert_with(|| (0, path.to_owned())).0 += 1;
     }
 
-    /// Decodes one file.
-    fn read_file(&self, path: &Path, buffer: Buffer) -> Result<Frame, SourceError> {
-        let still = Still::open(path, self.strict)?;
+    /// Decodes one file, or one page.
+    fn read_file(&self, index: usize, buffer: Buffer) -> Result<Frame, SourceError> {
+        let path = self.files[index].as_path();
+        let page = self.pages.as_ref().map(|pages| pages[index]);
+        let still = open_still(path, page, self.strict)?;
         let layout =
             Layout::new(still.format, still.width, still.height, 1).map_err(|cause| SourceError::Layout {
                 path: path.display().to_string(),
@@ -202,7 +246,7 @@ impl ImageFiles {
         frame.metadata.colour = still.colour();
         frame.metadata.sample_aspect = (0, 1);
         let said = still.read(&mut frame)?;
-        frame.metadata.file = Some(Arc::new(path.to_owned()));
+        frame.metadata.file = Some(Arc::new(self.names[index].clone()));
         frame.metadata.icc_profile = said.icc_profile.filter(|p| !p.is_empty()).map(Into::into);
         let orientation = said.orientation.or(annotations.orientation());
         frame.metadata.orientation = orientation.filter(|o| (2..=8).contains(o));
@@ -239,9 +283,9 @@ impl IndexedSource for ImageFiles {
 
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         let path = &self.files[index as usize];
-        let mut frame = match unbroken(path, || self.read_file(path, buffer)) {
+        let mut frame = match unbroken(path, || self.read_file(index as usize, buffer)) {
             Err(SourceError::Stopped(e)) => return Err(e.into()),
-            Err(error) if self.keep_going => self.stand_in(path, &error)?,
+            Err(error) if self.keep_going => self.stand_in(index as usize, &error)?,
             read => read?,
         };
         frame.sequence = index;
@@ -260,6 +304,13 @@ impl IndexedSource for ImageFiles {
             n => format!("{} and {} more: {what}", first.display(), n - 1),
         }));
         said
+    }
+}
+
+fn open_still(path: &Path, page: Option<Page>, strict: bool) -> Result<Still<'_>, SourceError> {
+    match page {
+        Some(page) => Still::open_page(path, page),
+        None => Still::open(path, strict),
     }
 }
 

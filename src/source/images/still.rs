@@ -1,7 +1,8 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
 use super::jpeg::Jpeg;
-use super::tiff::{Problem, Tiff};
+use super::listing::Page;
+use super::tiff::{self, Problem, Tiff};
 use crate::frame::{Colour, Frame, FramePool, Pageable, PixelFormat, Range};
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Source, SourceError, Supply};
@@ -33,6 +34,8 @@ pub(super) struct Still<'a> {
     pub(super) format: PixelFormat,
     pub(super) width: usize,
     pub(super) height: usize,
+    /// The page of the file, if it is one of several that are read.
+    page: Option<Page>,
     decoder: StillDecoder,
 }
 
@@ -84,7 +87,7 @@ impl<'a> Still<'a> {
         match kind.decoding() {
             Decoding::Jpeg => Still::jpeg(path, metadata.len()),
             Decoding::Ffmpeg => Still::film(path, kind, strict),
-            Decoding::Tiff => Still::tiff(path, metadata.len()),
+            Decoding::Tiff => Still::tiff(path, None, metadata.len()),
             Decoding::Image(format) => {
                 let mut reader = ImageReader::with_format(BufReader::new(file), format);
                 reader.limits(unlimited());
@@ -112,6 +115,7 @@ impl<'a> Still<'a> {
             format: pixel_format(path, decoder.color_type())?,
             width: width as usize,
             height: height as usize,
+            page: None,
             decoder: StillDecoder::Image(decoder),
         })
     }
@@ -130,12 +134,23 @@ impl<'a> Still<'a> {
             format,
             width: jpeg.width,
             height: jpeg.height,
+            page: None,
             decoder: StillDecoder::Jpeg(Box::new(jpeg)),
         })
     }
 
-    fn tiff(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
-        let tiff = Tiff::open(path).map_err(|problem| tiff_error(path, problem))?;
+    /// Opens one page of a TIFF file.
+    pub(super) fn open_page(path: &'a Path, page: Page) -> Result<Still<'a>, SourceError> {
+        let metadata = std::fs::metadata(path).map_err(|cause| io_error(path, cause))?;
+        Still::tiff(path, Some(page), metadata.len())
+    }
+
+    fn tiff(path: &'a Path, page: Option<Page>, length: u64) -> Result<Still<'a>, SourceError> {
+        let tiff = match page {
+            None => Tiff::open(path).map_err(|problem| tiff_error(path, problem))?,
+            Some(page) => Tiff::open_page(path, page.place)
+                .map_err(|problem| page_error(page, tiff_error(path, problem)))?,
+        };
         let facts = tiff.facts();
         let name = match (facts.gray, facts.alpha, facts.deep) {
             (true, false, false) => "gray",
@@ -158,6 +173,7 @@ impl<'a> Still<'a> {
             format,
             width: width as usize,
             height: height as usize,
+            page,
             decoder: StillDecoder::Tiff(Box::new(tiff)),
         })
     }
@@ -189,6 +205,7 @@ impl<'a> Still<'a> {
             format: frame.format(),
             width: frame.layout().width(),
             height: frame.layout().height(),
+            page: None,
             decoder: StillDecoder::Film(Box::new(frame), notes),
         })
     }
@@ -221,7 +238,10 @@ impl<'a> Still<'a> {
             );
             return Ok((Annotations::default(), Some(sentence)));
         }
-        let data = std::fs::read(self.path).map_err(io)?;
+        let mut data = std::fs::read(self.path).map_err(io)?;
+        if let Some(page) = self.page {
+            tiff::begin_with(&mut data, page.place);
+        }
         Ok((annotations::read(container, &data), None))
     }
 
@@ -259,8 +279,13 @@ impl<'a> Still<'a> {
             }
             StillDecoder::Tiff(tiff) => {
                 let facts = tiff.facts().clone();
-                tiff.read(frame.bytes_mut())
-                    .map_err(|problem| tiff_error(path, problem))?;
+                tiff.read(frame.bytes_mut()).map_err(|problem| {
+                    let error = tiff_error(path, problem);
+                    match self.page {
+                        Some(page) => page_error(page, error),
+                        None => error,
+                    }
+                })?;
                 let pages = facts.pages;
                 Ok(Said {
                     icc_profile: facts.icc,
@@ -342,6 +367,17 @@ fn tiff_error(path: &Path, problem: Problem) -> SourceError {
         Problem::Io(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => io_error(path, cause),
         Problem::Io(_) => invalid(path, "is an image file that ends early; it is truncated"),
         problem => invalid(path, &problem.to_string()),
+    }
+}
+
+/// Names the page that is to blame.
+fn page_error(page: Page, error: SourceError) -> SourceError {
+    match error {
+        SourceError::Invalid { path, problem } => SourceError::Invalid {
+            path,
+            problem: format!("page {}: {problem}", page.number),
+        },
+        error => error,
     }
 }
 

@@ -205,15 +205,18 @@ impl Input {
         Ok((directory, next))
     }
 
-    /// Counts the pages. Thumbnails (reduced copies of a page) and masks do not count.
-    pub(super) fn count_pages(&mut self, first: u64, mut next: u64) -> u32 {
-        let mut pages = 1;
+    /// The directories of the pages. Thumbnails (reduced copies of a page) and masks do not count, but for the
+    /// first.
+    pub(super) fn pages(&mut self, first: u64, mut next: u64) -> Vec<u64> {
+        let mut pages = vec![first];
         let mut seen = HashSet::from([first]);
         while next != 0 && seen.len() < MAX_PAGES as usize && seen.insert(next) {
             let Ok((reduced, following)) = self.glance(next) else {
                 break;
             };
-            pages += u32::from(!reduced);
+            if !reduced {
+                pages.push(next);
+            }
             next = following;
         }
         pages

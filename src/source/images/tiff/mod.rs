@@ -1,4 +1,4 @@
-//! The first page of a TIFF file, as gray or RGB samples of 8 or 16 bits.
+//! A page of a TIFF file, as gray or RGB samples of 8 or 16 bits.
 //!
 //! What is not understood is refused by name, because a wrong guess (premultiplied alpha, reversed bits,
 //! planes) gives a wrong picture and no error. Only the decompressors of the `tiff` crate are used; the
@@ -23,7 +23,7 @@ mod predictor;
 mod samples;
 
 use chunks::Chunks;
-use directory::Input;
+use directory::{Entry, Input};
 use page::Page;
 use samples::Pixels;
 use std::io;
@@ -51,6 +51,38 @@ fn damaged<T>(what: impl Into<String>) -> Result<T> {
 
 fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Problem::Unsupported(what.into()))
+}
+
+/// Where the directories of a file's pages are; none if it is no TIFF file.
+pub(super) fn pages(path: &Path) -> Vec<u64> {
+    let found = || -> Result<Vec<u64>> {
+        let (mut input, first) = Input::open(path)?;
+        let (_, next) = input.directory(first)?;
+        Ok(input.pages(first, next))
+    };
+    found().unwrap_or_default()
+}
+
+/// The file's bytes with another page's directory in the place of the first, for those who read that one.
+pub(super) fn begin_with(file: &mut [u8], place: u64) {
+    let big_endian = file.starts_with(b"MM");
+    let is_big = file
+        .get(2..4)
+        .is_some_and(|word| word == [43, 0] || word == [0, 43]);
+    let order = |bytes: &mut [u8]| {
+        if big_endian {
+            bytes.reverse();
+        }
+    };
+    if is_big {
+        if let Some(to) = file.get_mut(8..16) {
+            to.copy_from_slice(&place.to_le_bytes());
+            order(to);
+        }
+    } else if let (Some(to), Ok(place)) = (file.get_mut(4..8), u32::try_from(place)) {
+        to.copy_from_slice(&place.to_le_bytes());
+        order(to);
+    }
 }
 
 /// What the header says of the picture as it is given out.
@@ -99,12 +131,23 @@ pub(super) struct Tiff {
 }
 
 impl Tiff {
-    /// Reads the header.
+    /// Reads the header of the first page.
     pub(super) fn open(path: &Path) -> Result<Tiff> {
         let (mut input, first) = Input::open(path)?;
         let (directory, next) = input.directory(first)?;
-        let pages = input.count_pages(first, next);
-        let page = Page::read(&mut input, &directory)?;
+        let pages = input.pages(first, next).len() as u32;
+        Tiff::of(input, &directory, pages)
+    }
+
+    /// Reads the header of the page whose directory is at `place`, one of [`pages`].
+    pub(super) fn open_page(path: &Path, place: u64) -> Result<Tiff> {
+        let (mut input, _) = Input::open(path)?;
+        let (directory, _) = input.directory(place)?;
+        Tiff::of(input, &directory, 1)
+    }
+
+    fn of(mut input: Input, directory: &[Entry], pages: u32) -> Result<Tiff> {
+        let page = Page::read(&mut input, directory)?;
         let facts = Facts {
             width: page.width,
             height: page.height,
@@ -113,7 +156,7 @@ impl Tiff {
             deep: page.deep(),
             pages,
             orientation: page.orientation,
-            icc: page.profile(&mut input, &directory),
+            icc: page.profile(&mut input, directory),
             converted: page.losses(),
         };
         Ok(Tiff { input, facts, page })
