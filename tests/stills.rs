@@ -442,3 +442,250 @@ fn annotations_are_carried_or_named() {
         .unwrap();
     assert!(String::from_utf8_lossy(&probed.stdout).contains("rotation=-90"));
 }
+
+/// True if FFmpeg has the encoder; a test says so where not.
+fn has_encoder(name: &str) -> bool {
+    let listed = String::from_utf8(ffmpeg(&["-hide_banner", "-encoders"])).unwrap();
+    let found = listed
+        .lines()
+        .any(|line| line.split_whitespace().nth(1) == Some(name));
+    if !found {
+        eprintln!("skipped: this FFmpeg has no encoder {name}");
+    }
+    found
+}
+
+/// The pixels of a file as FFmpeg decodes them.
+fn raw(path: &Path, format: &str) -> Vec<u8> {
+    ffmpeg(&[
+        "-i",
+        path.to_str().unwrap(),
+        "-pix_fmt",
+        format,
+        "-f",
+        "rawvideo",
+        "-",
+    ])
+}
+
+/// Noise as a PNG of this format, with the samples in it.
+fn noise(path: &Path, format: &str, size: (usize, usize), sample_bytes: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_u32 ^ (size.0 * 31 + size.1) as u32;
+    let mut samples = vec![0; size.0 * size.1 * sample_bytes];
+    for byte in &mut samples {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        *byte = (state >> 24) as u8;
+    }
+    let source = path.with_extension("raw");
+    fs::write(&source, &samples).unwrap();
+    let big = format.replace("le", "be");
+    let dimensions = format!("{}x{}", size.0, size.1);
+    let head = ["-f", "rawvideo", "-pix_fmt", format, "-s", &dimensions, "-i"];
+    let tail = [source.to_str().unwrap(), "-pix_fmt", &big, path.to_str().unwrap()];
+    ffmpeg(&[&head[..], &tail].concat());
+    samples
+}
+
+/// Interleaved samples from 0 to 1 of a file that holds such, as 8 or 16 bits.
+fn floats(path: &Path, channels: usize, most: f64) -> Vec<u16> {
+    let format = ["grayf32le", "", "gbrpf32le", "gbrapf32le"][channels - 1];
+    let bytes = raw(path, format);
+    let values: Vec<u16> = bytes
+        .chunks_exact(4)
+        .map(|b| (f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])) * most).round() as u16)
+        .collect();
+    let plane = values.len() / channels;
+    let order = if channels == 1 { [0, 0, 0, 0] } else { [2, 0, 1, 3] };
+    let at = |pixel: usize, channel: usize| values[order[channel] * plane + pixel];
+    (0..plane)
+        .flat_map(|pixel| (0..channels).map(move |channel| (pixel, channel)))
+        .map(|(pixel, channel)| at(pixel, channel))
+        .collect()
+}
+
+const FORMATS: [(&str, usize); 8] = [
+    ("gray", 1),
+    ("ya8", 2),
+    ("rgb24", 3),
+    ("rgba", 4),
+    ("gray16le", 1),
+    ("ya16le", 2),
+    ("rgb48le", 3),
+    ("rgba64le", 4),
+];
+
+#[test]
+fn files_of_ffmpegs_encoders_hold_the_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, encoder, formats) in [
+        ("exr", "exr", "gray rgb24 rgba gray16le rgb48le rgba64le"),
+        ("pfm", "pfm", "gray rgb24 gray16le rgb48le"),
+        ("dpx", "dpx", "gray rgb24 rgba gray16le rgb48le rgba64le"),
+        ("tga", "targa", "gray rgb24 rgba"),
+        (
+            "jxl",
+            "libjxl",
+            "gray ya8 rgb24 rgba gray16le ya16le rgb48le rgba64le",
+        ),
+        (
+            "jp2",
+            "libopenjpeg",
+            "gray ya8 rgb24 rgba gray16le ya16le rgb48le rgba64le",
+        ),
+        ("j2k", "libopenjpeg", "gray rgb24 rgb48le"),
+        ("qoi", "qoi", "rgb24 rgba"),
+    ] {
+        if !has_encoder(encoder) {
+            continue;
+        }
+        for format in formats.split(' ') {
+            let channels = FORMATS.iter().find(|(name, _)| *name == format).unwrap().1;
+            let is_deep = format.contains("le");
+            let bytes = channels * if is_deep { 2 } else { 1 };
+            for size in [(1, 1), (1, 7), (17, 5)] {
+                let input = folder.path().join("in.png");
+                let output = folder.path().join(format!("out.{kind}"));
+                let samples = noise(&input, format, size, bytes);
+                filtered(&input, &output, &["--overwrite", "--strict"]);
+                let place = format!("{kind} {format} {size:?}");
+                let is_float = matches!(kind, "exr" | "pfm");
+                if is_float {
+                    let most = if is_deep { 65535.0 } else { 255.0 };
+                    let words: Vec<u16> = match is_deep {
+                        true => samples
+                            .chunks_exact(2)
+                            .map(|b| u16::from_le_bytes([b[0], b[1]]))
+                            .collect(),
+                        false => samples.iter().copied().map(u16::from).collect(),
+                    };
+                    assert_eq!(floats(&output, channels, most), words, "{place}");
+                } else {
+                    assert_eq!(raw(&output, format), samples, "{place}");
+                }
+                if is_deep {
+                    let back = folder.path().join("back.png");
+                    filtered(&output, &back, &["--overwrite"]);
+                    assert_eq!(raw(&back, format), samples, "{place}, read again");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn dpx_keeps_ten_and_twelve_bits() {
+    if !has_encoder("dpx") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["gbrp10le", "gbrp12le"] {
+        let clip = folder.path().join(format!("{format}.mkv"));
+        picture(&clip, "18x5", &["-c:v", "ffv1", "-pix_fmt", format]);
+        let output = folder.path().join(format!("{format}-%d.dpx"));
+        filtered(&clip, &output, &[]);
+        let written = folder.path().join(format!("{format}-0.dpx"));
+        assert!(raw(&clip, format) == raw(&written, format), "{format}");
+    }
+}
+
+#[test]
+fn what_such_files_cannot_hold_is_refused_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    noise(&path("deep.png"), "rgb48le", (4, 4), 6);
+    noise(&path("alpha.png"), "rgba", (4, 4), 4);
+    for (input, output, word) in [
+        ("deep.png", "a.tga", "without losing depth"),
+        ("deep.png", "a.qoi", "without losing depth"),
+        ("alpha.png", "a.pfm", "without losing alpha"),
+    ] {
+        if output.ends_with("qoi") && !has_encoder("qoi") {
+            continue;
+        }
+        let error = refused(&path(input), &path(output), &[]);
+        assert!(error.contains(word) && !path(output).exists(), "{error}");
+    }
+    png(&path("said.png"), &[(b"tEXt", b"Comment\0hello")]);
+    let said = filtered(&path("said.png"), &path("a.tga"), &[]);
+    assert!(
+        said.contains("TGA files are written without") && said.contains("text"),
+        "{said}"
+    );
+    refused(&path("said.png"), &path("b.tga"), &["--strict"]);
+    // A folder keeps its names and kinds.
+    let shots = path("shots");
+    fs::create_dir(&shots).unwrap();
+    for name in ["1.exr", "2.exr"] {
+        picture(&shots.join(name), "8x8", &["-pix_fmt", "gbrpf32le"]);
+    }
+    let said = filtered(&shots, &path("out/"), &[]);
+    assert_eq!(names(&path("out")), ["1.exr", "2.exr"], "{said}");
+    filtered(&shots, &path("n/%04d.dpx"), &[]);
+    assert_eq!(names(&path("n")), ["0000.dpx", "0001.dpx"]);
+}
+
+/// A TIFF file with a page of each of these widths, 4 rows high, filled with the page's number.
+fn pages(path: &Path, widths: &[u32]) {
+    let mut file = fs::File::create(path).unwrap();
+    let mut encoder = tiff::encoder::TiffEncoder::new(&mut file).unwrap();
+    for (number, &width) in (1_u8..).zip(widths) {
+        let samples = vec![10 * number; 4 * width as usize];
+        encoder
+            .write_image::<tiff::encoder::colortype::Gray8>(width, 4, &samples)
+            .unwrap();
+    }
+}
+
+#[test]
+fn pages_of_a_tiff_are_a_sequence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let scan = path("scan.tif");
+    pages(&scan, &[6, 6, 6]);
+    filtered(&scan, &path("p/%03d.png"), &["--strict"]);
+    assert_eq!(names(&path("p")), ["000.png", "001.png", "002.png"]);
+    for (number, value) in [(0, 10), (1, 20), (2, 30)] {
+        assert_eq!(raw(&path(&format!("p/{number:03}.png")), "gray"), [value; 24]);
+    }
+    filtered(&scan, &path("d/"), &["--strict"]);
+    assert_eq!(
+        names(&path("d")),
+        ["scan-000.tif", "scan-001.tif", "scan-002.tif"]
+    );
+    assert_eq!(raw(&path("d/scan-002.tif"), "gray"), [30; 24]);
+    filtered(&scan, &path("film.mkv"), &["--encoder", "ffv1"]);
+    assert_eq!(
+        raw(&path("film.mkv"), "gray"),
+        [[10; 24], [20; 24], [30; 24]].concat()
+    );
+    // One file of several pages.
+    let error = refused(&scan, &path("one.png"), &[]);
+    assert!(
+        error.contains("more than one frame") && error.contains("--frames"),
+        "{error}"
+    );
+    assert!(!path("one.png").exists());
+    filtered(&scan, &path("one.png"), &["--frames", "1-1"]);
+    assert_eq!(raw(&path("one.png"), "gray"), [20; 24]);
+    // Go on with the page that is missing.
+    fs::remove_file(path("p/001.png")).unwrap();
+    filtered(&scan, &path("p/%03d.png"), &["--skip-existing"]);
+    assert_eq!(raw(&path("p/001.png"), "gray"), [20; 24]);
+    // Pages that differ.
+    let mixed = path("mixed.tif");
+    pages(&mixed, &[6, 6, 5]);
+    let error = refused(&mixed, &path("m/%03d.png"), &[]);
+    assert!(
+        error.contains("its pages differ: page 0 is 6x4 gray, page 2 5x4 gray"),
+        "{error}"
+    );
+    filtered(&mixed, &path("m/%03d.png"), &["--frames", "0-1"]);
+    // In a folder it is one frame.
+    fs::create_dir(path("scans")).unwrap();
+    fs::copy(&scan, path("scans/scan.tif")).unwrap();
+    let said = filtered(&path("scans"), &path("s/"), &[]);
+    assert!(said.contains("3 pictures are in the file"), "{said}");
+    assert_eq!(names(&path("s")), ["scan.tif"]);
+}

@@ -65,7 +65,7 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// The image files to read, by their numbers in a pattern's names, else by their place, counted from 0:
+    /// The image files to read, or the pages of a TIFF file, by their numbers in a pattern's names, else by their place, counted from 0:
     /// 1001-1100, 1001- (to the end), -1100 (from the beginning), 0-99:2 (every second).
     #[arg(long, value_name = "A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Selection>,

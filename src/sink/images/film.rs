@@ -10,6 +10,9 @@ use image::error::{EncodingError, ImageFormatHint};
 /// H.273's number of linear light.
 const LINEAR: u8 = 8;
 
+/// The encoder of JPEG 2000.
+const OPENJPEG: &str = "libopenjpeg";
+
 /// How the samples of a picture are laid out for an encoder, and what the encoder is told.
 struct Recipe {
     /// FFmpeg's name of the pixel format.
@@ -194,6 +197,11 @@ fn packets(picture: &Picture<'_>, name: &str, recipe: &Recipe) -> Result<Vec<u8>
     let mut encoder = Encoder::new(codec, &setup)?;
     for (key, value) in recipe.options {
         encoder.set(key, value)?;
+    }
+    if name == OPENJPEG {
+        // Each of its resolutions halves the picture; the smallest must have a pixel.
+        let levels = 1 + width.min(height).max(1).ilog2().min(5);
+        encoder.set("numresolution", &levels.to_string())?;
     }
     encoder.allow_unofficial();
     encoder.open()?;

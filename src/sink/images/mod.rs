@@ -325,7 +325,7 @@ impl Images {
             icc: self.icc(frame, kind, stored, part)?,
             orientation: self.orientation(frame, kind, part)?,
             colour: frame.metadata.colour,
-            depth: frame.format().depth() as u32,
+            depth: frame.format().depth(),
             is_bare: kind == ImageKind::Jp2
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };

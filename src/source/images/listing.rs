@@ -113,10 +113,10 @@ fn is_glob(input: &Path) -> bool {
 
 /// The image files that `input` names, in order; at least one.
 ///
-/// A TIFF file of several pages gives them in their order. A directory gives its files with a known image extension, in natural order (2 before 10), hidden ones left
-/// out. A pattern (`frames/%05d.png`) gives every file with such a name, in the order of the numbers; gaps
-/// are noted. A glob gives what it matches, in natural order. A name that exists is taken as it is, whatever
-/// characters it has.
+/// A TIFF file of several pages gives them in their order. A directory gives its files with a known image
+/// extension, in natural order (2 before 10), hidden ones left out. A pattern (`frames/%05d.png`) gives every
+/// file with such a name, in the order of the numbers; gaps are noted. A glob gives what it matches, in
+/// natural order. A name that exists is taken as it is, whatever characters it has.
 pub fn list(input: &Path, selection: &Selection) -> Result<Listing, SourceError> {
     let invalid = |problem: String| SourceError::Invalid {
         path: input.display().to_string(),

@@ -291,7 +291,7 @@ impl<'a> Still<'a> {
                     icc_profile: facts.icc,
                     orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
                     damage: (pages > 1)
-                        .then(|| format!("{pages} pictures are in the file, of which the first is read")),
+                        .then(|| format!("{pages} pictures are in the file, of which the first is read (given alone all are read)")),
                     conversion: facts.converted,
                 })
             }

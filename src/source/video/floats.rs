@@ -1,5 +1,5 @@
-//! Planes of floating-point samples as 16 bits: 0 to 1 becomes 0 to 65535, rounded to the nearest. FFmpeg's own
-//! conversion goes through YUV, which changes the lowest bits.
+//! Planes of floating-point samples as 16 bits: 0 to 1 becomes 0 to 65535, rounded to the nearest. FFmpeg's
+//! own conversion changes the lowest bits.
 
 use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::{Frame, PixelFormat};
