@@ -168,7 +168,7 @@ fn size(text: &str) -> Result<u64, String> {
         .trim_end_matches("IB")
         .trim_end_matches('B')
     {
-        "" => 1,
+        "" => 1_u64,
         "K" => 1 << 10,
         "M" => 1 << 20,
         "G" => 1 << 30,

@@ -8,7 +8,6 @@ use crate::frame::PixelFormat;
 use crate::frame::{Channel, Colour, ColourModel, Frame};
 use crate::still::{Encoding, ImageKind};
 use image::codecs::bmp::BmpEncoder;
-use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{ImageEncoder, ImageError};
@@ -56,7 +55,7 @@ impl Picture<'_> {
                 ))?;
             }
             ImageKind::Jpeg => {
-                self.annotated(JpegEncoder::new_with_quality(&mut out, options.jpeg_quality))?;
+                out.write_all(&self.jpeg(options.jpeg_quality).map_err(io::Error::other)?)?;
             }
             ImageKind::WebP => self.annotated(WebPEncoder::new_lossless(&mut out))?,
             ImageKind::Bmp => BmpEncoder::new(&mut out).write_image(
@@ -94,6 +93,46 @@ impl Picture<'_> {
                 .map_err(ImageError::Unsupported)?;
         }
         encoder.write_image(&self.pixels, self.width, self.height, self.stored.color_type())
+    }
+
+    /// With libjpeg-turbo, colours in full (4:4:4). Profile and orientation follow the header that it writes.
+    fn jpeg(&self, quality: u8) -> Result<Vec<u8>, turbojpeg::Error> {
+        let (format, sampling) = match self.stored.channels.len() {
+            1 => (turbojpeg::PixelFormat::GRAY, turbojpeg::Subsamp::Gray),
+            _ => (turbojpeg::PixelFormat::RGB, turbojpeg::Subsamp::None),
+        };
+        let mut encoder = turbojpeg::Compressor::new()?;
+        encoder.set_quality(i32::from(quality))?;
+        encoder.set_subsamp(sampling)?;
+        let file = encoder.compress_to_vec(turbojpeg::Image {
+            pixels: &self.pixels[..],
+            width: self.width as usize,
+            pitch: self.width as usize * format.size(),
+            height: self.height as usize,
+            format,
+        })?;
+        let mut segments = Vec::new();
+        if let Some(orientation) = self.orientation {
+            let block = [b"Exif\0\0", &exif(orientation)[..]].concat();
+            segment(&mut segments, 0xe1, &block);
+        }
+        if let Some(profile) = &self.icc {
+            // Its pieces are numbered from 1; a profile of more than 255 of them does not fit.
+            let pieces = profile.chunks(65_519);
+            if let Ok(count) = u8::try_from(pieces.len()) {
+                for (number, piece) in (1..).zip(pieces) {
+                    let block = [&b"ICC_PROFILE\0"[..], &[number, count], piece].concat();
+                    segment(&mut segments, 0xe2, &block);
+                }
+            }
+        }
+        // Behind the start of the image and the JFIF segment: FF D8 FF E0 and a length of 16 bits.
+        let header = match file[..] {
+            [_, _, 0xff, 0xe0, high, low, ..] => 4 + usize::from(u16::from_be_bytes([high, low])),
+            _ => 2,
+        };
+        let (head, rest) = file.split_at(header.min(file.len()));
+        Ok([head, &segments, rest].concat())
     }
 
     /// With the crate below the image crate's own encoder, which has no orientation.
@@ -181,6 +220,14 @@ impl TiffValue for Profile<'_> {
     fn data(&self) -> Cow<'_, [u8]> {
         Cow::Borrowed(self.0)
     }
+}
+
+/// Appends a segment of a JPEG file: a marker, and its length with the data.
+fn segment(to: &mut Vec<u8>, marker: u8, data: &[u8]) {
+    to.extend_from_slice(&[0xff, marker]);
+    // No block here is longer than the 65533 bytes that a segment holds.
+    to.extend_from_slice(&(data.len() as u16 + 2).to_be_bytes());
+    to.extend_from_slice(data);
 }
 
 /// The smallest Exif block: one directory with one entry, the orientation.
