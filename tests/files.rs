@@ -105,7 +105,7 @@ fn all(source: &mut dyn Source) -> Result<Vec<Frame>, SourceError> {
 }
 
 fn read_y4m(path: &Path) -> Result<Vec<Frame>, SourceError> {
-    source::y4m::open(path).and_then(|mut source| all(&mut *source))
+    source::y4m::open(path, None).and_then(|mut source| all(&mut *source))
 }
 
 fn error(result: Result<Vec<Frame>, SourceError>) -> String {
@@ -166,7 +166,7 @@ fn y4m_of_every_format_comes_from_ffmpeg_bit_exactly() {
             ffmpeg(&[&make[..], &["yuv4mpegpipe", file.to_str().unwrap()]].concat());
             // The same command, but for the muxer.
             let expected = ffmpeg(&[&make[..], &["rawvideo", "-"]].concat());
-            let mut source = source::y4m::open(&file).unwrap();
+            let mut source = source::y4m::open(&file, None).unwrap();
             let info = source.info().clone();
             assert_eq!((info.format, info.width, info.height), (format, width, height));
             assert_eq!(
@@ -276,7 +276,7 @@ fn y4m_facts_survive_a_round_trip() {
                 sink.write(frame).unwrap();
             }
             sink.finish().unwrap();
-            let mut source = source::y4m::open(&file).unwrap();
+            let mut source = source::y4m::open(&file, None).unwrap();
             let found = source.info().clone();
             assert_eq!(found.format, format);
             assert_eq!(found.colour, facts.colour, "{format}");
@@ -367,7 +367,7 @@ fn a_wait_for_a_pipe_ends_when_the_run_is_stopped() {
                 .unwrap();
             file
         });
-        let mut source = source::y4m::open(&pipe).unwrap();
+        let mut source = source::y4m::open(&pipe, None).unwrap();
         let _open = writer.join().unwrap();
         let (keep, supply) = supply(2);
         assert_eq!(
@@ -394,12 +394,12 @@ fn a_pipe_that_closes_in_mid_frame_is_an_error() {
         std::thread::scope(|scope| {
             scope.spawn(|| fs::write(&pipe, content).unwrap());
             let mut source = if raw {
-                match source::raw::open(&pipe, &"4x4:gray:10".parse().unwrap()).unwrap() {
+                match source::raw::open(&pipe, &"4x4:gray:10".parse().unwrap(), None).unwrap() {
                     AnySource::Stream(source) => source,
                     AnySource::Indexed(_) => panic!("a pipe cannot be read in any order"),
                 }
             } else {
-                source::y4m::open(&pipe).unwrap()
+                source::y4m::open(&pipe, None).unwrap()
             };
             let message = error(all(&mut *source));
             let part = "1 whole frames, then 3 of 16 bytes (13 bytes are missing)";
@@ -475,7 +475,7 @@ fn raw_frames_of_every_format_come_back_in_any_order() {
         let written = sink.finish().unwrap();
         assert_eq!(fs::read(&file).unwrap(), pictures.concat());
         let (_, geometry) = written.description.rsplit_once(" as ").unwrap();
-        let AnySource::Indexed(source) = source::raw::open(&file, &geometry.parse().unwrap()).unwrap() else {
+        let AnySource::Indexed(source) = source::raw::open(&file, &geometry.parse().unwrap(), None).unwrap() else {
             panic!("a file is read by one thread");
         };
         assert_eq!(source.len(), 6);
@@ -500,17 +500,17 @@ fn raw_files_of_another_geometry_are_refused() {
     let file = folder.path().join("a.raw");
     fs::write(&file, [0; 40]).unwrap();
     let spec = "raw:4x4:gray:25".parse().unwrap();
-    let message = source::raw::open(&file, &spec).err().unwrap().to_string();
+    let message = source::raw::open(&file, &spec, None).err().unwrap().to_string();
     assert!(
         message.contains("2 whole frames, then 8 of 16 bytes"),
         "{message}"
     );
-    let missing = source::raw::open(&folder.path().join("b.raw"), &spec)
+    let missing = source::raw::open(&folder.path().join("b.raw"), &spec, None)
         .err()
         .unwrap();
     assert!(matches!(missing, SourceError::Io { .. }));
     fs::write(&file, [0; 32]).unwrap();
-    let AnySource::Indexed(source) = source::raw::open(&file, &spec).unwrap() else {
+    let AnySource::Indexed(source) = source::raw::open(&file, &spec, None).unwrap() else {
         panic!("a file is read by one thread");
     };
     fs::write(&file, [0; 20]).unwrap();

@@ -14,7 +14,13 @@ use std::sync::Once;
 const LINE: usize = 512;
 
 thread_local! {
-    static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+    static LAST: RefCell<Line> = const { RefCell::new(Line { who: String::new(), what: String::new() }) };
+}
+
+/// A message, and FFmpeg's name of the part that wrote it, such as "matroska,webm"; empty if it has none.
+struct Line {
+    who: String,
+    what: String,
 }
 
 /// How FFmpeg hands over the arguments of a message, on this kind of processor.
@@ -39,25 +45,33 @@ pub(super) fn capture() {
 /// The last error that FFmpeg reported on this thread since [`forget`], without its line break; `None` if
 /// there is none.
 fn last_line() -> Option<String> {
-    LAST.with(|last| Some(last.borrow().clone()).filter(|line| !line.is_empty()))
+    LAST.with(|last| Some(last.borrow().what.clone()).filter(|line| !line.is_empty()))
 }
 
 /// Forgets what this thread's calls have reported; called before a call whose failure is to be explained.
 pub(crate) fn forget() {
-    LAST.with(|last| last.borrow_mut().clear());
+    LAST.with(|last| {
+        let mut last = last.borrow_mut();
+        last.who.clear();
+        last.what.clear();
+    });
 }
 
 /// The format that FFmpeg found and that is not among those that it may read, if that was the last error.
 pub(super) fn refused_format() -> Option<String> {
-    let line = last_line()?;
-    let (format, _) = line.split_once(": Format not on whitelist")?;
-    Some(format.to_owned())
+    LAST.with(|last| {
+        let last = last.borrow();
+        let is_refused = last.what.starts_with("Format not on whitelist");
+        is_refused.then(|| last.who.clone())
+    })
 }
 
 /// The last error since [`forget`] on this thread, if the library part of this name reported it.
 pub(super) fn error_of(name: &str) -> Option<String> {
-    let line = last_line()?;
-    Some(line.strip_prefix(name)?.strip_prefix(": ")?.to_owned())
+    LAST.with(|last| {
+        let last = last.borrow();
+        (last.who == name && !last.what.is_empty()).then(|| last.what.clone())
+    })
 }
 
 /// `problem`, followed by the line in which FFmpeg explains it, if it does.
@@ -73,7 +87,7 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         return;
     }
     let mut line = [0 as c_char; LINE];
-    let mut prefix = 0;
+    let mut prefix = 1;
     // SAFETY: FFmpeg passes a format and its arguments; at most LINE bytes are written, the closing zero
     // included.
     let text = unsafe {
@@ -89,21 +103,21 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
         CStr::from_ptr(line.as_ptr())
     };
     let text = text.to_string_lossy();
-    let text = text.trim();
-    // "[mp4 @ 0x55d0c8a0] Could not find tag": the address means nothing to anybody.
-    let text = match text.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
-        Some((who, what)) if who.contains(" @ 0x") => {
-            let who = who.split(" @ 0x").next().unwrap_or_default();
-            format!("{who}: {what}")
-        }
-        _ => text.to_owned(),
-    };
-    if text.is_empty() {
+    let (mut who, mut what) = ("", text.trim());
+    // "[mp4 @ 0x55d0c8a0] Could not find tag", with the part that it belongs to in front: the addresses mean
+    // nothing to anybody.
+    while let Some((part, rest)) = what.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && let Some((name, _)) = part.split_once(" @ 0x")
+    {
+        (who, what) = (name, rest.trim_start());
+    }
+    if what.is_empty() {
         return;
     }
-    tracing::debug!("FFmpeg: {text}");
+    tracing::debug!("FFmpeg: {who}: {what}");
     if level <= ffi::AV_LOG_ERROR as c_int {
-        LAST.with(|last| *last.borrow_mut() = text);
+        let (who, what) = (who.to_owned(), what.to_owned());
+        LAST.with(|last| *last.borrow_mut() = Line { who, what });
     }
 }
 
@@ -127,13 +141,15 @@ mod tests {
                 );
             }
         };
-        log(ffi::AV_LOG_ERROR as u32, c"[mp4 @ 0x55d0c8a0] Could not find tag");
+        log(ffi::AV_LOG_ERROR as u32, c"[mov @ 0x1] [mp4 @ 0x55d0c8a0] Could not find tag");
         log(ffi::AV_LOG_WARNING as u32, c"a warning is no error");
         log(ffi::AV_LOG_INFO as u32, c"neither is a remark");
         assert_eq!(
             explained("it failed"),
-            "it failed (FFmpeg: mp4: Could not find tag)"
+            "it failed (FFmpeg: Could not find tag)"
         );
+        assert_eq!(error_of("mp4").as_deref(), Some("Could not find tag"));
+        assert_eq!(error_of("mov"), None);
         std::thread::spawn(|| assert_eq!(last_line(), None))
             .join()
             .expect("no panic");
