@@ -475,7 +475,8 @@ fn raw_frames_of_every_format_come_back_in_any_order() {
         let written = sink.finish().unwrap();
         assert_eq!(fs::read(&file).unwrap(), pictures.concat());
         let (_, geometry) = written.description.rsplit_once(" as ").unwrap();
-        let AnySource::Indexed(source) = source::raw::open(&file, &geometry.parse().unwrap(), None).unwrap() else {
+        let AnySource::Indexed(source) = source::raw::open(&file, &geometry.parse().unwrap(), None).unwrap()
+        else {
             panic!("a file is read by one thread");
         };
         assert_eq!(source.len(), 6);

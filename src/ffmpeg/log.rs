@@ -141,13 +141,13 @@ mod tests {
                 );
             }
         };
-        log(ffi::AV_LOG_ERROR as u32, c"[mov @ 0x1] [mp4 @ 0x55d0c8a0] Could not find tag");
+        log(
+            ffi::AV_LOG_ERROR as u32,
+            c"[mov @ 0x1] [mp4 @ 0x55d0c8a0] Could not find tag",
+        );
         log(ffi::AV_LOG_WARNING as u32, c"a warning is no error");
         log(ffi::AV_LOG_INFO as u32, c"neither is a remark");
-        assert_eq!(
-            explained("it failed"),
-            "it failed (FFmpeg: Could not find tag)"
-        );
+        assert_eq!(explained("it failed"), "it failed (FFmpeg: Could not find tag)");
         assert_eq!(error_of("mp4").as_deref(), Some("Could not find tag"));
         assert_eq!(error_of("mov"), None);
         std::thread::spawn(|| assert_eq!(last_line(), None))

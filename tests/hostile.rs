@@ -1,0 +1,467 @@
+//! Strangers' files, faults and signals: no file reads another, nothing is lost without a word, every run ends
+//! when it is asked to.
+#![allow(clippy::unwrap_used)]
+
+mod media;
+
+use media::ffmpeg;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.at(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        fs::write(self.at(name), content).unwrap();
+        self.name(name)
+    }
+
+    /// Names of the files that a run has left unfinished.
+    fn left_over(&self) -> Vec<String> {
+        let names = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        names.filter(|name| name.contains(".part-")).collect()
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_framepipe"));
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn filter(arguments: &[&str]) -> Output {
+    let all = [
+        &["filter"],
+        arguments,
+        &["--filter", "identity", "--engine", "cpu"],
+    ]
+    .concat();
+    command(&all).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn signal(child: &Child, signal: &str) {
+    let kill = format!("kill -{signal} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Waits for the end of a run that was told to end, and asserts that it comes within two seconds.
+fn ends(mut child: Child) -> Output {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(2), "it goes on");
+        sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// A picture of one colour as a transport stream.
+fn coloured(path: &str, colour: &str) {
+    let source = format!("color=c={colour}:s=64x48:d=1");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        &source,
+        "-c:v",
+        "mpeg2video",
+        "-f",
+        "mpegts",
+        path,
+    ]);
+}
+
+#[test]
+fn one_file_is_one_file() {
+    let folder = Folder::new();
+    for name in ["up", "private"] {
+        fs::create_dir(folder.at(name)).unwrap();
+    }
+    let secret = folder.name("private/secret.ts");
+    coloured(&secret, "red");
+    coloured(&folder.name("up/near.ts"), "blue");
+    let list =
+        |target: &str| format!("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.0,\n{target}\n#EXT-X-ENDLIST\n");
+    let dash = format!(
+        "<?xml version=\"1.0\"?><MPD xmlns=\"urn:mpeg:dash:schema:mpd:2011\" type=\"static\" \
+         mediaPresentationDuration=\"PT1S\" profiles=\"urn:mpeg:dash:profile:isoff-on-demand:2011\"><Period>\
+         <AdaptationSet mimeType=\"video/mp2t\"><Representation id=\"1\" bandwidth=\"1000\"><BaseURL>{secret}\
+         </BaseURL></Representation></AdaptationSet></Period></MPD>"
+    );
+    let inputs = [
+        ("absolute.mp4", list(&format!("file://{secret}"))),
+        ("path.mkv", list(&secret)),
+        ("above.m3u8", list("../private/secret.ts")),
+        ("near.mp4", list("near.ts")),
+        ("dash.mp4", dash),
+        ("concat.mp4", "ffconcat version 1.0\nfile near.ts\n".to_owned()),
+        (
+            "above.txt",
+            "ffconcat version 1.0\nfile ../private/secret.ts\n".to_owned(),
+        ),
+        (
+            "index.mp4",
+            "# VobSub index file, v7\ntimestamp: 00:00:00:000, filepos: 000000000\n".to_owned(),
+        ),
+        (
+            "session.mp4",
+            "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n\
+          a=rtpmap:96 H264/90000\n"
+                .to_owned(),
+        ),
+    ];
+    let out = folder.name("out.mkv");
+    for (name, content) in &inputs {
+        let path = folder.write(&format!("up/{name}"), content);
+        let done = filter(&[&path, &out]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+        assert!(!folder.at("out.mkv").exists(), "{name}");
+        let names_option = said(&done).contains("--allow-");
+        assert!(names_option, "{name}: {}", said(&done));
+    }
+    // With the option a list opens what lies in its own folder, and nothing else.
+    for (name, opens) in [
+        ("near.mp4", true),
+        ("concat.mp4", true),
+        ("path.mkv", false),
+        ("above.m3u8", false),
+    ] {
+        let path = folder.name(&format!("up/{name}"));
+        let done = filter(&[&path, &out, "--allow-playlists", "--overwrite"]);
+        assert_eq!(done.status.success(), opens, "{name}: {}", said(&done));
+    }
+}
+
+#[test]
+fn a_name_is_a_file_and_no_url() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let at = listener.local_addr().unwrap();
+    for name in [
+        format!("http://{at}/a.mp4"),
+        format!("tcp://{at}"),
+        format!("subfile,,start,0,end,0,,:{}", file!()),
+        "concat:a|b".to_owned(),
+        "data:text/plain,abc".to_owned(),
+    ] {
+        let done = filter(&[&name, "null:"]);
+        assert_eq!(done.status.code(), Some(1));
+        assert!(said(&done).contains("--allow-urls"), "{}", said(&done));
+    }
+    assert!(listener.accept().is_err(), "a connection came");
+}
+
+#[test]
+fn holes_are_counted_and_end_a_strict_run() {
+    let folder = Folder::new();
+    let source = "testsrc2=s=320x180:d=12";
+    for (name, codec) in [
+        ("a.mkv", "libx264"),
+        ("a.webm", "libvpx"),
+        ("a.flv", "flv1"),
+        ("a.ts", "mpeg2video"),
+    ] {
+        let path = folder.name(name);
+        ffmpeg(&[
+            "-f", "lavfi", "-i", source, "-c:v", codec, "-g", "10", "-b:v", "1M", &path,
+        ]);
+        let mut bytes = fs::read(&path).unwrap();
+        let whole = filter(&[&path, "null:", "--strict", "-q"]);
+        assert!(
+            whole.status.success() && whole.stderr.is_empty(),
+            "{name}: {}",
+            said(&whole)
+        );
+        let (from, len) = (bytes.len() / 2, bytes.len() / 12);
+        bytes[from..from + len].fill(0);
+        let path = folder.write(&format!("hole-{name}"), bytes);
+        let done = filter(&[&path, "null:", "-q"]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        assert!(
+            said(&done).contains("warning: ") && said(&done).contains("missing"),
+            "{name}: {}",
+            said(&done)
+        );
+        assert_eq!(filter(&[&path, "null:", "-qq"]).stderr, b"", "{name}");
+        let done = filter(&[&path, "null:", "--strict", "-q"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_is_an_error() {
+    let folder = Folder::new();
+    let path = folder.name("a.y4m");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=320x240:d=8",
+        "-pix_fmt",
+        "yuv420p",
+        &path,
+    ]);
+    let out = folder.name("out.mkv");
+    let arguments = [
+        "filter",
+        &path,
+        &out,
+        "--filter",
+        "gaussian:sigma=3",
+        "--preset",
+        "veryslow",
+        "-q",
+    ];
+    let child = command(&arguments).spawn().unwrap();
+    sleep(Duration::from_millis(300));
+    let half = fs::metadata(&path).unwrap().len() / 2 / 115_206 * 115_206;
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(half)
+        .unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    assert!(said(&done).contains("became shorter"), "{}", said(&done));
+    assert!(!Path::new(&out).exists() && folder.left_over().is_empty());
+}
+
+#[test]
+fn a_signal_never_puts_a_short_file_in_place_of_a_whole_one() {
+    let folder = Folder::new();
+    let endless = "synthetic:320x240:yuv420p:25:1000000";
+    let old = folder.write("old.mkv", b"whole");
+    let new = folder.name("new.mkv");
+    let cases: [(&str, &str, &[&str], bool); 6] = [
+        (&old, "INT", &["--overwrite"], false),
+        (&old, "TERM", &["--overwrite", "--on-interrupt", "keep"], false),
+        (&new, "TERM", &[], false),
+        (&new, "HUP", &[], false),
+        (&new, "INT", &["--on-interrupt", "discard"], false),
+        (&new, "INT", &[], true),
+    ];
+    for (out, which, options, stays) in cases {
+        let arguments = [&["filter", endless, out, "--filter", "soft", "-q"], options].concat();
+        let child = command(&arguments).spawn().unwrap();
+        sleep(Duration::from_millis(700));
+        signal(&child, which);
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(130), "{which} {}", said(&done));
+        assert_eq!(fs::read(&old).unwrap(), b"whole");
+        assert_eq!(Path::new(&new).exists(), stays, "{which} {options:?}");
+        assert!(folder.left_over().is_empty());
+        // What was written is said whatever -q hides.
+        assert_eq!(said(&done).contains("interrupted: "), stays);
+    }
+}
+
+#[test]
+fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
+    let folder = Folder::new();
+    let video = folder.name("a.ts");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=320x240:d=4",
+        "-c:v",
+        "mpeg2video",
+        &video,
+    ]);
+    let head = &fs::read(&video).unwrap()[..200_000];
+    let out = folder.name("out.mkv");
+    let begin = |options: &[&str]| {
+        let arguments = [&["filter", "/dev/stdin", &out, "--filter", "soft"], options].concat();
+        let mut child = command(&arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(head).unwrap();
+        sleep(Duration::from_millis(700));
+        (child, pipe)
+    };
+    let (child, pipe) = begin(&[]);
+    signal(&child, "TERM");
+    assert_eq!(ends(child).status.code(), Some(130));
+    drop(pipe);
+    let (child, pipe) = begin(&["--timeout", "1"]);
+    let done = ends(child);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(said(&done).contains("--timeout"), "{}", said(&done));
+    drop(pipe);
+    assert!(!Path::new(&out).exists() && folder.left_over().is_empty());
+    // A reader that has fallen asleep.
+    let arguments = [
+        "filter",
+        "synthetic:320x240:yuv420p:25:100000",
+        "-",
+        "--filter",
+        "soft",
+        "-q",
+    ];
+    let child = command(&arguments).spawn().unwrap();
+    sleep(Duration::from_millis(700));
+    signal(&child, "TERM");
+    let began = Instant::now();
+    let mut child = child;
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(2), "it goes on");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn words_of_files_are_no_commands_to_a_terminal() {
+    let folder = Folder::new();
+    let done = filter(&["x\nerror: forged\u{1b}[31m\u{202e}.mp4", "null:"]);
+    let text = said(&done);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+    let header = folder.write("a.y4m", b"YUV4MPEG2 W4 H4 F25:1 C\x1b[31mfoo\x07\nFRAME\n");
+    assert!(!said(&filter(&[&header, "null:"])).contains(['\u{1b}', '\u{7}']));
+    // A text that is no mask is not printed.
+    let secret = folder.write("secret", "s3cret".repeat(100));
+    let done = command(&["masks", &format!("mask:file={secret}")])
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(said(&done).matches("s3cret").count() < 8, "{}", said(&done));
+}
+
+#[test]
+fn reports_replace_nothing_and_no_bit_of_a_program_survives() {
+    let folder = Folder::new();
+    let few = "synthetic:64x48:gray:25:5";
+    let out = folder.name("s.json");
+    fs::create_dir(folder.at("sub")).unwrap();
+    let other = folder.name("sub/../s.json");
+    let done = filter(&[
+        few,
+        &out,
+        "--format",
+        "matroska",
+        "--encoder",
+        "ffv1",
+        "--report",
+        &other,
+    ]);
+    assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+    let report = folder.write("r.json", b"old");
+    let done = filter(&[few, "null:", "--report", &report]);
+    assert_eq!(done.status.code(), Some(1));
+    assert_eq!(fs::read(&report).unwrap(), b"old");
+    assert!(
+        filter(&[few, "null:", "--report", &report, "--overwrite"])
+            .status
+            .success()
+    );
+    assert_ne!(fs::read(&report).unwrap(), b"old");
+
+    let program = folder.write("v", b"");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    assert!(
+        filter(&[few, &format!("raw:{program}"), "--overwrite"])
+            .status
+            .success()
+    );
+    assert_eq!(
+        fs::metadata(&program).unwrap().permissions().mode() & 0o7777,
+        0o755
+    );
+
+    // What a run left that was killed goes with the next one.
+    folder.write(".old.part-4294967295.mkv", b"");
+    assert!(filter(&[few, &folder.name("new.mkv")]).status.success());
+    assert!(folder.left_over().is_empty());
+}
+
+#[test]
+fn names_need_not_be_text() {
+    let folder = Folder::new();
+    let plain = folder.name("a.mkv");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc2=s=64x48:d=1", &plain]);
+    let input = folder.0.path().join(OsStr::from_bytes(b"\xff\xfe.mkv"));
+    let output = folder.0.path().join(OsStr::from_bytes(b"\xc3\x28.mkv"));
+    fs::rename(&plain, &input).unwrap();
+    let done = command(&["filter", "--filter", "identity"])
+        .arg(&input)
+        .arg(&output)
+        .output()
+        .unwrap();
+    assert!(done.status.success() && output.exists(), "{}", said(&done));
+}
+
+#[test]
+fn limits_hold_before_anything_is_made() {
+    let folder = Folder::new();
+    for (input, option, amount) in [
+        ("synthetic:640x480:gray:25:5", "--max-pixels", "100000"),
+        ("synthetic:640x480:gray:25:5", "--max-memory", "1M"),
+    ] {
+        let done = filter(&[input, &folder.name("out.mkv"), option, amount]);
+        assert_eq!(done.status.code(), Some(1));
+        assert!(said(&done).contains(option), "{}", said(&done));
+    }
+    let bomb = folder.write("bomb.y4m", "YUV4MPEG2 W60000 H60000 F25:1 Cmono\nFRAME\n");
+    assert_eq!(filter(&[&bomb, "null:"]).status.code(), Some(1));
+    assert!(folder.left_over().is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_strangers_file_is_filtered_in_a_sandbox() {
+    let folder = Folder::new();
+    let clip = folder.name("a.mkv");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc2=s=64x48:d=1", &clip]);
+    let plain = folder.name("plain.mkv");
+    assert!(filter(&[&clip, &plain]).status.success());
+    fs::create_dir(folder.at("out")).unwrap();
+    let out = folder.name("out/a.mkv");
+    let done = filter(&[&clip, &out, "--untrusted"]);
+    if said(&done).contains("this system cannot confine the program") {
+        println!("SKIPPED: this kernel has no Landlock");
+        return;
+    }
+    assert!(done.status.success(), "{}", said(&done));
+    let pictures = |path: &str| ffmpeg(&["-i", path, "-f", "framemd5", "-"]);
+    assert_eq!(pictures(&out), pictures(&plain));
+    // A folder of pictures, made and read again.
+    let (first, second) = (folder.name("first"), folder.name("second"));
+    for (from, to) in [(&clip, &first), (&first, &second)] {
+        let done = filter(&[from, to, "--untrusted"]);
+        assert!(done.status.success(), "{}", said(&done));
+        assert_eq!(fs::read_dir(to).unwrap().count(), 25);
+    }
+    for options in [["--filter", "mask:file=/etc/passwd"], ["--allow-urls", "-q"]] {
+        let done = filter(&[&[&*clip, "null:", "--untrusted"], &options[..]].concat());
+        assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+    }
+}
