@@ -217,6 +217,19 @@ fn holes_are_counted_and_end_a_strict_run() {
     }
 }
 
+/// Bytes of a y4m file's header with its line break.
+fn header_length(path: &str) -> u64 {
+    let bytes = fs::read(path).unwrap();
+    bytes.iter().position(|&b| b == b'\n').unwrap() as u64 + 1
+}
+
+/// True if the tests were started as nohup does, which the program respects.
+fn ignores_hang_up() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 1)
+}
+
 #[test]
 fn a_file_that_shrinks_is_an_error() {
     let folder = Folder::new();
@@ -243,7 +256,9 @@ fn a_file_that_shrinks_is_an_error() {
     ];
     let child = command(&arguments).spawn().unwrap();
     sleep(Duration::from_millis(300));
-    let half = fs::metadata(&path).unwrap().len() / 2 / 115_206 * 115_206;
+    // A frame's line and its 4:2:0 samples, behind the header's line: the cut is between two frames.
+    let (header, frame) = (header_length(&path), 6 + 320 * 240 * 3 / 2);
+    let half = header + (fs::metadata(&path).unwrap().len() - header) / 2 / frame * frame;
     fs::OpenOptions::new()
         .write(true)
         .open(&path)
@@ -271,6 +286,9 @@ fn a_signal_never_puts_a_short_file_in_place_of_a_whole_one() {
         (&new, "INT", &[], true),
     ];
     for (out, which, options, stays) in cases {
+        if which == "HUP" && ignores_hang_up() {
+            continue;
+        }
         let arguments = [&["filter", endless, out, "--filter", "soft", "-q"], options].concat();
         let child = command(&arguments).spawn().unwrap();
         sleep(Duration::from_millis(700));

@@ -36,11 +36,8 @@ impl Access {
     pub(super) fn demuxers(self) -> CString {
         let mut names = Vec::new();
         let mut state: *mut c_void = ptr::null_mut();
-        loop {
-            // SAFETY: steps through FFmpeg's static list; `state` is its own.
-            let Some(format) = (unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() }) else {
-                break;
-            };
+        // SAFETY: steps through FFmpeg's static list; `state` is its own.
+        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
             let name = text(format.name);
             let is_of = |list: &[&str]| name.split(',').any(|name| list.contains(&name));
             let is_refused =
