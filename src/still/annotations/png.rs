@@ -83,7 +83,7 @@ pub(super) fn read(file: &[u8]) -> Annotations {
             b"gAMA" => found.gamma = be32(data, 0).filter(|&g| g > 0).or(found.gamma),
             b"cHRM" => found.chromaticities = numbers(data).or(found.chromaticities),
             b"sRGB" => found.srgb_intent = data.first().copied().filter(|&i| i <= 3).or(found.srgb_intent),
-            b"cICP" => found.cicp = array(data, 0).or(found.cicp),
+            b"cICP" => found.cicp = code_points(data).or(found.cicp),
             b"mDCV" => found.mastering_display = array(data, 0).or(found.mastering_display),
             b"cLLI" => found.content_light = array(data, 0).or(found.content_light),
             b"sBIT" if matches!(data.len(), 1..=4) && data.iter().all(|b| (1..=16).contains(b)) => {
@@ -98,6 +98,12 @@ pub(super) fn read(file: &[u8]) -> Annotations {
         }
     }
     found
+}
+
+/// The code points, if PNG allows them: decoders refuse a file with others, wherever the chunk stood here.
+fn code_points(data: &[u8]) -> Option<[u8; 4]> {
+    let points: [u8; 4] = data.try_into().ok()?;
+    matches!(points, [_, _, 0, 0 | 1]).then_some(points)
 }
 
 fn numbers(data: &[u8]) -> Option<[u32; 8]> {
@@ -457,6 +463,22 @@ pub(super) mod tests {
             content_light: Some([9; 8]),
             significant_bits: Some(vec![5, 6, 5]),
             left_out: Vec::new(),
+        }
+    }
+
+    /// Behind the pixels no decoder looks at them; before the pixels they make a file that none reads.
+    #[test]
+    fn code_points_that_png_forbids_are_passed_over() {
+        for points in [
+            &[9, 16, 0, 1][..],
+            &[9, 16, 9, 1],
+            &[9, 16, 0, 2],
+            &[9, 16, 0, 1, 0],
+        ] {
+            let mut new = Chunks::default();
+            new.push(b"cICP", points);
+            let found = read(&new.into_file(&file(2))).cicp;
+            assert_eq!(found.is_some(), points == [9, 16, 0, 1], "{points:?}");
         }
     }
 
