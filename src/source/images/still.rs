@@ -11,7 +11,7 @@ use crate::still::{Decoding, ImageKind};
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 use std::fs::File;
-use std::io::{self, BufReader, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -251,11 +251,16 @@ impl<'a> Still<'a> {
         match self.decoder {
             StillDecoder::Image(mut decoder) => {
                 // Unreadable annotations are no reason to refuse the picture.
-                let said = Said {
-                    icc_profile: decoder.icc_profile().ok().flatten(),
-                    orientation: exif_number(decoder.orientation().unwrap_or(Orientation::NoTransforms)),
-                    ..Said::default()
-                };
+                let fits =
+                    |chunk| self.kind != ImageKind::WebP || webp_chunk_fits(path, chunk).unwrap_or(false);
+                let mut said = Said::default();
+                if fits(b"ICCP") {
+                    said.icc_profile = decoder.icc_profile().ok().flatten();
+                }
+                if fits(b"EXIF") {
+                    said.orientation =
+                        exif_number(decoder.orientation().unwrap_or(Orientation::NoTransforms));
+                }
                 decoder.set_limits(unlimited()).map_err(|e| failed(path, e))?;
                 decoder
                     .read_image(frame.bytes_mut())
@@ -319,6 +324,26 @@ impl<'a> Still<'a> {
 /// The number that Exif has for an orientation other than upright.
 fn exif_number(orientation: Orientation) -> Option<u8> {
     (orientation != Orientation::NoTransforms).then(|| orientation.to_exif())
+}
+
+/// False if a chunk of this name in a WebP file claims more bytes than the file has: the decoder takes memory
+/// for all of them before it reads any.
+fn webp_chunk_fits(path: &Path, name: &[u8; 4]) -> io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    let length = file.get_ref().metadata()?.len();
+    let mut at = 12;
+    while at + 8 <= length {
+        let mut head = [0; 8];
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut head)?;
+        let [kind @ .., a, b, c, d] = head;
+        let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+        if kind == *name && at + 8 + size > length {
+            return Ok(false);
+        }
+        at += 8 + size + size % 2;
+    }
+    Ok(true)
 }
 
 /// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their
@@ -412,5 +437,24 @@ fn failed(path: &Path, error: ImageError) -> SourceError {
             &format!("is an image of a kind that framepipe does not read: {e}"),
         ),
         e => invalid(path, &format!("cannot be decoded, and may be damaged: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_webp_chunk_that_claims_more_than_the_file_has_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.webp");
+        let chunk = |size: u32| [b"EXIF".as_slice(), &size.to_le_bytes(), b"II*\0"].concat();
+        for (size, fits) in [(4, true), (3, true), (5, false), (u32::MAX, false)] {
+            let file = [b"RIFF\0\0\0\0WEBP".as_slice(), &chunk(4), &chunk(size)].concat();
+            std::fs::write(&path, file).unwrap();
+            assert_eq!(webp_chunk_fits(&path, b"EXIF").unwrap(), fits, "{size}");
+            assert!(webp_chunk_fits(&path, b"ICCP").unwrap());
+        }
     }
 }
