@@ -1,0 +1,27 @@
+//! Video files, through FFmpeg: demuxers, decoders, facts, clocks.
+#![no_main]
+
+mod common;
+
+use framepipe::source::Source;
+use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let path = common::file_of(data);
+    let strict = data.last().is_some_and(|b| b & 1 == 1);
+    let options = VideoSourceOptions {
+        stream: None,
+        strict,
+        threads: Some(1),
+    };
+    match VideoSource::open(&path, &options) {
+        Ok(mut source) => {
+            let info = source.info();
+            if info.width.saturating_mul(info.height) <= common::MOST_PIXELS {
+                common::drain(&mut source, 30);
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});

@@ -1,0 +1,24 @@
+//! Animated WebP files.
+#![no_main]
+
+mod common;
+
+use framepipe::source::Source;
+use framepipe::source::animation::is_animated;
+use framepipe::source::webp::WebpSource;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let path = common::file_of(data);
+    std::hint::black_box(is_animated(&path));
+    let strict = data.last().is_some_and(|b| b & 1 == 1);
+    match WebpSource::open(&path, strict) {
+        Ok(mut source) => {
+            let info = source.info();
+            if info.width.saturating_mul(info.height) <= common::MOST_PIXELS / 8 {
+                common::drain(&mut source, 20);
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
