@@ -62,6 +62,8 @@ const CUDA_READ: &[&str] = &[
     "/sys/devices",
     "/sys/module",
     // Toolkits, of which NVRTC is loaded, and the driver's own profiles.
+    // Where containers have the driver mounted.
+    "/usr/local/nvidia",
     "/usr/local/cuda",
     "/opt/cuda",
     "/usr/share/nvidia",
