@@ -103,7 +103,7 @@ pub(crate) struct FilterArguments {
     allow_playlists: bool,
     /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other files,
     /// no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and leaves
-    /// nothing behind when it is interrupted. Linux only; the card is used with --engine cuda only.
+    /// nothing behind when it is interrupted. Linux only, and on the CPU.
     #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
     untrusted: bool,
     /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
@@ -306,6 +306,12 @@ impl FilterArguments {
                 filter.label
             )));
         }
+        if self.engine.wants_card() {
+            return Err(Failure::Usage(
+                "--untrusted filters on the CPU, because NVIDIA's driver does not start in the sandbox; leave --engine cuda out"
+                    .to_owned(),
+            ));
+        }
         self.engine.without_card();
         let images = self.output.path().filter(|_| self.output.is_images());
         let folders = self
@@ -314,7 +320,7 @@ impl FilterArguments {
             .chain(images.map(folder_of))
             .map(Path::to_owned);
         let folders: BTreeSet<PathBuf> = folders.collect();
-        let said = untrusted::confine(&self.input.reads(), folders, self.engine.wants_card())?;
+        let said = untrusted::confine(&self.input.reads(), folders)?;
         say(&format!("confined: {said}"));
         Ok(())
     }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 pub(super) fn confine(
     inputs: &[&Path],
     folders: impl IntoIterator<Item = PathBuf>,
-    needs_card: bool,
 ) -> Result<String, Failure> {
     let folders: Vec<PathBuf> = folders.into_iter().collect();
     for folder in &folders {
@@ -19,7 +18,7 @@ pub(super) fn confine(
     let status = sandbox::enter(&Permissions {
         read: inputs.iter().map(|path| path.to_path_buf()).collect(),
         write: folders,
-        devices: needs_card,
+        devices: false,
     })?;
     Ok(status.to_string())
 }

@@ -65,6 +65,8 @@ const CUDA_READ: &[&str] = &[
     // Where containers have the driver mounted.
     "/usr/local/nvidia",
     "/usr/local/cuda",
+    // Where containers have the driver mounted.
+    "/usr/local/nvidia",
     "/opt/cuda",
     "/usr/share/nvidia",
     "/etc/nvidia",
