@@ -1391,7 +1391,12 @@ fn a_trace_shows_uploads_beside_kernels_and_no_slot_used_twice() {
     };
     let trace = |more: &[&str]| {
         let mut command = framepipe_on(input);
-        let done = command.arg("--trace").arg(&file).args(more).output().unwrap();
+        let done = command
+            .args(["--overwrite", "--trace"])
+            .arg(&file)
+            .args(more)
+            .output()
+            .unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         tracks::read(&std::fs::read_to_string(&file).unwrap())
     };

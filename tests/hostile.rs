@@ -45,6 +45,16 @@ impl Folder {
     }
 }
 
+/// Waits until a run has made its unfinished file, which it does when it hears signals and has its input open.
+fn begun(folder: &Folder) {
+    let began = Instant::now();
+    while folder.left_over().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing is written");
+        sleep(Duration::from_millis(10));
+    }
+    sleep(Duration::from_millis(400));
+}
+
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_framepipe"));
     command
@@ -255,7 +265,7 @@ fn a_file_that_shrinks_is_an_error() {
         "-q",
     ];
     let child = command(&arguments).spawn().unwrap();
-    sleep(Duration::from_millis(300));
+    begun(&folder);
     // A frame's line and its 4:2:0 samples, behind the header's line: the cut is between two frames.
     let (header, frame) = (header_length(&path), 6 + 320 * 240 * 3 / 2);
     let half = header + (fs::metadata(&path).unwrap().len() - header) / 2 / frame * frame;
@@ -291,7 +301,7 @@ fn a_signal_never_puts_a_short_file_in_place_of_a_whole_one() {
         }
         let arguments = [&["filter", endless, out, "--filter", "soft", "-q"], options].concat();
         let child = command(&arguments).spawn().unwrap();
-        sleep(Duration::from_millis(700));
+        begun(&folder);
         signal(&child, which);
         let done = child.wait_with_output().unwrap();
         assert_eq!(done.status.code(), Some(130), "{which} {}", said(&done));
@@ -323,7 +333,7 @@ fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
         let mut child = command(&arguments).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(head).unwrap();
-        sleep(Duration::from_millis(700));
+        begun(&folder);
         (child, pipe)
     };
     let (child, pipe) = begin(&[]);
@@ -346,7 +356,7 @@ fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
         "-q",
     ];
     let child = command(&arguments).spawn().unwrap();
-    sleep(Duration::from_millis(700));
+    sleep(Duration::from_millis(1500));
     signal(&child, "TERM");
     let began = Instant::now();
     let mut child = child;
