@@ -23,7 +23,7 @@ fn main() {
     }
     if !has_landlock() {
         println!("SKIPPED: this kernel has no Landlock, so that the sandbox is only refused here");
-        return a_kernel_without_landlock_is_told();
+        return a_kernel_without_landlock_is_named();
     }
     let checks: &[(&str, fn())] = &[
         (
@@ -49,11 +49,11 @@ fn main() {
         ("no_other_program_runs", no_other_program_runs),
         ("ways_round_are_closed", ways_round_are_closed),
         ("ordinary_work_goes_on", ordinary_work_goes_on),
-        ("a_second_thread_is_told", a_second_thread_is_told),
+        ("a_second_thread_is_refused", a_second_thread_is_refused),
         ("a_missing_path_is_named", a_missing_path_is_named),
         (
-            "a_kernel_without_landlock_is_told",
-            a_kernel_without_landlock_is_told,
+            "a_kernel_without_landlock_is_named",
+            a_kernel_without_landlock_is_named,
         ),
     ];
     for (name, check) in checks {
@@ -309,7 +309,7 @@ fn ordinary_work_goes_on() {
     assert_eq!(house.child(&["--devices"], &["ordinary"]), ALLOWED);
 }
 
-fn a_second_thread_is_told() {
+fn a_second_thread_is_refused() {
     let said = House::new().child(&["--busy"], &["ordinary"]);
     assert!(
         said.starts_with("no sandbox: the program has 2 threads already"),
@@ -326,7 +326,7 @@ fn a_missing_path_is_named() {
     assert!(said.contains("No such file"), "{said}");
 }
 
-fn a_kernel_without_landlock_is_told() {
+fn a_kernel_without_landlock_is_named() {
     let house = House::new();
     for (errno, text) in [
         (libc::ENOSYS, "the kernel has no Landlock"),

@@ -130,11 +130,7 @@ impl FromStr for Input {
             };
             return Ok(Input::Raw(geometry.parse()?, PathBuf::from(path)));
         }
-        Ok(match path {
-            path if is_y4m(&path) => Input::Y4m(path),
-            path if listing::names_images(&path) => Input::Images(path),
-            path => Input::Video(path),
-        })
+        Ok(Input::named(path))
     }
 }
 
@@ -172,11 +168,7 @@ impl FromStr for Output {
                 path => Ok(Output::Raw(PathBuf::from(path))),
             };
         }
-        Ok(match path {
-            path if is_y4m(&path) => Output::Y4m(path),
-            path if sink::images::is_target(&path) => Output::Images(path),
-            path => Output::Video(path),
-        })
+        Ok(Output::named(path))
     }
 }
 
@@ -185,11 +177,16 @@ impl Input {
     pub(crate) fn from_argument(text: OsString) -> Result<Input, EndpointError> {
         match text.into_string() {
             Ok(text) => text.parse(),
-            Err(name) => Ok(match PathBuf::from(name) {
-                path if is_y4m(&path) => Input::Y4m(path),
-                path if listing::names_images(&path) => Input::Images(path),
-                path => Input::Video(path),
-            }),
+            Err(name) => Ok(Input::named(PathBuf::from(name))),
+        }
+    }
+
+    /// What the name of a file or folder stands for.
+    fn named(path: PathBuf) -> Input {
+        match path {
+            path if is_y4m(&path) => Input::Y4m(path),
+            path if listing::names_images(&path) => Input::Images(path),
+            path => Input::Video(path),
         }
     }
 
@@ -351,25 +348,21 @@ impl Files {
     }
 }
 
-/// The folder in which image files of this target are made.
-pub(crate) fn folder_of(target: &Path) -> &Path {
-    if target.is_dir() || ImageKind::of(target).is_none() && matches!(Pattern::parse(target), Ok(None)) {
-        target
-    } else {
-        parent(target)
-    }
-}
-
 impl Output {
     /// What an argument names; see [`Input::from_argument`].
     pub(crate) fn from_argument(text: OsString) -> Result<Output, EndpointError> {
         match text.into_string() {
             Ok(text) => text.parse(),
-            Err(name) => Ok(match PathBuf::from(name) {
-                path if is_y4m(&path) => Output::Y4m(path),
-                path if sink::images::is_target(&path) => Output::Images(path),
-                path => Output::Video(path),
-            }),
+            Err(name) => Ok(Output::named(PathBuf::from(name))),
+        }
+    }
+
+    /// What the name of a file or folder stands for.
+    fn named(path: PathBuf) -> Output {
+        match path {
+            path if is_y4m(&path) => Output::Y4m(path),
+            path if sink::images::is_target(&path) => Output::Images(path),
+            path => Output::Video(path),
         }
     }
 
@@ -435,6 +428,18 @@ impl Output {
         }
         listing.numbers = Some(numbers);
         Ok(())
+    }
+
+    /// The folder in which its files are made; `None` where there are none.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let path = self.path().filter(|path| *path != Path::new(PIPE))?;
+        if self.is_images()
+            && let Ok(naming) = Naming::new(path, &ImageOptions::default())
+            && let Some(folder) = naming.folder()
+        {
+            return Some(folder.to_owned());
+        }
+        Some(parent(path).to_owned())
     }
 
     /// True if its files can have numbers in their names.
@@ -652,7 +657,7 @@ pub(crate) fn check_files(files: &Files, output: &Output) -> Result<(), Failure>
     Ok(())
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -1,7 +1,7 @@
 //! `framepipe filter`: the main job.
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, folder_of, names_same_file};
+use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, names_same_file, parent};
 use super::engine::EngineArguments;
 use super::interrupt::{OnInterrupt, Policy};
 use super::trace::TraceArguments;
@@ -65,7 +65,8 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// The image files to read, or the pages of a TIFF file, by their numbers in a pattern's names, else by their place, counted from 0:
+    /// The image files to read, or the pages of a TIFF file, by their numbers in a pattern's names, else by
+    /// their place, counted from 0:
     /// 1001-1100, 1001- (to the end), -1100 (from the beginning), 0-99:2 (every second).
     #[arg(long, value_name = "A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Selection>,
@@ -284,17 +285,13 @@ impl FilterArguments {
         Ok(())
     }
 
-    /// The folders in which files of this run are made, one by one.
-    fn folders_of_files(&self) -> BTreeSet<&Path> {
-        let output = self
-            .output
-            .path()
-            .filter(|path| !self.output.is_images() && *path != Path::new("-"));
-        let files = [output, self.report.as_deref(), self.trace.trace.as_deref()];
-        let folders = files.into_iter().flatten().filter_map(Path::parent);
-        let own = |folder: &'_ Path| folder.as_os_str().is_empty();
-        folders
-            .map(|folder| if own(folder) { Path::new(".") } else { folder })
+    /// The folders in which files of this run are made.
+    fn folders(&self) -> BTreeSet<PathBuf> {
+        let own = [self.report.as_deref(), self.trace.trace.as_deref()]
+            .into_iter()
+            .flatten();
+        own.map(|file| parent(file).to_owned())
+            .chain(self.output.folder())
             .collect()
     }
 
@@ -308,19 +305,13 @@ impl FilterArguments {
         }
         if self.engine.wants_card() {
             return Err(Failure::Usage(
-                "--untrusted filters on the CPU, because NVIDIA's driver does not start in the sandbox; leave --engine cuda out"
+                "--untrusted filters on the CPU, because NVIDIA's driver does not start in the sandbox; \
+                 leave --engine cuda out"
                     .to_owned(),
             ));
         }
         self.engine.without_card();
-        let images = self.output.path().filter(|_| self.output.is_images());
-        let folders = self
-            .folders_of_files()
-            .into_iter()
-            .chain(images.map(folder_of))
-            .map(Path::to_owned);
-        let folders: BTreeSet<PathBuf> = folders.collect();
-        let said = untrusted::confine(&self.input.reads(), folders)?;
+        let said = untrusted::confine(&self.input.reads(), self.folders())?;
         say(&format!("confined: {said}"));
         Ok(())
     }
@@ -505,7 +496,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     };
     // Before the first file is made, so that none is left behind.
     interrupt::watch(&stop, quiet, policy)?;
-    for folder in arguments.folders_of_files() {
+    // The sink of image files looks after its own.
+    let of_images = arguments.output.folder().filter(|_| arguments.output.is_images());
+    for folder in arguments.folders().difference(&of_images.into_iter().collect()) {
         remove_left_overs(folder);
     }
     let report_file = arguments
@@ -564,12 +557,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
-    let warnings = outcome.warnings.clone();
     let trace = arguments.trace.write(trace_file, &task, measured);
     let report = Report::new(task, measured, outcome.warnings);
     say(&format!("\n{}", report.to_string().trim_end()));
     if arguments.quiet == 1 {
-        for warning in &warnings {
+        for warning in &report.warnings {
             let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
         }
     }

@@ -43,20 +43,17 @@ fn mega(bytes: u128) -> String {
 
 /// Bytes of memory of the machine, or of the control group if that is less.
 fn available() -> Option<u64> {
-    let number = |path: &str| -> Option<u64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
+    let number = |path: &Path| -> Option<u64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let machine = line.split_whitespace().next()?.parse::<u64>().ok()? << 10;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
-    let of_own = own.and_then(|own| {
-        let folder = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/'));
-        number(&folder.join("memory.max").display().to_string())
-    });
+    let root = Path::new("/sys/fs/cgroup");
     let limits = [
-        of_own,
-        number("/sys/fs/cgroup/memory.max"),
-        number("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        own.and_then(|own| number(&root.join(own.trim_start_matches('/')).join("memory.max"))),
+        number(&root.join("memory.max")),
+        number(&root.join("memory/memory.limit_in_bytes")),
     ];
     limits.into_iter().flatten().chain([machine]).min()
 }

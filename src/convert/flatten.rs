@@ -76,15 +76,9 @@ pub fn flatten(frame: Frame, background: Background) -> Result<Frame, ConvertErr
     let (width, height) = (frame.layout().width(), frame.layout().height());
     let layout = Layout::new(to, width, height, 1)?;
     let mut flat = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new())))?;
-    let place = |wanted: Channel| {
-        let planes = format.planes().iter().enumerate();
-        let mut found =
-            planes.filter_map(|(plane, p)| Some((plane, p.channels.iter().position(|&c| c == wanted)?)));
-        found.next()
-    };
-    let gray = place(Channel::Luma);
-    let colours = [Channel::Red, Channel::Green, Channel::Blue].map(|channel| place(channel).or(gray));
-    let alpha = place(Channel::Alpha);
+    let gray = format.place(Channel::Luma);
+    let colours = [Channel::Red, Channel::Green, Channel::Blue].map(|channel| format.place(channel).or(gray));
+    let alpha = format.place(Channel::Alpha);
     let max = format.max_value();
     let most = if format.depth() > 8 { 65_535 } else { 255 };
     for y in 0..height {

@@ -116,10 +116,11 @@ impl Engine for Luma {
             rows.read(&input, y);
             rows.weigh(weights);
             put(&mut luma, Channel::Luma, y, &rows.luma);
-            for chroma in [Channel::Cb, Channel::Cr] {
+            if format.model() == ColourModel::Yuv {
                 rows.other.clear();
                 rows.other.resize(width, 1 << (format.depth() - 1));
-                put(&mut luma, chroma, y, &rows.other);
+                put(&mut luma, Channel::Cb, y, &rows.other);
+                put(&mut luma, Channel::Cr, y, &rows.other);
             }
             if format.has_alpha() {
                 take(&input, Channel::Alpha, y, &mut rows.other);
@@ -254,21 +255,13 @@ impl Rows {
     }
 }
 
-/// Where a channel lies: its plane, its place in a pixel and the samples of a pixel.
-fn place(format: PixelFormat, channel: Channel) -> Option<(usize, usize, usize)> {
-    let mut planes = format.planes().iter().enumerate();
-    planes.find_map(|(index, plane)| {
-        let at = plane.channels.iter().position(|&c| c == channel)?;
-        Some((index, at, plane.channels.len()))
-    })
-}
-
 /// The samples of one channel of row `y`.
 fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
     samples.clear();
-    let Some((plane, at, step)) = place(frame.format(), channel) else {
+    let Some((plane, at)) = frame.format().place(channel) else {
         return;
     };
+    let step = frame.format().planes()[plane].channels.len();
     let row = frame.row(plane, y);
     if frame.format().bytes_per_sample() == 1 {
         samples.extend(row[at..].iter().step_by(step).map(|&b| u16::from(b)));
@@ -280,9 +273,10 @@ fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
 
 /// Writes the samples of one channel of row `y`, if the frame has that channel.
 fn put(frame: &mut Frame, channel: Channel, y: usize, samples: &[u16]) {
-    let Some((plane, at, step)) = place(frame.format(), channel) else {
+    let Some((plane, at)) = frame.format().place(channel) else {
         return;
     };
+    let step = frame.format().planes()[plane].channels.len();
     let bytes = frame.format().bytes_per_sample();
     let row = frame.row_mut(plane, y);
     if bytes == 1 {
@@ -380,7 +374,7 @@ mod tests {
                     put(&mut frame, Channel::Alpha, y, &[max as u16; 13]);
                 }
                 let at = |frame: &Frame, channel, x: i64, y: i64| {
-                    let (plane, at, _) = place(format, channel).unwrap();
+                    let (plane, at) = format.place(channel).unwrap();
                     let (x, y) = (x.clamp(0, 12) as usize, y.clamp(0, 6) as usize);
                     i64::from(frame.sample(plane, x, y, at))
                 };

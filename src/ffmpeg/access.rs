@@ -6,14 +6,14 @@
 #![allow(unsafe_code)]
 
 use super::text::text;
-use crossbeam_channel::{Receiver, TryRecvError};
+use crate::frame::Patience;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// What FFmpeg may open for an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,64 +61,6 @@ impl Access {
         } else {
             format!("it is for FFmpeg's {format} reader, which opens more than one file")
         }
-    }
-}
-
-/// Ends a demuxer's waits: when the run is stopped, or when nothing has come for too long.
-#[derive(Debug)]
-pub(super) struct Patience {
-    state: Mutex<State>,
-    limit: Option<Duration>,
-}
-
-#[derive(Debug)]
-struct State {
-    began: Instant,
-    stop: Option<Receiver<()>>,
-    ran_out: bool,
-}
-
-impl Patience {
-    /// Waits that end after `limit`, if there is one.
-    pub(super) fn new(limit: Option<Duration>) -> Patience {
-        Patience {
-            state: Mutex::new(State {
-                began: Instant::now(),
-                stop: None,
-                ran_out: false,
-            }),
-            limit,
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A wait begins.
-    pub(super) fn begin(&self) {
-        self.state().began = Instant::now();
-    }
-
-    /// From now on waits end when `stop` is closed, too.
-    pub(super) fn watch(&self, stop: &Receiver<()>) {
-        self.state().stop = Some(stop.clone());
-    }
-
-    /// True once a wait took longer than the limit.
-    pub(super) fn ran_out(&self) -> bool {
-        self.state().ran_out
-    }
-
-    /// True if the wait is to end.
-    pub(super) fn is_over(&self) -> bool {
-        let mut state = self.state();
-        let stopped = state
-            .stop
-            .as_ref()
-            .is_some_and(|stop| matches!(stop.try_recv(), Err(TryRecvError::Disconnected)));
-        state.ran_out |= self.limit.is_some_and(|limit| state.began.elapsed() > limit);
-        stopped || state.ran_out
     }
 }
 
@@ -345,19 +287,5 @@ mod tests {
         });
         assert!(lists.iter().any(|name| name == "hls") && !lists.iter().any(|name| name == "sdp"));
         assert!(Access::refusal("hls").contains("--allow-playlists"));
-    }
-
-    #[test]
-    fn patience_ends_by_the_clock_and_by_the_stop() {
-        let patience = Patience::new(Some(Duration::from_millis(20)));
-        assert!(!patience.is_over());
-        std::thread::sleep(Duration::from_millis(30));
-        assert!(patience.is_over() && patience.ran_out());
-        let patience = Patience::new(None);
-        let (open, stop) = crossbeam_channel::bounded(0);
-        patience.watch(&stop);
-        assert!(!patience.is_over());
-        drop(open);
-        assert!(patience.is_over() && !patience.ran_out());
     }
 }

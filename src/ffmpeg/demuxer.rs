@@ -170,8 +170,7 @@ impl Demuxer {
             .metadata()
             .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
         {
-            let opened = File::open(path)
-                .map_err(|cause| AvError(ffi::AVERROR(cause.raw_os_error().unwrap_or(ffi::EIO))));
+            let opened = File::open(path).map_err(|cause| AvError::of_io(&cause));
             match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
                 Ok(file) => {
                     // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.

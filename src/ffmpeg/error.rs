@@ -45,6 +45,11 @@ impl AvError {
         self.0 == ffi::AVERROR_OPTION_NOT_FOUND
     }
 
+    /// The standard library's error as FFmpeg's.
+    pub(crate) fn of_io(error: &std::io::Error) -> AvError {
+        AvError(ffi::AVERROR(error.raw_os_error().unwrap_or(ffi::EIO)))
+    }
+
     /// The error as the standard library tells it: the system's own number where there is one.
     pub(crate) fn to_io(self) -> std::io::Error {
         // FFmpeg's own codes are four letters and so far below any errno.

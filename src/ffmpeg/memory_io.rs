@@ -3,18 +3,16 @@
 //! It can be sought like a file on disk, so that every muxer writes into it what it would write to disk.
 #![allow(unsafe_code)]
 
+use super::io_context::{Functions, IoContext};
 use super::{AvError, version};
 use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::{ptr, slice};
 
-/// Bytes that FFmpeg hands over at a time.
-const BUFFER: usize = 32 << 10;
-
 /// A file in memory. FFmpeg's context points into it and must not outlive it.
 pub(super) struct MemoryFile {
-    io: *mut ffi::AVIOContext,
+    io: IoContext,
     contents: Box<Cursor<Vec<u8>>>,
 }
 
@@ -23,48 +21,23 @@ impl MemoryFile {
     pub(super) fn new(bytes: Vec<u8>, writable: bool) -> Result<MemoryFile, AvError> {
         let mut contents = Box::new(Cursor::new(bytes));
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
-        // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context;
-        // `opaque` points to the box, which lives as long as the context.
-        unsafe {
-            let buffer = ffi::av_malloc(BUFFER).cast::<u8>();
-            if buffer.is_null() {
-                return Err(AvError::no_memory());
-            }
-            let io = ffi::avio_alloc_context(
-                buffer,
-                BUFFER as c_int,
-                c_int::from(writable),
-                opaque,
-                (!writable).then_some(read),
-                writable.then_some(write),
-                Some(seek),
-            );
-            if io.is_null() {
-                ffi::av_free(buffer.cast());
-                return Err(AvError::no_memory());
-            }
-            Ok(MemoryFile { io, contents })
-        }
+        let functions = Functions {
+            read: (!writable).then_some(read),
+            write: writable.then_some(write),
+            seek: Some(seek),
+        };
+        let io = IoContext::new(opaque, functions)?;
+        Ok(MemoryFile { io, contents })
     }
 
     /// FFmpeg's context of this file.
     pub(super) fn as_ptr(&self) -> *mut ffi::AVIOContext {
-        self.io
+        self.io.as_ptr()
     }
 
     /// The bytes of a file that was flushed, which is empty afterwards.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut *self.contents).into_inner()
-    }
-}
-
-impl Drop for MemoryFile {
-    fn drop(&mut self) {
-        // SAFETY: context and buffer are FFmpeg's and freed once; whoever used the context is gone.
-        unsafe {
-            ffi::av_freep(ptr::addr_of_mut!((*self.io).buffer).cast());
-            ffi::avio_context_free(&mut self.io);
-        }
     }
 }
 

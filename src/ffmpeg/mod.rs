@@ -20,6 +20,7 @@ mod encoder;
 mod error;
 mod facts;
 mod format;
+mod io_context;
 mod lend;
 pub(crate) mod log;
 mod memory;

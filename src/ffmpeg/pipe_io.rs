@@ -4,26 +4,18 @@
 #![allow(unsafe_code)]
 
 use super::AvError;
-use super::access::Patience;
+use super::io_context::{Functions, IoContext};
+use crate::frame::{Patience, wait_a_tick};
 use ffmpeg_next::ffi;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::{ptr, slice};
 
-/// Bytes that FFmpeg is handed at a time.
-const BUFFER: usize = 32 << 10;
-
-/// How long a wait lasts before it is looked whether it is to end.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
-
 /// An open pipe. FFmpeg's context points into it and must not outlive it.
 pub(super) struct PipeFile {
-    io: *mut ffi::AVIOContext,
+    io: IoContext,
     _contents: Box<Contents>,
 }
 
@@ -41,38 +33,19 @@ impl PipeFile {
             patience: ptr::from_ref(patience),
         });
         let opaque = ptr::from_mut(&mut *contents).cast::<c_void>();
-        // SAFETY: the buffer is FFmpeg's own, as the context may replace it, and is freed with the context;
-        // `opaque` points to the box, which lives as long as the context.
-        unsafe {
-            let buffer = ffi::av_malloc(BUFFER).cast::<u8>();
-            if buffer.is_null() {
-                return Err(AvError::no_memory());
-            }
-            let io = ffi::avio_alloc_context(buffer, BUFFER as c_int, 0, opaque, Some(read), None, None);
-            if io.is_null() {
-                ffi::av_free(buffer.cast());
-                return Err(AvError::no_memory());
-            }
-            Ok(PipeFile {
-                io,
-                _contents: contents,
-            })
-        }
+        let functions = Functions {
+            read: Some(read),
+            ..Functions::default()
+        };
+        Ok(PipeFile {
+            io: IoContext::new(opaque, functions)?,
+            _contents: contents,
+        })
     }
 
     /// FFmpeg's context of this pipe.
     pub(super) fn as_ptr(&self) -> *mut ffi::AVIOContext {
-        self.io
-    }
-}
-
-impl Drop for PipeFile {
-    fn drop(&mut self) {
-        // SAFETY: context and buffer are FFmpeg's and freed once; whoever used the context is gone.
-        unsafe {
-            ffi::av_freep(ptr::addr_of_mut!((*self.io).buffer).cast());
-            ffi::avio_context_free(&mut self.io);
-        }
+        self.io.as_ptr()
     }
 }
 
@@ -92,16 +65,14 @@ unsafe extern "C" fn read(opaque: *mut c_void, to: *mut u8, size: c_int) -> c_in
         if patience.is_over() {
             return ffi::AVERROR_EXIT;
         }
-        match poll(&mut [PollFd::new(&contents.file, PollFlags::IN)], Some(&TICK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            // Data, the end, or an error that the read will tell.
-            _ => {}
+        if wait_a_tick(&contents.file, PollFlags::IN).is_ok_and(|is_ready| !is_ready) {
+            continue;
         }
         match contents.file.read(to) {
             Ok(0) => return ffi::AVERROR_EOF,
             Ok(count) => return count as c_int,
             Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
-            Err(e) => return ffi::AVERROR(e.raw_os_error().unwrap_or(ffi::EIO)),
+            Err(e) => return AvError::of_io(&e).0,
         }
     }
 }

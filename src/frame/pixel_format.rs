@@ -268,6 +268,15 @@ impl PixelFormat {
         self.0.planes
     }
 
+    /// Where a component lies: its plane, and its place among those that the plane interleaves.
+    pub fn place(self, channel: Channel) -> Option<(usize, usize)> {
+        let mut planes = self.planes().iter().enumerate();
+        planes.find_map(|(index, plane)| {
+            let at = plane.channels.iter().position(|&c| c == channel)?;
+            Some((index, at))
+        })
+    }
+
     /// True if some plane holds alpha.
     pub fn has_alpha(self) -> bool {
         self.0.planes.iter().any(|p| p.channels.contains(&Channel::Alpha))

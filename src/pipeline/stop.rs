@@ -1,5 +1,6 @@
 //! Ending a run before its input ends: gently, at once, or because something failed.
 
+use crate::frame::is_closed;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,10 +41,7 @@ impl Gate {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(
-            self.closed.try_recv(),
-            Err(crossbeam_channel::TryRecvError::Disconnected)
-        )
+        is_closed(&self.closed)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::part::PartFile;
 use super::{Flow, SinkError, Written, geometry};
-use crate::frame::{Frame, Layout, Stopped};
-use crossbeam_channel::{Receiver, TryRecvError};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::frame::{Frame, Layout, Stopped, is_closed, wait_a_tick};
+use crossbeam_channel::Receiver;
+use rustix::event::PollFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -16,12 +16,6 @@ const GATHER: usize = 1 << 20;
 
 /// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
-
-/// How long a wait for the reader lasts before it is looked whether the run was stopped.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
 
 enum Place {
     Part(PartFile),
@@ -46,8 +40,7 @@ impl Outlet {
     }
 
     fn is_stopped(&self) -> bool {
-        let stop = self.stop.as_ref();
-        stop.is_some_and(|stop| matches!(stop.try_recv(), Err(TryRecvError::Disconnected)))
+        self.stop.as_ref().is_some_and(is_closed)
     }
 
     /// Opens a file, or standard output for "-".
@@ -184,7 +177,7 @@ impl Outlet {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // The reader is slow; the pipe is non-blocking.
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&PATIENCE));
+                    let _ = wait_a_tick(file, PollFlags::OUT);
                     if self.is_stopped() {
                         return Err(Stopped.into());
                     }

@@ -1,19 +1,13 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
 use super::{SourceError, Supply};
-use crate::frame::Stopped;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::frame::{Patience, Stopped, wait_a_tick};
+use rustix::event::PollFlags;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// How long a wait for a pipe lasts before the source looks whether the run was stopped.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+use std::time::Duration;
 
 /// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
@@ -27,6 +21,7 @@ pub(super) struct Inlet {
     done: u64,
     /// How long a wait for a pipe may last.
     timeout: Option<Duration>,
+    patience: Patience,
 }
 
 impl Inlet {
@@ -80,6 +75,7 @@ impl Inlet {
             length,
             done: 0,
             timeout: None,
+            patience: Patience::new(None),
         })
     }
 
@@ -96,6 +92,7 @@ impl Inlet {
     /// Ends every wait after `timeout`.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
+        self.patience = Patience::new(timeout);
     }
 
     /// An error if the file ends before it should by the length that it had when it was opened.
@@ -145,25 +142,24 @@ impl Inlet {
     }
 
     fn wait(&self, supply: Option<&Supply>) -> Result<(), SourceError> {
-        let began = Instant::now();
+        if let Some(supply) = supply {
+            self.patience.watch(&supply.stop);
+        }
+        self.patience.begin();
         loop {
-            if let Some(limit) = self.timeout.filter(|&limit| began.elapsed() > limit) {
-                return Err(self.invalid(format!(
-                    "gave nothing for {} s, the --timeout",
-                    limit.as_secs_f64()
-                )));
+            if self.patience.is_over() {
+                return Err(match self.patience.ran_out() {
+                    true => self.invalid(Patience::sentence(self.timeout)),
+                    false => Stopped.into(),
+                });
             }
-            if supply.is_some_and(Supply::is_stopped) {
-                return Err(Stopped.into());
-            }
-            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&PATIENCE)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                // Data, the end, or an error that the read will tell.
-                Ok(_) => return Ok(()),
-                Err(e) => {
+            match wait_a_tick(&self.file, PollFlags::IN) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(cause) => {
                     return Err(SourceError::Io {
                         path: self.label.clone(),
-                        cause: e.into(),
+                        cause,
                     });
                 }
             }

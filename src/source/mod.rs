@@ -13,7 +13,7 @@ pub mod y4m;
 pub use crate::ffmpeg::Access;
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
-    SideData, Stopped,
+    SideData, Stopped, is_closed,
 };
 use crossbeam_channel::Receiver;
 use std::path::PathBuf;
@@ -81,10 +81,7 @@ impl Supply {
 
     /// True once the run is to be abandoned.
     pub fn is_stopped(&self) -> bool {
-        matches!(
-            self.stop.try_recv(),
-            Err(crossbeam_channel::TryRecvError::Disconnected)
-        )
+        is_closed(&self.stop)
     }
 }
 

@@ -19,7 +19,8 @@ use crate::ffmpeg::{
 };
 use crate::frame::fact::Fact;
 use crate::frame::{
-    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, SideData,
+    Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Patience, PixelFormat, Range, Rational,
+    SideData,
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
@@ -126,7 +127,7 @@ impl VideoSource {
         }
         let demuxer = Demuxer::open(path, options.access, options.timeout).map_err(|failure| match failure {
             OpenFailure::Refused(problem) => invalid(problem),
-            OpenFailure::TimedOut => invalid(gave_nothing(options.timeout)),
+            OpenFailure::TimedOut => invalid(Patience::sentence(options.timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
                 Extent::Missing(bytes) => invalid(format!(
                     "it was cut off: by its own account its last {bytes} bytes are missing, and with them what tells how to read it"
@@ -463,12 +464,9 @@ impl VideoSource {
     /// Reads packets until one was given to the decoder, or the end was.
     fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
         loop {
-            if stopped() {
-                return Err(crate::frame::Stopped.into());
-            }
             let read = self.demuxer.read(&mut self.packet);
             if self.demuxer.timed_out() {
-                return Err(self.invalid(gave_nothing(self.timeout)));
+                return Err(self.invalid(Patience::sentence(self.timeout)));
             }
             if let Some(file) = self.demuxer.refused() {
                 return Err(self.invalid(format!(
@@ -712,14 +710,16 @@ impl Source for VideoSource {
     }
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
-        if self.frames == 0 && self.info.brings_memory {
-            // The pictures that were decoded to open the input lie in ordinary memory.
-            self.decoder.decode_into(supply.pool.reserve());
+        if self.frames == 0 {
+            self.demuxer.watch(&supply.stop);
+            if self.info.brings_memory {
+                // The pictures that were decoded to open the input lie in ordinary memory.
+                self.decoder.decode_into(supply.pool.reserve());
+            }
         }
         if self.input == Input::Ended {
             return Ok(None);
         }
-        self.demuxer.watch(&supply.stop);
         if !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())? {
             return Ok(None);
         }
@@ -808,12 +808,6 @@ fn is_url_like(name: &str) -> bool {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "+-.,".contains(c))
     })
-}
-
-/// What is said of an input that gives nothing for so long.
-fn gave_nothing(limit: Option<Duration>) -> String {
-    let seconds = limit.unwrap_or_default().as_secs_f64();
-    format!("it gave nothing for {} s, the --timeout", tidy(seconds))
 }
 
 /// Seconds of a clock such as "00:01:02.5".

@@ -5,7 +5,7 @@ use super::film;
 use super::stored::Stored;
 #[cfg(test)]
 use crate::frame::PixelFormat;
-use crate::frame::{Channel, Colour, ColourModel, Frame};
+use crate::frame::{Channel, Colour, Frame};
 use crate::still::{Encoding, ImageKind};
 use image::codecs::bmp::BmpEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
@@ -259,15 +259,11 @@ pub(super) fn pixels(frame: &Frame, stored: Stored) -> Cow<'_, [u8]> {
         _ => (0..=max).map(|v| ((v * 65535 + max / 2) / max) as u16).collect(),
     };
     for (slot, &channel) in stored.channels.iter().enumerate() {
-        let wanted = |c: &Channel| {
-            *c == channel
-                || format.model() == ColourModel::Gray && channel != Channel::Alpha && *c == Channel::Luma
-        };
-        let Some((plane, offset)) = planes
-            .iter()
-            .enumerate()
-            .find_map(|(i, p)| Some((i, p.channels.iter().position(wanted)?)))
-        else {
+        // Gray goes to every colour.
+        let gray = (channel != Channel::Alpha)
+            .then(|| format.place(Channel::Luma))
+            .flatten();
+        let Some((plane, offset)) = format.place(channel).or(gray) else {
             continue;
         };
         let step = planes[plane].channels.len();

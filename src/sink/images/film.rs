@@ -13,7 +13,7 @@ const LINEAR: u8 = 8;
 /// The encoder of JPEG 2000.
 const OPENJPEG: &str = "libopenjpeg";
 
-/// How the samples of a picture are laid out for an encoder, and what the encoder is told.
+/// How the samples of a picture are laid out for an encoder, and the encoder's options.
 struct Recipe {
     /// FFmpeg's name of the pixel format.
     format: &'static str,

@@ -107,7 +107,7 @@ impl Naming {
     }
 
     /// The folder that the files are in, if it may have to be made.
-    pub(super) fn folder(&self) -> Option<&Path> {
+    pub fn folder(&self) -> Option<&Path> {
         let folder = match &self.place {
             Target::Directory(folder) => folder.as_path(),
             Target::Numbered(pattern) => pattern.folder(),

@@ -68,7 +68,7 @@ pub struct Listing {
 pub struct Page {
     /// Counted from 0.
     pub number: usize,
-    /// Where it is told of in the file.
+    /// Where its directory is in the file.
     pub(super) place: u64,
 }
 

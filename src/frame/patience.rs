@@ -1,0 +1,109 @@
+//! Waits that end: by a stop from outside, or when nothing has come for too long.
+
+use crossbeam_channel::{Receiver, TryRecvError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a wait for a pipe lasts before it is looked whether it is to end.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// True if `gate`, a channel that never carries anything, is closed.
+pub fn is_closed(gate: &Receiver<()>) -> bool {
+    matches!(gate.try_recv(), Err(TryRecvError::Disconnected))
+}
+
+/// Waits until `file` can be read or written (`wanted`), or fails, but no longer than a tick; false if it was
+/// a tick in vain.
+pub fn wait_a_tick(file: impl AsFd, wanted: PollFlags) -> io::Result<bool> {
+    match poll(&mut [PollFd::new(&file, wanted)], Some(&TICK)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+        // An error is for the read or write to find.
+        Ok(_) => Ok(true),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// How long an input is waited for: until the run is stopped, or for so long.
+#[derive(Debug)]
+pub struct Patience {
+    state: Mutex<State>,
+    limit: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct State {
+    began: Instant,
+    stop: Option<Receiver<()>>,
+    ran_out: bool,
+}
+
+impl Patience {
+    /// Waits that end after `limit`, if there is one.
+    pub fn new(limit: Option<Duration>) -> Patience {
+        Patience {
+            state: Mutex::new(State {
+                began: Instant::now(),
+                stop: None,
+                ran_out: false,
+            }),
+            limit,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A wait begins.
+    pub fn begin(&self) {
+        self.state().began = Instant::now();
+    }
+
+    /// From now on waits end when `stop` is closed, too.
+    pub fn watch(&self, stop: &Receiver<()>) {
+        self.state().stop = Some(stop.clone());
+    }
+
+    /// True once a wait took longer than the limit.
+    pub fn ran_out(&self) -> bool {
+        self.state().ran_out
+    }
+
+    /// True if the wait is to end.
+    pub fn is_over(&self) -> bool {
+        let mut state = self.state();
+        state.ran_out |= self.limit.is_some_and(|limit| state.began.elapsed() > limit);
+        state.ran_out || state.stop.as_ref().is_some_and(is_closed)
+    }
+
+    /// What is said of an input for which the patience ran out.
+    pub fn sentence(limit: Option<Duration>) -> String {
+        let seconds = limit.unwrap_or_default().as_secs_f64();
+        format!("it gave nothing for {seconds} s, the --timeout")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_by_the_clock_and_by_the_stop() {
+        let patience = Patience::new(Some(Duration::from_millis(20)));
+        assert!(!patience.is_over());
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(patience.is_over() && patience.ran_out());
+        let patience = Patience::new(None);
+        let (open, stop) = crossbeam_channel::bounded(0);
+        patience.watch(&stop);
+        assert!(!patience.is_over());
+        drop(open);
+        assert!(patience.is_over() && !patience.ran_out());
+    }
+}
