@@ -39,6 +39,9 @@ const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
 /// The rights on a device: no making, no removing, but its own commands (`ioctl`).
 const DEVICE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | IoctlDev});
 
+/// The rights on files that are changed in place and neither made nor removed.
+const CHANGE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate});
+
 /// Those of the rights above that a file, as opposed to a folder, can have.
 const OF_A_FILE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
@@ -53,7 +56,7 @@ pub struct Permissions {
     /// Folders in which files can be read, made, changed, renamed and removed. A single file can be named
     /// too: it can be read and changed, not replaced.
     pub write: Vec<PathBuf>,
-    /// Whether the CUDA driver is needed: its devices, what it reads, and Unix sockets.
+    /// Whether the CUDA driver is needed: its devices, what it reads and writes, and Unix sockets.
     pub devices: bool,
 }
 
@@ -205,11 +208,13 @@ fn rules(permissions: &Permissions) -> Result<RulesetCreated, SandboxError> {
     }
     let mut system = paths::read();
     let mut devices = paths::devices();
+    let mut changed = Vec::new();
     if permissions.devices {
         system.extend(paths::cuda_read());
         devices.extend(paths::cuda_devices());
+        changed.extend(paths::cuda_written());
     }
-    for (paths, rights) in [(system, READ), (devices, DEVICE)] {
+    for (paths, rights) in [(system, READ), (devices, DEVICE), (changed, CHANGE)] {
         // What this system does not have needs no rule.
         for rule in paths.iter().filter_map(|path| rule(path, rights).ok()) {
             (&mut rules).add_rule(rule)?;

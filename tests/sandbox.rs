@@ -46,6 +46,10 @@ fn main() {
             "unix_sockets_are_for_the_cuda_driver_only",
             unix_sockets_are_for_the_cuda_driver_only,
         ),
+        (
+            "threads_are_named_through_files_by_the_cuda_driver_only",
+            threads_are_named_through_files_by_the_cuda_driver_only,
+        ),
         ("no_other_program_runs", no_other_program_runs),
         ("ways_round_are_closed", ways_round_are_closed),
         ("ordinary_work_goes_on", ordinary_work_goes_on),
@@ -257,6 +261,12 @@ fn unix_sockets_are_for_the_cuda_driver_only() {
     assert_eq!(house.child(&["--open"], &["unix", "@service"]), ALLOWED);
     assert_eq!(house.child(&["--devices"], &["unix", "@service"]), ALLOWED);
     house.expect(&["pair"], ALLOWED);
+}
+
+fn threads_are_named_through_files_by_the_cuda_driver_only() {
+    let house = House::new();
+    house.expect(&["name-thread"], EACCES);
+    assert_eq!(house.child(&["--devices"], &["name-thread"]), ALLOWED);
 }
 
 fn no_other_program_runs() {

@@ -5,10 +5,12 @@ use framepipe::sandbox::{self, Permissions};
 use std::path::{Path, PathBuf};
 
 /// Confines the process to reading `inputs`, which may be files or folders, and to writing in `folders`,
-/// which are made if they are missing. To be called before any thread is started.
+/// which are made if they are missing; with `card` to what the CUDA driver needs, too. To be called before any
+/// thread is started.
 pub(super) fn confine(
     inputs: &[&Path],
     folders: impl IntoIterator<Item = PathBuf>,
+    card: bool,
 ) -> Result<String, Failure> {
     let folders: Vec<PathBuf> = folders.into_iter().collect();
     for folder in &folders {
@@ -18,7 +20,7 @@ pub(super) fn confine(
     let status = sandbox::enter(&Permissions {
         read: inputs.iter().map(|path| path.to_path_buf()).collect(),
         write: folders,
-        devices: false,
+        devices: card,
     })?;
     Ok(status.to_string())
 }

@@ -62,14 +62,19 @@ const CUDA_READ: &[&str] = &[
     "/sys/devices",
     "/sys/module",
     // Toolkits, of which NVRTC is loaded, and the driver's own profiles.
-    // Where containers have the driver mounted.
-    "/usr/local/nvidia",
     "/usr/local/cuda",
     // Where containers have the driver mounted.
     "/usr/local/nvidia",
     "/opt/cuda",
     "/usr/share/nvidia",
     "/etc/nvidia",
+];
+
+/// Written by the CUDA driver.
+const CUDA_WRITTEN: &[&str] = &[
+    // It names its threads in /proc/self/task/THREAD/comm, and does not start where it cannot. What else lies
+    // there is the process's own.
+    "/proc/self/task",
 ];
 
 /// Where the program's own needs lie, to be read.
@@ -103,6 +108,11 @@ pub(super) fn devices() -> Vec<PathBuf> {
 /// compiles anew. `/tmp` is left out too: only MPS needs it.
 pub(super) fn cuda_read() -> Vec<PathBuf> {
     CUDA_READ.iter().map(PathBuf::from).collect()
+}
+
+/// Files of the process that the CUDA driver writes.
+pub(super) fn cuda_written() -> Vec<PathBuf> {
+    CUDA_WRITTEN.iter().map(PathBuf::from).collect()
 }
 
 /// The devices of the CUDA driver that are there now: `/dev/nvidia0`, `nvidiactl`, `nvidia-uvm`,
