@@ -119,6 +119,26 @@ impl Channels {
     }
 }
 
+/// The grid of a container's times, in samples.
+#[derive(Debug, Clone, Copy)]
+struct Tick {
+    length: f64,
+    /// Where on the grid the time 0 lies.
+    offset: f64,
+}
+
+impl Tick {
+    /// Samples from the last tick to the time `at`; none where ticks are as fine as samples.
+    fn past(self, at: i64) -> i64 {
+        let past = (at as f64 + self.offset).rem_euclid(self.length).round();
+        if self.length > 1.5 && past < self.length {
+            past as i64
+        } else {
+            0
+        }
+    }
+}
+
 /// A decoder of sound, an encoder, and what lies between them.
 pub(crate) struct AudioTranscoder {
     decoder: Codec,
@@ -131,6 +151,8 @@ pub(crate) struct AudioTranscoder {
     base: Rational,
     /// Time of the first sample and samples that came after it up to now, in samples of the output.
     start: Option<i64>,
+    /// Where the sound may begin.
+    tick: Option<Tick>,
     filled: i64,
     taken: i64,
     /// Samples at the beginning that are left out.
@@ -242,6 +264,7 @@ impl AudioTranscoder {
             kind,
             base: rational(base),
             start: None,
+            tick: None,
             filled: 0,
             taken: 0,
             trim: 0,
@@ -308,6 +331,18 @@ impl AudioTranscoder {
         self.start = Some((time / self.time_base().to_f64()).round() as i64);
     }
 
+    /// Has the sound begin, with up to one `tick` of silence, where its first packet's time is a whole number of
+    /// ticks of the container. `delay` is what its times are shifted by before they are written, in seconds.
+    /// Called before the first packet.
+    pub(crate) fn begin_on_tick(&mut self, tick: Rational, delay: f64) {
+        let clock = self.time_base().to_f64();
+        self.tick = Some(Tick {
+            length: tick.to_f64() / clock,
+            // A packet is as much earlier as the encoder needs to get going.
+            offset: (delay - self.priming()) / clock,
+        });
+    }
+
     /// Adds silence up to the time `end`, in seconds, if the sound ends before it. Called when the source has
     /// ended, before [`AudioTranscoder::feed`] knows it.
     pub(crate) fn extend(&mut self, end: f64) -> Result<Vec<Packet>, AvError> {
@@ -365,7 +400,13 @@ impl AudioTranscoder {
         }
         self.filled += self.resampler.prepare(frame, &mut self.fifo)?;
         let at = timestamp(frame.best_effort_timestamp).map(|at| rescale(at, self.base, clock));
-        let start = *self.start.get_or_insert(at.unwrap_or(0));
+        let mut early = 0;
+        if self.start.is_none()
+            && let (Some(at), Some(tick)) = (at, self.tick)
+        {
+            early = tick.past(at);
+        }
+        let start = *self.start.get_or_insert(at.unwrap_or(0) - early);
         let expected = start + self.filled + self.resampler.delay();
         let off = at.map_or(0, |at| at - expected);
         let own = Rational {
@@ -373,7 +414,7 @@ impl AudioTranscoder {
             den: frame.sample_rate,
         };
         let mut skipped = 0;
-        if off > rescale(1, TOLERANCE, clock) {
+        if off > rescale(1, TOLERANCE, clock) || (early > 0 && off > 0) {
             let filled = off.min(LONGEST_SILENCE * i64::from(clock.den));
             self.start = Some(start + off - filled);
             let mut silent = rescale(filled, clock, own);
@@ -777,5 +818,33 @@ impl Drop for Resampler {
     fn drop(&mut self) {
         // SAFETY: allocated by swr_alloc_set_opts2 and freed once; null is allowed.
         unsafe { ffi::swr_free(&mut self.context) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sound_begins_on_the_last_tick_before_it() {
+        // Milliseconds at 48 kHz, and an encoder that needs 312 samples.
+        let tick = Tick {
+            length: 48.0,
+            offset: -312.0,
+        };
+        assert_eq!(tick.past(312), 0);
+        assert_eq!(tick.past(311), 47);
+        assert_eq!(tick.past(24_000), (24_000 - 312) % 48);
+        // At 44.1 kHz the nearest sample: tick 3 is at sample 132.3.
+        let uneven = Tick {
+            length: 44.1,
+            offset: 0.0,
+        };
+        assert_eq!(uneven.past(140), 8);
+        let fine = Tick {
+            length: 0.53,
+            offset: 0.0,
+        };
+        assert_eq!(fine.past(1234), 0);
     }
 }

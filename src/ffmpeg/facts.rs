@@ -57,11 +57,15 @@ impl Demuxer {
             (is_intra, order)
         };
         use ffi::AVFieldOrder as Order;
-        let is = |orders: [Order; 2]| orders.iter().any(|&o| o as u32 == order);
-        match is_intra {
-            true if is([Order::AV_FIELD_TT, Order::AV_FIELD_BT]) => FieldOrder::TopFirst,
-            true if is([Order::AV_FIELD_BB, Order::AV_FIELD_TB]) => FieldOrder::BottomFirst,
-            _ => FieldOrder::Progressive,
-        }
+        // FFmpeg's first letter is the field stored first, its second the one shown first.
+        [
+            (Order::AV_FIELD_TT, FieldOrder::TopFirst),
+            (Order::AV_FIELD_BB, FieldOrder::BottomFirst),
+            (Order::AV_FIELD_TB, FieldOrder::BottomFirstStoredTop),
+            (Order::AV_FIELD_BT, FieldOrder::TopFirstStoredBottom),
+        ]
+        .into_iter()
+        .find(|&(number, _)| is_intra && number as u32 == order)
+        .map_or(FieldOrder::Progressive, |(_, order)| order)
     }
 }

@@ -184,10 +184,10 @@ impl Picture {
 
     /// Marks the picture as progressive or interlaced.
     pub(crate) fn set_field_order(&mut self, order: FieldOrder) {
-        let interlaced = matches!(order, FieldOrder::TopFirst | FieldOrder::BottomFirst);
+        let top_first = order.shows_top_first();
         // SAFETY: the frame is valid and borrowed mutably.
         let frame = unsafe { &mut *self.frame };
-        version::set_fields(frame, interlaced, order == FieldOrder::TopFirst);
+        version::set_fields(frame, top_first.is_some(), top_first == Some(true));
     }
 
     /// Sets the time in the encoder's time base, the pixel aspect, and that the encoder chooses the picture's

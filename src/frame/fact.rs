@@ -397,6 +397,8 @@ pub fn order_word(order: FieldOrder) -> &'static str {
         FieldOrder::Progressive => "progressive",
         FieldOrder::TopFirst => "top field first",
         FieldOrder::BottomFirst => "bottom field first",
+        FieldOrder::BottomFirstStoredTop => "bottom field first, stored top field first",
+        FieldOrder::TopFirstStoredBottom => "top field first, stored bottom field first",
         FieldOrder::Mixed => "mixed",
     }
 }

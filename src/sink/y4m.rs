@@ -79,7 +79,7 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
             ),
         });
     }
-    let outlet = Outlet::open(target, rules.overwrite)?;
+    let outlet = Outlet::open(target, rules)?;
     let (header, lost) = header(info);
     let rate = rate(info);
     let place = format!("{} (y4m)", outlet.label());
@@ -116,11 +116,11 @@ fn header(info: &StreamInfo) -> (String, Vec<String>) {
         lost.push("the frame rate is unknown and 25 was written; state one with --fps".to_owned());
     }
     let rate = rate(info);
-    let interlacing = match info.field_order {
-        FieldOrder::Progressive => 'p',
-        FieldOrder::TopFirst => 't',
-        FieldOrder::BottomFirst => 'b',
-        FieldOrder::Mixed => 'm',
+    let interlacing = match (info.field_order, info.field_order.shows_top_first()) {
+        (_, Some(true)) => 't',
+        (_, Some(false)) => 'b',
+        (FieldOrder::Mixed, None) => 'm',
+        (_, None) => 'p',
     };
     let aspect = match info.sample_aspect {
         (num, den) if num > 0 && den > 0 => (num, den),
@@ -226,10 +226,10 @@ impl Sink for Y4m {
             return Ok(Flow::Closed);
         }
         self.clock.see(frame.metadata.pts, self.outlet.frames());
-        let line: &[u8] = match (self.mixed, frame.metadata.field_order) {
+        let line: &[u8] = match (self.mixed, frame.metadata.field_order.shows_top_first()) {
             (false, _) => b"FRAME\n",
-            (true, FieldOrder::TopFirst) => b"FRAME Itii\n",
-            (true, FieldOrder::BottomFirst) => b"FRAME Ibii\n",
+            (true, Some(true)) => b"FRAME Itii\n",
+            (true, Some(false)) => b"FRAME Ibii\n",
             (true, _) => b"FRAME I1pp\n",
         };
         self.outlet.write_frame(line, &frame)

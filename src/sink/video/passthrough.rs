@@ -299,6 +299,16 @@ impl Passthrough {
         }
     }
 
+    /// Has sound that is encoded begin on a tick of the container's clock, which is known once its head is
+    /// written. To round the times of coarse clocks (WebM's milliseconds) would move the sound.
+    pub(super) fn begin_on_ticks(&mut self, muxer: &Muxer) {
+        for copied in &mut self.copied {
+            if let Carriage::Encode(transcoder) = &mut copied.carriage {
+                transcoder.begin_on_tick(muxer.time_base(copied.to), copied.delay);
+            }
+        }
+    }
+
     /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
     /// that has both begin at once.
     fn tell_moved_sound(&mut self, container: &Container, picture: f64) {
