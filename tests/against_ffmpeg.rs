@@ -164,6 +164,7 @@ fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm
         label: "integers".into(),
         mask: mask.clone(),
         bias: 0.0,
+        caveat: None,
     };
     let chain = |border| Chain {
         filters: vec![filter.clone()],

@@ -220,7 +220,7 @@ fn ffmpeg_reads_our_y4m_bit_exactly_with_its_facts() {
         }
         let written = sink.finish().unwrap();
         assert_eq!(written.bytes, Some(fs::metadata(&file).unwrap().len()));
-        assert_eq!(written.warnings, Vec::<String>::new());
+        assert_eq!(written.remarks.warnings, Vec::<String>::new());
         let found = ffmpeg(&["-i", path, "-f", "rawvideo", "-"]);
         assert!(found == expected, "{format} differs");
         let probe = Command::new("ffprobe")
@@ -447,7 +447,7 @@ fn y4m_refuses_what_it_cannot_hold_and_says_what_it_drops() {
     sink.write(noise(facts.format, 4, 4, 1, 1)).unwrap();
     let other = sink.write(noise(facts.format, 6, 4, 1, 1)).unwrap_err();
     assert!(matches!(other, SinkError::Mismatch { .. }), "{other}");
-    let warnings = sink.finish().unwrap().warnings.join("\n");
+    let warnings = sink.finish().unwrap().remarks.warnings.join("\n");
     assert!(
         warnings.contains("matrix") && warnings.contains("--fps"),
         "{warnings}"
@@ -591,7 +591,7 @@ fn every_kind_and_colour_survives_a_round_trip_with_profile_and_orientation() {
                 frame.metadata.icc_profile = Some(icc.clone());
                 frame.metadata.orientation = orientation;
                 sink.write(frame).unwrap();
-                let warnings = sink.finish().unwrap().warnings.join("\n");
+                let warnings = sink.finish().unwrap().remarks.warnings.join("\n");
 
                 let files = open_images(&file);
                 assert!(files.info().uniform);
@@ -643,7 +643,7 @@ fn jpeg_keeps_profile_and_orientation_and_refuses_what_it_cannot_hold() {
         frame.metadata.icc_profile = Some(profile(space));
         frame.metadata.orientation = Some(8);
         sink.write(frame).unwrap();
-        assert_eq!(sink.finish().unwrap().warnings, Vec::<String>::new());
+        assert_eq!(sink.finish().unwrap().remarks.warnings, Vec::<String>::new());
         let found = read(&open_images(&file), 0);
         assert_eq!(found.format().name(), name);
         assert_eq!(found.metadata.icc_profile, Some(profile(space)));
@@ -673,7 +673,7 @@ fn a_profile_for_other_colours_is_dropped_with_a_warning() {
     let mut frame = noise(format("gray"), 4, 4, 1, 0);
     frame.metadata.icc_profile = Some(profile(b"CMYK"));
     sink.write(frame).unwrap();
-    assert!(sink.finish().unwrap().warnings[0].contains("for CMYK"));
+    assert!(sink.finish().unwrap().remarks.warnings[0].contains("for CMYK"));
     assert_eq!(read(&open_images(&file), 0).metadata.icc_profile, None);
 }
 
@@ -919,7 +919,7 @@ fn broken_images_are_named() {
         problem(&cut, &whole[..whole.len() / 2]);
         // What a JPEG still has is given where that is allowed, with a word about it.
         let files = source::images::open(&folder.path().join(cut), &ImageSourceOptions::default());
-        let read = files.and_then(|files| files.read(0, no_buffer()).map(|_| files.warnings()));
+        let read = files.and_then(|files| files.read(0, no_buffer()).map(|_| files.remarks().warnings));
         match read {
             Ok(warnings) => assert!(
                 extension == "jpg" && warnings[0].contains("damaged"),
@@ -948,9 +948,9 @@ fn broken_images_are_named() {
     let files = open_images(&float);
     assert_eq!(read(&files, 0).sample(0, 0, 0, 0), 32768);
     assert!(
-        files.warnings()[0].contains("outside 0..1"),
+        files.remarks().warnings[0].contains("outside 0..1"),
         "{:?}",
-        files.warnings()
+        files.remarks().warnings
     );
 
     let signed = folder.path().join("signed.tif");

@@ -448,6 +448,102 @@ fn names_need_not_be_text() {
 }
 
 #[test]
+fn each_warning_ends_a_strict_run_and_a_note_does_not() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.name(name);
+    let (irregular, joined, repeated, floats) =
+        (at("vfr.mkv"), at("joined.ts"), at("pulldown.y4m"), at("f.pfm"));
+    let made = |arguments: &[&str]| {
+        let done = Command::new("ffmpeg")
+            .args(["-v", "error"])
+            .args(arguments)
+            .status()
+            .unwrap();
+        assert!(done.success(), "{arguments:?}");
+    };
+    let pattern = ["-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1"];
+    made(
+        &[
+            &pattern[..],
+            &[
+                "-vf",
+                "select='not(mod(n,3))*1+eq(n,4)'",
+                "-fps_mode",
+                "vfr",
+                "-c:v",
+                "ffv1",
+                &irregular,
+            ],
+        ]
+        .concat(),
+    );
+    made(&[&pattern[..], &["-c:v", "mpeg2video", &at("a.ts")]].concat());
+    let twice = [fs::read(at("a.ts")).unwrap(), fs::read(at("a.ts")).unwrap()].concat();
+    fs::write(&joined, twice).unwrap();
+    let mut y4m = b"YUV4MPEG2 W4 H4 F25:1 Im A1:1 C420jpeg\n".to_vec();
+    for line in [&b"FRAME Itii\n"[..], b"FRAME ITii\n"] {
+        y4m.extend_from_slice(line);
+        y4m.extend_from_slice(&[128; 24]);
+    }
+    fs::write(&repeated, y4m).unwrap();
+    fs::write(&floats, [&b"PF\n2 1\n-1.0\n"[..], &[0; 24]].concat()).unwrap();
+    for name in ["gaps/1.png", "gaps/3.png"] {
+        fs::create_dir_all(folder.at("gaps")).unwrap();
+        made(&[
+            "-f",
+            "lavfi",
+            "-i",
+            "color=s=8x8:d=0.04",
+            "-frames:v",
+            "1",
+            &at(name),
+        ]);
+    }
+    let empty = || {
+        let _ = fs::remove_dir_all(folder.at("out"));
+        fs::create_dir(folder.at("out")).unwrap();
+    };
+    empty();
+    // What is filtered, into what, with which filter, and a word of what is said.
+    let warned = [
+        (irregular.clone(), at("out/o.y4m"), "identity", "irregular"),
+        (repeated, at("out/o.mkv"), "identity", "repeated fields"),
+        (floats, at("out/o.png"), "identity", "outside 0 to 1"),
+        (at("gaps/%d.png"), at("out/o-%d.png"), "identity", "missing"),
+        (
+            irregular,
+            at("out/o.mkv"),
+            "gaussian:sigma=50",
+            "less than sigma says",
+        ),
+    ];
+    for (input, output, mask, word) in &warned {
+        let plain = [input, output, "--filter", mask, "--overwrite", "-q"];
+        let lenient = filter(&plain);
+        assert!(lenient.status.success(), "{input}: {}", said(&lenient));
+        let words = said(&lenient);
+        assert!(
+            words
+                .lines()
+                .any(|l| l.starts_with("warning: ") && l.contains(word)),
+            "{input}: {words}"
+        );
+        empty();
+        let strict = filter(&[&plain[..], &["--strict"]].concat());
+        assert_eq!(strict.status.code(), Some(1), "{input}: {}", said(&strict));
+        assert!(said(&strict).contains(word), "{input}: {}", said(&strict));
+        assert_eq!(fs::read_dir(folder.at("out")).unwrap().count(), 0, "{input}");
+    }
+    let noted = filter(&[&joined, &at("out/o.mkv"), "--filter", "identity", "--strict"]);
+    assert!(noted.status.success(), "{}", said(&noted));
+    assert!(
+        said(&noted).contains("note: ") && said(&noted).contains("clock jumps"),
+        "{}",
+        said(&noted)
+    );
+}
+
+#[test]
 fn limits_hold_before_anything_is_made() {
     let folder = Folder::new();
     for (input, option, amount) in [

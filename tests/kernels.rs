@@ -47,6 +47,7 @@ fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize)
             label: format!("box {}x{}", size.0, size.1),
             mask: Mask::new(size.0, size.1, weights).unwrap(),
             bias: 0.0,
+            caveat: None,
         }],
         border,
         planes,

@@ -5,6 +5,7 @@
 mod ring;
 mod sweeps;
 
+use framepipe::frame::Remarks;
 use framepipe::report::{Measurements, Report, page};
 use serde_json::Value;
 use std::fs;
@@ -290,7 +291,7 @@ fn page_of(measured: &Measurements, input: &str) -> String {
     let report = Report::new(
         ring::task(input),
         measured,
-        vec!["a <b>bold</b> & \"quoted\" warning".to_owned()],
+        Remarks::warnings(["a <b>bold</b> & \"quoted\" warning".to_owned()]),
     );
     page::run(&report, measured).unwrap()
 }

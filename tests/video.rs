@@ -214,7 +214,7 @@ fn an_ordinary_clip_keeps_everything_but_its_pixels() {
         },
     )
     .unwrap();
-    assert_eq!(written.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warnings, Vec::<String>::new());
     assert_eq!(written.bytes, Some(out.metadata().unwrap().len()));
     let (before, after) = (streams(&input), streams(&out));
     let kinds = |s: &[Value]| -> Vec<Value> { s.iter().map(|s| s["codec_type"].clone()).collect() };
@@ -341,7 +341,7 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
         assert_times(&times(&out), &times(&input), 0.0);
         assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
         if out.extension().unwrap() == "mkv" {
-            assert_eq!(written.warnings, Vec::<String>::new());
+            assert_eq!(written.remarks.warnings, Vec::<String>::new());
             let kinds: Vec<&Value> = after.iter().map(|s| &s["codec_type"]).collect();
             assert_eq!(kinds, ["video", "audio", "subtitle", "attachment"]);
             assert_eq!(after[3]["tags"]["filename"], "note.txt");
@@ -363,8 +363,13 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
                 "stream 2 (subtitle, subrip) is left out: mp4 cannot hold it: ",
                 "stream 3 (attachment, none) is left out: mp4 cannot hold it: ",
             ];
-            assert_eq!(written.warnings.len(), expected.len(), "{:?}", written.warnings);
-            for (warning, start) in written.warnings.iter().zip(expected) {
+            assert_eq!(
+                written.remarks.warnings.len(),
+                expected.len(),
+                "{:?}",
+                written.remarks.warnings
+            );
+            for (warning, start) in written.remarks.warnings.iter().zip(expected) {
                 // The reason follows, in FFmpeg's words.
                 assert!(
                     warning.starts_with(start) && warning.contains("FFmpeg: "),
@@ -574,7 +579,7 @@ fn rotation_is_kept_or_carried_out() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (sample("clip-rotated.mp4"), folder.path().join("out.mp4"));
     let written = transcode(&input, to(&out)).unwrap();
-    assert_eq!(written.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warnings, Vec::<String>::new());
     let matrix = |path: &Path| streams(path)[0]["side_data_list"][0]["displaymatrix"].clone();
     assert!(matrix(&input).is_string());
     assert_eq!(matrix(&out), matrix(&input));
@@ -582,7 +587,7 @@ fn rotation_is_kept_or_carried_out() {
 
     let out = folder.path().join("out.avi");
     let written = transcode(&input, to(&out)).unwrap();
-    let warnings = written.warnings.join(" ");
+    let warnings = written.remarks.warnings.join(" ");
     assert!(!warnings.contains("rotation"), "{warnings}");
     assert!(
         written.description.contains("pictures turned: 90 degrees"),
@@ -736,7 +741,7 @@ fn a_truncated_input_is_never_taken_for_a_whole_one() {
         let frames = drain(&mut source).unwrap();
         let all = drain(&mut open(&sample(name)).unwrap()).unwrap();
         assert!(frames > 0 && frames < all, "{name}: {frames} of {all}");
-        let warnings = source.warnings();
+        let warnings = source.remarks().warnings;
         assert!(
             warnings.iter().any(|w| w.contains("incomplete")),
             "{name}: {warnings:?}"
@@ -791,7 +796,7 @@ fn however_little_a_container_lacks_it_is_told() {
         }
         let mut source = open_strict(&whole).unwrap();
         assert_eq!(drain(&mut source).unwrap(), 25, "{name}");
-        assert_eq!(source.warnings(), Vec::<String>::new(), "{name}");
+        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
 
         let bytes = std::fs::read(&whole).unwrap();
         let cut = folder.path().join(format!("cut-{name}"));
@@ -799,7 +804,7 @@ fn however_little_a_container_lacks_it_is_told() {
             std::fs::write(&cut, &bytes[..(bytes.len() as f64 * share) as usize]).unwrap();
             let mut source = open(&cut).unwrap();
             drain(&mut source).unwrap();
-            let warnings = source.warnings();
+            let warnings = source.remarks().warnings;
             assert!(
                 warnings.iter().any(|w| w.contains("incomplete")),
                 "{name} cut to {share}: {warnings:?}"
@@ -821,7 +826,7 @@ fn whole_inputs_are_not_suspected() {
         let mut source = open_strict(&sample(name)).unwrap();
         let frames = drain(&mut source).unwrap();
         assert_eq!(frames as usize, times(&sample(name)).len(), "{name}");
-        assert_eq!(source.warnings(), Vec::<String>::new(), "{name}");
+        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
         // At uneven times the number of frames cannot be told from the length.
         if let Some(hint) = source.info().frames.filter(|_| name != "clip-vfr.mkv") {
             assert!(
@@ -858,7 +863,7 @@ fn corrupt_packets_are_concealed_and_counted_or_refused() {
         let mut source = VideoSource::open(&broken, &options).unwrap();
         let frames = drain(&mut source).unwrap();
         assert!((70..=75).contains(&frames), "{frames} frames");
-        let warnings = source.warnings();
+        let warnings = source.remarks().warnings;
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("concealed"), "{warnings:?}");
     }
@@ -962,7 +967,7 @@ fn a_cover_picture_is_not_the_video() {
         usize::MAX,
     )
     .unwrap();
-    assert_eq!(written.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warnings, Vec::<String>::new());
     let covers = |path: &Path| {
         streams(path)
             .iter()

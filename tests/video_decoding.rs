@@ -370,7 +370,7 @@ fn compare(path: &Path, threads: usize) -> Verdict {
     }
     Verdict::Equal {
         lent: source.info().brings_memory,
-        warning: source.warnings().into_iter().next(),
+        warning: source.remarks().warnings.into_iter().next(),
     }
 }
 

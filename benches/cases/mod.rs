@@ -99,6 +99,7 @@ impl Run {
                 framepipe::filter::Filter {
                     mask,
                     bias: 0.0,
+                    caveat: None,
                     label: case.name.to_owned(),
                 }
             }

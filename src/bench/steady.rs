@@ -278,7 +278,7 @@ pub fn run(
         drift: drift(&rates),
         rates,
         latency: tally.latencies.summary(),
-        report: Report::new(task, &measured, outcome.warnings),
+        report: Report::new(task, &measured, outcome.remarks),
         notes,
     };
     Ok((steady, measured))

@@ -9,7 +9,7 @@ use super::{Failure, escape, interrupt, limits, progress, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
-use framepipe::frame::{FieldOrder, Rational, parse_rate};
+use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::{PartFile, remove_left_overs};
@@ -80,8 +80,8 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail at the first damaged packet instead of concealing it, and where a stream or a fact about the
-    /// pictures cannot be carried over as it is.
+    /// Fail wherever there would be a warning: at damage, at what is missing, and where a stream or a fact about
+    /// the pictures cannot be carried over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
@@ -104,7 +104,7 @@ pub(crate) struct FilterArguments {
     allow_playlists: bool,
     /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other files,
     /// no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and leaves
-    /// nothing behind when it is interrupted. Linux only, and on the CPU.
+    /// nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
     #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
     untrusted: bool,
     /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
@@ -303,15 +303,9 @@ impl FilterArguments {
                 filter.label
             )));
         }
-        if self.engine.wants_card() {
-            return Err(Failure::Usage(
-                "--untrusted filters on the CPU, because NVIDIA's driver does not start in the sandbox; \
-                 leave --engine cuda out"
-                    .to_owned(),
-            ));
-        }
+        // A driver is more to attack, so that it is there for those alone who ask for it.
         self.engine.without_card();
-        let said = untrusted::confine(&self.input.reads(), self.folders())?;
+        let said = untrusted::confine(&self.input.reads(), self.folders(), self.engine.wants_card())?;
         say(&format!("confined: {said}"));
         Ok(())
     }
@@ -320,6 +314,11 @@ impl FilterArguments {
     fn wants_page(&self) -> bool {
         let extension = self.report.as_ref().and_then(|path| path.extension());
         extension.is_some_and(|e| e == "html")
+    }
+
+    /// Where masks are not quite what was asked for.
+    fn caveats(&self) -> Remarks {
+        Remarks::warnings(self.filters.iter().filter_map(|filter| filter.caveat.clone()))
     }
 
     /// Which image files are to be read.
@@ -401,6 +400,7 @@ impl FilterArguments {
         let defaults = PipelineOptions::default();
         PipelineOptions {
             queue: self.queue,
+            strict: self.strict,
             source_workers: self.workers.map_or(defaults.source_workers, NonZeroUsize::get),
             sink_workers: self.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
             recording: Recording {
@@ -431,6 +431,10 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
 
     if arguments.untrusted {
         arguments.confine(&say)?;
+    }
+    let mut remarks = arguments.caveats();
+    if let Some(problem) = remarks.refusal().filter(|_| arguments.strict) {
+        return Err(Failure::Failed(problem));
     }
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
     let reading = VideoSourceOptions {
@@ -558,7 +562,8 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine_description,
     };
     let trace = arguments.trace.write(trace_file, &task, measured);
-    let report = Report::new(task, measured, outcome.warnings);
+    remarks.append(outcome.remarks);
+    let report = Report::new(task, measured, remarks);
     say(&format!("\n{}", report.to_string().trim_end()));
     if arguments.quiet == 1 {
         for warning in &report.warnings {

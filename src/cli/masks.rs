@@ -57,6 +57,9 @@ pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
     weights(mask, out)?;
     writeln!(out, "sum   {}", decimal(mask.sum()))?;
     writeln!(out, "bias  {}", decimal(filter.bias))?;
+    if let Some(caveat) = &filter.caveat {
+        writeln!(out, "note  {caveat}")?;
+    }
     writeln!(out, "rank  {}", rank(mask))?;
     match factors(mask) {
         Some(found) => product(mask, &found, out)?,

@@ -1,5 +1,6 @@
 //! The grammar of filters: `name:key=value:key=value`.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -170,6 +171,7 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
     let mut arguments = Arguments {
         parameters: named.parameters,
         given: Vec::new(),
+        caveat: RefCell::default(),
     };
     let mut common = Common::default();
     for (key, value) in parts(label)? {
@@ -191,7 +193,11 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
         }
     }
     let mask = (named.build)(&arguments);
-    common.filter(label, mask, 0.0)
+    let filter = common.filter(label, mask, 0.0)?;
+    Ok(Filter {
+        caveat: arguments.caveat.take().map(|caveat| format!("{label}: {caveat}")),
+        ..filter
+    })
 }
 
 fn own(label: &str) -> Result<Filter, FilterError> {
@@ -281,6 +287,7 @@ impl Common {
             label: label.to_owned(),
             mask: if self.flip { mask.flipped() } else { mask },
             bias: self.bias.unwrap_or(bias),
+            caveat: None,
         })
     }
 }

@@ -40,6 +40,8 @@ pub struct Filter {
     pub mask: Mask,
     /// Added to luma and RGB results (not to chroma or alpha), stated at 8 bits full scale and scaled to the depth.
     pub bias: f64,
+    /// Where the mask is not quite what was asked for: a sentence.
+    pub caveat: Option<String>,
 }
 
 /// How a mask is applied.

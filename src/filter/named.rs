@@ -4,6 +4,7 @@
 //! so that their sum is exactly zero.
 
 use super::{MAX_MASK, Mask, MaskError};
+use std::cell::RefCell;
 
 /// One named mask.
 #[derive(Debug)]
@@ -83,6 +84,8 @@ impl std::fmt::Display for Range {
 pub(super) struct Arguments<'a> {
     pub(super) parameters: &'a [Parameter],
     pub(super) given: Vec<(&'a str, f64)>,
+    /// Where the mask is not quite what was asked for; set while it is built.
+    pub(super) caveat: RefCell<Option<String>>,
 }
 
 impl Arguments<'_> {
@@ -116,9 +119,9 @@ impl Arguments<'_> {
         let wanted = 2.0 * (reach * sigma).ceil() + 1.0;
         let size = size.unwrap_or(wanted.min(MAX_MASK as f64)) as usize;
         if self.given("size").is_none() && wanted > size as f64 {
-            tracing::warn!(
+            self.caveat.replace(Some(format!(
                 "sigma {sigma} needs a mask of {wanted}x{wanted}; it is cut off at {size}x{size}, which filters less than sigma says"
-            );
+            )));
         }
         Bell { size, sigma }
     }

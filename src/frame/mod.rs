@@ -7,6 +7,7 @@ mod memory;
 mod patience;
 mod pixel_format;
 mod rational;
+mod remarks;
 mod turn;
 
 pub use colour::{Colour, Range};
@@ -15,6 +16,7 @@ pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable
 pub use patience::{Patience, is_closed, wait_a_tick};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
 pub use rational::{BadRate, Rational, parse_rate};
+pub use remarks::Remarks;
 pub use turn::{Turn, TurnError};
 
 use crate::still::annotations::Annotations;
@@ -32,8 +34,23 @@ pub enum FieldOrder {
     TopFirst,
     /// Interlaced, bottom field first.
     BottomFirst,
+    /// Interlaced, shown bottom field first and stored top field first.
+    BottomFirstStoredTop,
+    /// Interlaced, shown top field first and stored bottom field first.
+    TopFirstStoredBottom,
     /// Of a stream: each frame says its own order.
     Mixed,
+}
+
+impl FieldOrder {
+    /// True if the top field is shown first; `None` for progressive and mixed pictures.
+    pub fn shows_top_first(self) -> Option<bool> {
+        match self {
+            FieldOrder::TopFirst | FieldOrder::TopFirstStoredBottom => Some(true),
+            FieldOrder::BottomFirst | FieldOrder::BottomFirstStoredTop => Some(false),
+            FieldOrder::Progressive | FieldOrder::Mixed => None,
+        }
+    }
 }
 
 /// A block of data that a source attaches to a frame and a sink of the same kind understands; nothing between

@@ -1,16 +1,16 @@
 //! The decode stage: numbers the frames and passes them on.
 
-use super::error::Halt;
+use super::error::{Halt, PipelineError};
 use super::stop::Stop;
 use super::{Progress, send};
-use crate::frame::Frame;
+use crate::frame::{Frame, Remarks};
 use crate::report::{Doing, Stage, StageClock};
 use crate::source::{IndexedSource, Source, Supply};
 use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Reads a source in order, until it or the run ends, and gives back its warnings. The clock is the caller's, because it counts also
+/// Reads a source in order, until it or the run ends, and gives back its remarks. The clock is the caller's, because it counts also
 /// when the source is woken from a wait at the run's end.
 pub(super) fn stream(
     mut source: Box<dyn Source>,
@@ -19,7 +19,7 @@ pub(super) fn stream(
     stop: &Stop,
     progress: &Progress,
     clock: &mut StageClock,
-) -> Result<Vec<String>, Halt> {
+) -> Result<Remarks, Halt> {
     while !stop.is_ending() {
         let began = Instant::now();
         let waited = supply.pool.waited();
@@ -54,7 +54,15 @@ pub(super) fn stream(
         clock.frame(bytes, busy);
         progress.add_frame(Stage::Decode);
     }
-    Ok(source.warnings())
+    Ok(source.remarks())
+}
+
+/// The remarks, or an error if the run is strict and there are warnings among them.
+pub(super) fn accepted(remarks: Remarks, strict: bool) -> Result<Remarks, Halt> {
+    match remarks.refusal() {
+        Some(problem) if strict => Err(PipelineError::Strict { problem }.into()),
+        _ => Ok(remarks),
+    }
 }
 
 /// One of several workers that read an indexed source. `next` is the next index to read, shared by all of them.

@@ -28,6 +28,12 @@ pub enum PipelineError {
     /// No memory for the frame buffers.
     #[error(transparent)]
     Memory(#[from] AllocationError),
+    /// The run is strict, and the source warns of something.
+    #[error("{problem}")]
+    Strict {
+        /// The source's warnings.
+        problem: String,
+    },
     /// The input holds no frame at all.
     #[error("the input has no frames ({input})")]
     NoFrames {

@@ -29,7 +29,7 @@ pub use progress::Progress;
 pub use stop::Stop;
 
 use crate::engine::Engine;
-use crate::frame::{Frame, FramePool, Layout};
+use crate::frame::{Frame, FramePool, Layout, Remarks};
 use crate::report::{Doing, Ending, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, Supply};
@@ -65,6 +65,9 @@ pub struct PipelineOptions {
     pub source_workers: usize,
     /// Threads that write to an indexed sink, at least 1; a stream has always one.
     pub sink_workers: usize,
+    /// Fail where the source warns of something, before the output gets its name. Sinks have a rule of their
+    /// own ([`crate::sink::Rules`]).
+    pub strict: bool,
     /// What the stages keep beyond their sums.
     pub recording: Recording,
 }
@@ -77,6 +80,7 @@ impl Default for PipelineOptions {
             queue: 3,
             source_workers: cores,
             sink_workers: cores,
+            strict: false,
             recording: Recording::default(),
         }
     }
@@ -122,8 +126,8 @@ impl Job {
 pub struct Outcome {
     /// The sink's last word; empty if the run was interrupted before its first frame.
     pub written: Written,
-    /// What went wrong without ending the run: the source's sentences, then the sink's.
-    pub warnings: Vec<String>,
+    /// What source and sink have to say, the source first.
+    pub remarks: Remarks,
     /// Where the time went.
     pub measurements: Measurements,
 }
@@ -155,7 +159,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         device,
         end_to_end,
         written,
-        source_warnings,
+        source_remarks,
     } = halves;
     if let Some(error) = first_cause(halts, stop.is_abandon_asked()) {
         return Err(error);
@@ -170,12 +174,12 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
     if frames == 0 && ending == Ending::Complete {
         return Err(PipelineError::NoFrames { input });
     }
-    let mut warnings = source_warnings;
+    let mut remarks = source_remarks;
     let mut written = written.unwrap_or_default();
-    warnings.append(&mut written.warnings);
+    remarks.append(std::mem::take(&mut written.remarks));
     Ok(Outcome {
         written,
-        warnings,
+        remarks,
         measurements: Measurements {
             ending,
             frames,
@@ -218,8 +222,8 @@ impl Pools {
     }
 }
 
-/// What a decode thread hands over: its clock, and the source's warnings or why it ended early.
-type DecodeEnd = (StageClock, Result<Vec<String>, Halt>);
+/// What a decode thread hands over: its clock, and the source's remarks or why it ended early.
+type DecodeEnd = (StageClock, Result<Remarks, Halt>);
 
 /// The running stages.
 struct Threads<'scope> {
@@ -240,7 +244,7 @@ struct Joined {
     device: Option<crate::engine::DeviceTimes>,
     end_to_end: Latencies,
     written: Option<Written>,
-    source_warnings: Vec<String>,
+    source_remarks: Remarks,
 }
 
 fn start<'scope, 'env: 'scope>(
@@ -257,6 +261,7 @@ fn start<'scope, 'env: 'scope>(
         sink,
         options,
     } = job;
+    let strict = options.strict;
     let queue = options.queue.max(1);
     let (decoded, to_engine) = bounded(queue);
     let (filtered, to_sink) = bounded(queue);
@@ -320,6 +325,7 @@ fn start<'scope, 'env: 'scope>(
             decode.push(spawn(scope, Stage::Decode, move || {
                 let result = guarded(Stage::Decode, stop, || {
                     decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
+                        .and_then(|remarks| decode::accepted(remarks, strict))
                 });
                 (clock, result)
             })?);
@@ -345,10 +351,12 @@ fn start<'scope, 'env: 'scope>(
                             progress,
                             &mut clock,
                         )
-                        .map(|()| {
+                        .and_then(|()| {
                             // The last worker to end speaks for all.
-                            let is_last = reading.fetch_sub(1, Ordering::AcqRel) == 1;
-                            if is_last { source.warnings() } else { Vec::new() }
+                            match reading.fetch_sub(1, Ordering::AcqRel) {
+                                1 => decode::accepted(source.remarks(), strict),
+                                _ => Ok(Remarks::default()),
+                            }
                         })
                     });
                     (clock, result)
@@ -404,11 +412,11 @@ impl Threads<'_> {
             joined.decode.merge(clock);
             if left_early && joined.halts.is_empty() {
                 // Everything that was wanted is written; how the source took its end does not matter.
-                if let Ok(Ok(mut warnings)) = result {
-                    joined.source_warnings.append(&mut warnings);
+                if let Ok(Ok(remarks)) = result {
+                    joined.source_remarks.append(remarks);
                 }
-            } else if let Some(mut warnings) = joined.outcome(Stage::Decode, result) {
-                joined.source_warnings.append(&mut warnings);
+            } else if let Some(remarks) = joined.outcome(Stage::Decode, result) {
+                joined.source_remarks.append(remarks);
             }
         }
         joined

@@ -6,6 +6,7 @@ use super::*;
 use crate::engine::{EngineError, Ranges};
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat, Rational,
+    Remarks,
 };
 use crate::report::Spans;
 use crate::sink::{Flow, IndexedSink, Sink, SinkError};
@@ -120,8 +121,8 @@ impl Source for FakeSource {
         Ok(Some(frame))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        vec![format!("{} frames were made up", self.at)]
+    fn remarks(&mut self) -> Remarks {
+        Remarks::warnings([format!("{} frames were made up", self.at)])
     }
 }
 
@@ -375,6 +376,7 @@ fn stream(count: u64) -> Setup {
             queue: 2,
             source_workers: 5,
             sink_workers: 4,
+            strict: false,
             recording: Recording::default(),
         },
     }
@@ -442,7 +444,7 @@ fn a_stream_arrives_whole_and_in_order() {
     assert!(diary.finished.load(Ordering::SeqCst));
     assert_eq!(outcome.measurements.frames, 100);
     assert_eq!(outcome.measurements.ending, Ending::Complete);
-    assert_eq!(outcome.warnings, ["100 frames were made up"]);
+    assert_eq!(outcome.remarks.warnings, ["100 frames were made up"]);
     for stage in Stage::ALL {
         assert_eq!(outcome.measurements.stage(stage).frames, 100);
         assert_eq!(outcome.measurements.stage(stage).bytes, 100 * SIZE as u64);
@@ -450,6 +452,20 @@ fn a_stream_arrives_whole_and_in_order() {
     }
     assert_eq!(outcome.measurements.end_to_end.summary().unwrap().count, 100);
     assert!(most.load(Ordering::SeqCst) <= 2);
+}
+
+#[test]
+fn a_strict_run_fails_for_what_the_source_warns_of() {
+    let mut setup = stream(100);
+    setup.options.strict = true;
+    let diary = setup.diary.clone();
+    let error = setup.run().unwrap_err();
+    assert!(matches!(error, PipelineError::Strict { .. }), "{error}");
+    assert!(
+        error.to_string().starts_with("100 frames were made up"),
+        "{error}"
+    );
+    assert!(!diary.finished.load(Ordering::SeqCst));
 }
 
 #[test]

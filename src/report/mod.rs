@@ -23,6 +23,7 @@ pub use throughput::{Throughput, ThroughputReport};
 pub use trace::{Alignment, Trace};
 
 use crate::engine::DeviceTimes;
+use crate::frame::Remarks;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -136,6 +137,8 @@ pub struct Report {
     pub device: Option<DeviceReport>,
     /// The frame pools.
     pub memory: PoolMemory,
+    /// What was done though nothing was lost.
+    pub notes: Vec<String>,
     /// What went wrong without ending the run.
     pub warnings: Vec<String>,
 }
@@ -173,7 +176,7 @@ pub struct StageReport {
 
 impl Report {
     /// Puts the figures together.
-    pub fn new(task: Task, measured: &Measurements, warnings: Vec<String>) -> Report {
+    pub fn new(task: Task, measured: &Measurements, remarks: Remarks) -> Report {
         let seconds = measured.wall.as_secs_f64();
         let rate = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
         let device = measured.device.as_ref().map(DeviceReport::new);
@@ -216,7 +219,8 @@ impl Report {
             limit: Limit::find(measured, device.as_ref()),
             device,
             memory: measured.memory,
-            warnings,
+            notes: remarks.notes,
+            warnings: remarks.warnings,
         }
     }
 
@@ -275,7 +279,11 @@ pub(crate) mod tests {
             engine: "cuda".to_owned(),
             engine_description: "cuda: Test card".to_owned(),
         };
-        Report::new(task, &measured, vec!["one packet was concealed".to_owned()])
+        let remarks = Remarks {
+            notes: vec!["the clock jumps once".to_owned()],
+            warnings: vec!["one packet was concealed".to_owned()],
+        };
+        Report::new(task, &measured, remarks)
     }
 
     /// Every leaf as `a.b[].c`, each once, in order of appearance.
@@ -344,7 +352,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_run_without_frames_has_a_report_too() {
-        let report = Report::new(Task::default(), &Measurements::default(), Vec::new());
+        let report = Report::new(Task::default(), &Measurements::default(), Remarks::default());
         assert_eq!(report.limit, None);
         assert_eq!(report.end_to_end, None);
         let json: Value = serde_json::from_str(&report.to_json().unwrap()).unwrap();

@@ -41,6 +41,9 @@ impl fmt::Display for Report {
         if let Some(limit) = &self.limit {
             writeln!(f, "{}", limit.sentence)?;
         }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
         for warning in &self.warnings {
             writeln!(f, "warning: {warning}")?;
         }

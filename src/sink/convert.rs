@@ -187,7 +187,7 @@ impl Conversion {
             1 => Some("1 frame".to_owned()),
             n => Some(format!("{n} frames")),
         };
-        written.warnings.extend(frames.map(|frames| {
+        written.remarks.warnings.extend(frames.map(|frames| {
             format!(
                 "the alpha of {frames} is not kept: {} holds none; PNG files and .mov keep it",
                 self.path

@@ -12,7 +12,7 @@ pub mod raw;
 pub mod video;
 pub mod y4m;
 
-use crate::frame::{Frame, Layout, Stopped};
+use crate::frame::{Frame, Layout, Remarks, Stopped};
 use crate::source::StreamInfo;
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub struct Written {
     pub description: String,
     /// Bytes written, if the sink counts them.
     pub bytes: Option<u64>,
-    /// What could not be carried over, a sentence each.
-    pub warnings: Vec<String>,
+    /// What was done with the frames, and what could not be carried over.
+    pub remarks: Remarks,
     /// True if whoever read a pipe went away before the end; not an error.
     pub closed_early: bool,
 }

@@ -1,8 +1,8 @@
 //! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
 
 use super::part::PartFile;
-use super::{Flow, SinkError, Written, geometry};
-use crate::frame::{Frame, Layout, Stopped, is_closed, wait_a_tick};
+use super::{Flow, Rules, SinkError, Written, geometry};
+use crate::frame::{Frame, Layout, Remarks, Stopped, is_closed, wait_a_tick};
 use crossbeam_channel::Receiver;
 use rustix::event::PollFlags;
 use std::fs::{File, OpenOptions};
@@ -31,6 +31,7 @@ pub(super) struct Outlet {
     begun: Option<Layout>,
     gathered: Vec<u8>,
     stop: Option<Receiver<()>>,
+    strict: bool,
 }
 
 impl Outlet {
@@ -44,7 +45,7 @@ impl Outlet {
     }
 
     /// Opens a file, or standard output for "-".
-    pub(super) fn open(target: &Path, overwrite: bool) -> Result<Outlet, SinkError> {
+    pub(super) fn open(target: &Path, rules: Rules) -> Result<Outlet, SinkError> {
         let place = if target.as_os_str() == "-" {
             let stdout = io::stdout();
             if stdout.is_terminal() {
@@ -66,12 +67,13 @@ impl Outlet {
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
             Place::Stdout(unblocked(File::from(file)))
         } else {
-            Place::Part(PartFile::create(target, overwrite)?)
+            Place::Part(PartFile::create(target, rules.overwrite)?)
         };
         Ok(Outlet {
             place,
             bytes: 0,
             frames: 0,
+            strict: rules.strict,
             closed: false,
             begun: None,
             gathered: Vec::new(),
@@ -199,13 +201,22 @@ impl Outlet {
 
     /// Puts a file in its place and tells what was written.
     pub(super) fn finish(self, description: String, warnings: Vec<String>) -> Result<Written, SinkError> {
+        let remarks = Remarks::warnings(warnings);
+        if self.strict
+            && let Some(problem) = remarks.refusal()
+        {
+            return Err(SinkError::Unsupported {
+                path: self.label().to_owned(),
+                problem,
+            });
+        }
         if let Place::Part(part) = self.place {
             part.commit()?;
         }
         Ok(Written {
             description,
             bytes: Some(self.bytes),
-            warnings,
+            remarks,
             closed_early: self.closed,
         })
     }

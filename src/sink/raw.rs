@@ -20,7 +20,7 @@ struct Raw {
 
 /// Writes raw frames of any native format to a file, or to standard output for "-".
 pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
-    let outlet = Outlet::open(target, rules.overwrite)?;
+    let outlet = Outlet::open(target, rules)?;
     let place = format!("{} (raw frames)", outlet.label());
     Ok(Box::new(Raw {
         ledger: PlainLedger::new(place, ADVICE, rules, info),

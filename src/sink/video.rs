@@ -23,7 +23,7 @@ use crate::ffmpeg::{
     Access, AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
     Received, Scaler, lend, rescale,
 };
-use crate::frame::{ColourModel, Frame, Layout, Rational, SideData};
+use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, SideData};
 use crate::source::{Origin, StreamInfo};
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
@@ -277,10 +277,13 @@ impl VideoSink {
         let choice = staged.choice.clone();
         let (scaler, samples) = self.sample_steps(&layout, &staged)?;
         let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
-        let (stream, passthrough) = self.map_streams(&encoder, &staged.blocks, picture)?;
+        let (stream, mut passthrough) = self.map_streams(&encoder, &staged.blocks, picture)?;
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
+        }
+        if let Some(passthrough) = &mut passthrough {
+            passthrough.begin_on_ticks(&self.output.muxer);
         }
         let step = frame.metadata.duration.unwrap_or_else(|| {
             self.info.frame_rate.map_or(1, |rate| {
@@ -718,13 +721,11 @@ impl Sink for VideoSink {
             }
             self.warnings.append(&mut passthrough.warnings);
         }
-        if self.options.strict && !losses.is_empty() {
-            return Err(self.unsupported(format!(
-                "{}; without --strict it is written so",
-                losses.join("; ")
-            )));
-        }
         self.warnings.append(&mut losses);
+        let remarks = Remarks::warnings(std::mem::take(&mut self.warnings));
+        if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem));
+        }
         let mut converted = running
             .choice
             .note
@@ -749,7 +750,7 @@ impl Sink for VideoSink {
         Ok(Written {
             description,
             bytes,
-            warnings: this.warnings,
+            remarks,
             closed_early: false,
         })
     }

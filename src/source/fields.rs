@@ -5,7 +5,7 @@
 //! [`crate::sink::fields`] weaves them again.
 
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat};
+use crate::frame::{FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -85,8 +85,8 @@ impl Source for InOrder {
         Ok(Some(frame))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        self.source.warnings()
+    fn remarks(&mut self) -> Remarks {
+        self.source.remarks()
     }
 }
 
@@ -120,8 +120,8 @@ impl Source for Fields {
         Ok(Some(even))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        self.inner.warnings()
+    fn remarks(&mut self) -> Remarks {
+        self.inner.remarks()
     }
 }
 
@@ -188,8 +188,8 @@ impl Source for Watched {
         self.inner.held_buffers()
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        self.inner.warnings()
+    fn remarks(&mut self) -> Remarks {
+        self.inner.remarks()
     }
 }
 

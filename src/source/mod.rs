@@ -13,7 +13,7 @@ pub mod y4m;
 pub use crate::ffmpeg::Access;
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
-    SideData, Stopped, is_closed,
+    Remarks, SideData, Stopped, is_closed,
 };
 use crossbeam_channel::Receiver;
 use std::path::PathBuf;
@@ -99,10 +99,10 @@ pub trait Source: Send {
         0
     }
 
-    /// What went wrong without ending the run (concealed packets, dropped streams), a sentence each; asked
-    /// for once, at the end.
-    fn warnings(&mut self) -> Vec<String> {
-        Vec::new()
+    /// What was done with the input, and what went wrong without ending the run (concealed packets, dropped
+    /// streams); asked for once, at the end.
+    fn remarks(&mut self) -> Remarks {
+        Remarks::default()
     }
 }
 
@@ -122,9 +122,9 @@ pub trait IndexedSource: Send + Sync {
     /// Frame `index`, in the given buffer.
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError>;
 
-    /// What was not read of the files, a sentence each; asked for once, at the end.
-    fn warnings(&self) -> Vec<String> {
-        Vec::new()
+    /// What was done with the files, and what of them was not read; asked for once, at the end.
+    fn remarks(&self) -> Remarks {
+        Remarks::default()
     }
 }
 

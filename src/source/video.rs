@@ -20,7 +20,7 @@ use crate::ffmpeg::{
 use crate::frame::fact::Fact;
 use crate::frame::{
     Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Patience, PixelFormat, Range, Rational,
-    SideData,
+    Remarks, SideData,
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
@@ -90,6 +90,8 @@ pub struct VideoSource {
     cut: Option<String>,
     /// What the decoder does not give of the stream.
     lost: Option<String>,
+    /// What the conversion to a native format loses.
+    inexact: Option<String>,
 }
 
 /// How far the input has been read.
@@ -210,6 +212,7 @@ impl VideoSource {
             rotation: None,
             cut: None,
             lost: None,
+            inexact: None,
             path: path.to_owned(),
             name,
         };
@@ -276,8 +279,21 @@ impl VideoSource {
                 self.invalid(format!("{} cannot be converted to {native}: {e}", coded.name()))
             })?;
             self.scaler = Some(made);
-            let care = if exact { "" } else { ", which loses precision" };
-            conversion = format!(", converted from {} to {native}{care}", coded.name());
+            let (from, mut care) = (coded.name(), "");
+            if !exact {
+                care = ", which loses precision";
+                let cut = if coded.facts().is_some_and(|facts| facts.float) {
+                    ": values outside 0 to 1 are cut"
+                } else {
+                    ""
+                };
+                let inexact = format!("its {from} samples become {native}, which loses precision{cut}");
+                if self.strict {
+                    return Err(self.invalid(format!("{inexact}; without --strict it is read so")));
+                }
+                self.inexact = Some(inexact);
+            }
+            conversion = format!(", converted from {from} to {native}{care}");
         }
         self.info.brings_memory = is_plain && self.decoder.takes_memory();
         self.info.colour = self.colour();
@@ -702,6 +718,27 @@ impl VideoSource {
         copied.map_err(|e| self.invalid(format!("frame {} cannot be converted: {e}", self.frames)))?;
         Ok(frame)
     }
+
+    /// The remarks without the input's name.
+    pub(super) fn findings(&mut self) -> Remarks {
+        let cut = self
+            .cut
+            .take()
+            .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
+        let codec = self.decoder.codec_name();
+        let signs = [
+            self.lost.take(),
+            self.inexact.take(),
+            self.damage.missing_head(&codec),
+            self.damage.sentence(),
+            self.steps.sentence(self.info.time_base),
+            cut,
+        ];
+        Remarks {
+            notes: jumps_sentence(self.demuxer.jumps()).into_iter().collect(),
+            warnings: signs.into_iter().flatten().collect(),
+        }
+    }
 }
 
 impl Source for VideoSource {
@@ -733,25 +770,14 @@ impl Source for VideoSource {
         Ok(Some(frame))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        let cut = self
-            .cut
-            .take()
-            .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
-        let codec = self.decoder.codec_name();
-        let signs = [
-            self.lost.take(),
-            jumps_sentence(self.demuxer.jumps()),
-            self.damage.missing_head(&codec),
-            self.damage.sentence(),
-            self.steps.sentence(self.info.time_base),
-            cut,
-        ];
-        signs
-            .iter()
-            .flatten()
-            .map(|s| format!("{}: {s}", self.name))
-            .collect()
+    fn remarks(&mut self) -> Remarks {
+        let name = &self.name.clone();
+        let named = |sentences: Vec<String>| sentences.into_iter().map(|s| format!("{name}: {s}")).collect();
+        let Remarks { notes, warnings } = self.findings();
+        Remarks {
+            notes: named(notes),
+            warnings: named(warnings),
+        }
     }
 }
 

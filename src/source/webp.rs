@@ -3,7 +3,7 @@
 //! so. One canvas and one frame are in memory.
 
 use super::{Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
 use std::fs::File;
@@ -292,8 +292,8 @@ impl Source for WebpSource {
         Ok(Some(frame))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        self.warning.take().into_iter().collect()
+    fn remarks(&mut self) -> Remarks {
+        Remarks::warnings(self.warning.take())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::inlet::{Inlet, ends_in_mid_frame};
 use super::{Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational};
+use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use std::path::Path;
 use std::time::Duration;
 use std::time::Instant;
@@ -379,14 +379,14 @@ impl Source for Y4m {
         Ok(Some(frame))
     }
 
-    fn warnings(&mut self) -> Vec<String> {
-        match std::mem::take(&mut self.repeats) {
-            0 => Vec::new(),
-            count => vec![format!(
-                "{}: {count} frames ask to be shown with repeated fields; each is taken once",
+    fn remarks(&mut self) -> Remarks {
+        let repeats = std::mem::take(&mut self.repeats);
+        Remarks::warnings((repeats > 0).then(|| {
+            format!(
+                "{}: {repeats} frames ask to be shown with repeated fields; each is taken once",
                 self.inlet.label()
-            )],
-        }
+            )
+        }))
     }
 }
 

@@ -113,6 +113,7 @@ pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
         label: "test".into(),
         mask,
         bias: 0.0,
+        caveat: None,
     };
     Chain {
         filters: vec![filter],

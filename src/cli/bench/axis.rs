@@ -95,6 +95,9 @@ impl ScopeName {
 
 /// The filters that were asked for: those that were written out, else a Gaussian of each size.
 pub(super) fn filters(written: &[Filter], mask_sizes: &[usize]) -> Result<Vec<Filter>, Failure> {
+    for caveat in written.iter().filter_map(|filter| filter.caveat.as_ref()) {
+        tracing::warn!("{caveat}");
+    }
     if !written.is_empty() {
         return Ok(written.to_vec());
     }

@@ -105,6 +105,9 @@ impl PipelineArguments {
     }
 
     fn chain(&self) -> Chain {
+        for caveat in self.filters.iter().filter_map(|filter| filter.caveat.as_ref()) {
+            tracing::warn!("{caveat}");
+        }
         Chain {
             filters: self.filters.clone(),
             border: self.border,
@@ -164,6 +167,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
                 .workers
                 .map_or(defaults.source_workers, NonZeroUsize::get),
             sink_workers: arguments.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
+            strict: false,
             recording: Recording {
                 frames: arguments
                     .trace

@@ -223,6 +223,7 @@ pub(super) mod tests {
             filters: vec![Filter {
                 mask,
                 bias,
+                caveat: None,
                 label: String::new(),
             }],
             border,

@@ -575,6 +575,7 @@ mod tests {
             filters: vec![Filter {
                 mask: Mask::from_integers(size, size, weights, total).unwrap(),
                 bias: 0.0,
+                caveat: None,
                 label: String::new(),
             }],
             border: Border::Mirror,

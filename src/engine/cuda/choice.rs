@@ -259,6 +259,7 @@ mod tests {
                 label: "box".to_owned(),
                 mask: Mask::new(size, size, weights).unwrap(),
                 bias: 0.0,
+                caveat: None,
             }],
             border: Border::Replicate,
             planes,

@@ -75,6 +75,9 @@ pub(crate) fn rates(
 
 /// All of a run but the head of its page.
 pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements) -> Result<(), PageError> {
+    for note in &report.notes {
+        page.paragraph("note", &format!("Note: {note}"));
+    }
     for warning in &report.warnings {
         page.paragraph("warning", &format!("Warning: {warning}"));
     }

@@ -13,7 +13,7 @@ use super::ledger::{Outcome, PlainLedger, stated};
 use super::part::{PartFile, remove_left_overs};
 use super::{IndexedSink, Rules, SinkError, Written};
 use crate::frame::fact::{Fact, Samples};
-use crate::frame::{ColourModel, Frame, Range, Turn};
+use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
 use crate::source::StreamInfo;
 use crate::still::ImageKind;
 use crate::still::annotations::{self, Annotations};
@@ -166,6 +166,7 @@ const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colour
 struct Shared {
     /// Names given so far in a directory, where two source files may want the same.
     names: HashSet<PathBuf>,
+    notes: BTreeSet<String>,
     warnings: BTreeSet<String>,
     /// The only file of a single-file target: put in its place at the end, when it is known to be the only
     /// one.
@@ -330,7 +331,7 @@ impl Images {
                 && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
         };
         if let Some(word) = film::assumed(&picture, kind) {
-            self.warn(word.to_owned());
+            self.shared().notes.insert(word.to_owned());
         }
         if frame.format().model() == ColourModel::Gray && frame.metadata.colour.range == Range::Limited {
             self.warn(
@@ -477,13 +478,22 @@ impl IndexedSink for Images {
 
     fn finish(&self) -> Result<Written, SinkError> {
         let mut shared = self.shared();
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remarks = Remarks {
+            notes: std::mem::take(&mut shared.notes).into_iter().collect(),
+            warnings: std::mem::take(&mut shared.warnings).into_iter().collect(),
+        };
+        remarks.warnings.append(&mut ledger.sentences());
+        if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
+            return Err(SinkError::Unsupported {
+                path: self.label.clone(),
+                problem,
+            });
+        }
         if let Some(part) = shared.single.take() {
             part.commit()?;
         }
         let files = self.files.load(Ordering::Relaxed);
-        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut warnings: Vec<String> = std::mem::take(&mut shared.warnings).into_iter().collect();
-        warnings.append(&mut ledger.sentences());
         Ok(Written {
             description: format!(
                 "{files} {} image {} to {}{}",
@@ -493,7 +503,7 @@ impl IndexedSink for Images {
                 ledger.notes()
             ),
             bytes: Some(self.bytes.load(Ordering::Relaxed)),
-            warnings,
+            remarks,
             closed_early: false,
         })
     }

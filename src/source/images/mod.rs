@@ -7,7 +7,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, SourceError, StreamInfo};
-use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational};
+use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational, Remarks};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
@@ -46,15 +46,19 @@ pub struct ImageFiles {
     info: StreamInfo,
     strict: bool,
     keep_going: bool,
-    notes: Mutex<Notes>,
+    troubles: Mutex<Troubles>,
     failures: Failures,
 }
 
-/// What was wrong with files: how many, and the first, for each kind of trouble.
+/// How many files something was said of, and the first of them, by what was said.
+type Counted = BTreeMap<String, (u64, PathBuf)>;
+
+/// What was wrong with files, or done with them.
 #[derive(Default)]
-struct Notes {
+struct Troubles {
     listing: Vec<String>,
-    files: BTreeMap<String, (u64, PathBuf)>,
+    files: Counted,
+    conversions: Counted,
 }
 
 /// Lists the image files that `input` names (a file, a directory, `frames/%05d.png`, or a glob) and reads the
@@ -162,12 +166,12 @@ pub fn open_listed(
         strict: options.strict,
         keep_going: options.keep_going,
         failures: Failures::default(),
-        notes: Mutex::new(Notes {
+        troubles: Mutex::new(Troubles {
             listing: notes
                 .into_iter()
                 .map(|n| format!("{}: {n}", input.display()))
                 .collect(),
-            files: BTreeMap::new(),
+            ..Troubles::default()
         }),
     })
 }
@@ -220,15 +224,9 @@ impl ImageFiles {
                 &format!("{trouble}; without --strict it is read all the same"),
             ));
         }
-        self.mention(path, trouble);
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        count(&mut troubles.files, path, trouble);
         Ok(())
-    }
-
-    /// Notes what was done with a file.
-    fn mention(&self, path: &Path, what: &str) {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = notes.files.entry(what.to_owned());
-        entry.or_insert_with(|| (0, path.to_owned())).0 += 1;
     }
 
     /// Decodes one file, or one page.
@@ -256,11 +254,12 @@ impl ImageFiles {
         if let Some(left_out) = left_out {
             self.note(path, &left_out)?;
         }
-        if let Some(damage) = said.damage {
-            self.note(path, &damage)?;
+        for loss in said.losses {
+            self.note(path, &loss)?;
         }
         if let Some(conversion) = said.conversion {
-            self.mention(path, &conversion);
+            let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+            count(&mut troubles.conversions, path, &conversion);
         }
         if is_animated(path) {
             self.note(
@@ -296,15 +295,28 @@ impl IndexedSource for ImageFiles {
         Ok(frame)
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut said = std::mem::take(&mut notes.listing);
-        said.extend(notes.files.iter().map(|(what, (count, first))| match count {
-            1 => format!("{}: {what}", first.display()),
-            n => format!("{} and {} more: {what}", first.display(), n - 1),
-        }));
-        said
+    fn remarks(&self) -> Remarks {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = std::mem::take(&mut troubles.listing);
+        warnings.extend(sentences(&troubles.files));
+        Remarks {
+            notes: sentences(&troubles.conversions),
+            warnings,
+        }
     }
+}
+
+fn count(counted: &mut Counted, path: &Path, what: &str) {
+    let entry = counted.entry(what.to_owned());
+    entry.or_insert_with(|| (0, path.to_owned())).0 += 1;
+}
+
+fn sentences(counted: &Counted) -> Vec<String> {
+    let sentence = |(what, (count, first)): (&String, &(u64, PathBuf))| match count {
+        1 => format!("{}: {what}", first.display()),
+        n => format!("{} and {} more: {what}", first.display(), n - 1),
+    };
+    counted.iter().map(sentence).collect()
 }
 
 fn open_still(path: &Path, page: Option<Page>, strict: bool) -> Result<Still<'_>, SourceError> {

@@ -22,8 +22,6 @@ const ALWAYS_BELIEVED: u64 = 256 << 20;
 const MOST_SEARCHED: u64 = 1 << 30;
 
 /// What becomes of floating-point samples.
-const FLOAT_CUT: &str = "floating-point samples are brought to 16 bits, and values outside 0 to 1 are cut";
-
 /// Buffers of a decoder of FFmpeg's for one picture.
 const FILM_BUFFERS: usize = 4;
 
@@ -52,8 +50,8 @@ enum StillDecoder {
 pub(super) struct Said {
     pub(super) icc_profile: Option<Vec<u8>>,
     pub(super) orientation: Option<u8>,
-    /// What is missing or damaged in the picture.
-    pub(super) damage: Option<String>,
+    /// What of the picture is missing, damaged or cut.
+    pub(super) losses: Vec<String>,
     /// How samples were converted.
     pub(super) conversion: Option<String>,
 }
@@ -198,7 +196,7 @@ impl<'a> Still<'a> {
         if source.next(&supply)?.is_some() {
             notes.push("several pictures are in the file, of which the first is read".to_owned());
         }
-        notes.append(&mut source.warnings());
+        notes.append(&mut source.findings().warnings);
         Ok(Still {
             path,
             kind,
@@ -277,7 +275,10 @@ impl<'a> Still<'a> {
                     .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
                 Ok(Said {
                     icc_profile,
-                    damage: damage.map(|words| format!("damaged: {words}")),
+                    losses: damage
+                        .map(|words| format!("damaged: {words}"))
+                        .into_iter()
+                        .collect(),
                     conversion,
                     ..Said::default()
                 })
@@ -292,11 +293,13 @@ impl<'a> Still<'a> {
                     }
                 })?;
                 let pages = facts.pages;
+                let further = (pages > 1).then(|| {
+                    format!("{pages} pictures are in the file, of which the first is read (given alone all are read)")
+                });
                 Ok(Said {
                     icc_profile: facts.icc,
                     orientation: facts.orientation.filter(|o| (2..=8).contains(o)),
-                    damage: (pages > 1)
-                        .then(|| format!("{pages} pictures are in the file, of which the first is read (given alone all are read)")),
+                    losses: facts.lost.into_iter().chain(further).collect(),
                     conversion: facts.converted,
                 })
             }
@@ -310,10 +313,8 @@ impl<'a> Still<'a> {
                 metadata.pts = None;
                 metadata.duration = None;
                 frame.metadata = metadata;
-                let is_float = matches!(self.kind, ImageKind::Exr | ImageKind::Pfm);
                 Ok(Said {
-                    damage: notes.into_iter().next(),
-                    conversion: is_float.then(|| FLOAT_CUT.to_owned()),
+                    losses: notes,
                     ..Said::default()
                 })
             }

@@ -104,8 +104,10 @@ pub(super) struct Facts {
     pub orientation: Option<u8>,
     /// The ICC profile of the samples given out.
     pub icc: Option<Vec<u8>>,
-    /// What the conversion loses, for a warning.
+    /// How samples are converted on the way out.
     pub converted: Option<String>,
+    /// What of the samples is cut or left out.
+    pub lost: Vec<String>,
 }
 
 impl Facts {
@@ -157,7 +159,8 @@ impl Tiff {
             pages,
             orientation: page.orientation,
             icc: page.profile(&mut input, directory),
-            converted: page.losses(),
+            lost: page.losses(),
+            converted: page.conversion(),
         };
         Ok(Tiff { input, facts, page })
     }
@@ -226,7 +229,9 @@ mod tests {
         encoder.write_image::<colortype::Gray8>(1, 1, &[7]).unwrap();
         let (facts, out) = read(&bytes).unwrap();
         assert_eq!((facts.width, facts.height, facts.pages), (5, 3, 2));
-        assert!(facts.deep && !facts.gray && !facts.alpha && facts.converted.is_none());
+        assert!(
+            facts.deep && !facts.gray && !facts.alpha && facts.converted.is_none() && facts.lost.is_empty()
+        );
         assert_eq!(
             out,
             picture.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>()

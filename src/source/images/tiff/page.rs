@@ -207,20 +207,22 @@ impl Page {
     }
 
     /// What is lost when the samples become gray or RGB of 8 or 16 bits.
-    pub(super) fn losses(&self) -> Option<String> {
+    pub(super) fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         if self.float {
             losses.push("floating-point samples are brought to 16 bits; values outside 0..1 are cut".into());
-        }
-        if matches!(self.model, Model::Cmyk) {
-            losses.push("CMYK is brought to RGB without its colour profile".into());
         }
         match self.dropped {
             0 => {}
             1 => losses.push("1 extra sample of each pixel is left out".into()),
             n => losses.push(format!("{n} extra samples of each pixel are left out")),
         }
-        (!losses.is_empty()).then(|| losses.join("; "))
+        losses
+    }
+
+    /// How samples are converted on the way out.
+    pub(super) fn conversion(&self) -> Option<String> {
+        matches!(self.model, Model::Cmyk).then(|| "CMYK is brought to RGB without its colour profile".into())
     }
 
     /// The ICC profile of the samples given out.
