@@ -4,6 +4,7 @@
 //! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
+use super::cache::Cache;
 use super::choice::{Terms, recipes};
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::graph::Graph;
@@ -11,7 +12,7 @@ use super::launch;
 use super::memory::DeviceMemory;
 use super::picture::{Arrangement, Picture, Places};
 use super::prepared::{Prepared, Request, Scratch};
-use super::program::{Cache, Module, Recipe, Source};
+use super::program::{Module, Recipe, Source};
 use super::sample_texel;
 use super::sequence::Sequence;
 use super::stream::{Event, Stream};

@@ -6,6 +6,7 @@
 //! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
+mod cache;
 mod ceiling;
 mod choice;
 mod device;
@@ -47,12 +48,12 @@ pub use work::Work;
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
+use cache::Cache;
 use device::Device;
 use graph::ChainWork;
 use memory::Pinned;
 use picture::{Arrangement, Picture};
 use prepared::{Prepared, Request, Scratch};
-use program::Cache;
 use slot::{Amount, Cargo, Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;

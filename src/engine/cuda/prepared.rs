@@ -1,6 +1,7 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 #![allow(unsafe_code)]
 
+use super::cache::Cache;
 use super::choice::{Choice, Part, Terms, choose, parts};
 use super::device::{Device, DeviceInfo, check};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
@@ -8,7 +9,7 @@ use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps,
 use super::memory::DeviceMemory;
 use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
-use super::program::{Cache, Function, Module};
+use super::program::{Function, Module};
 use super::sequence::Sequence;
 use super::tensor::pair::{PLAIN, Pair};
 use super::tensor::{self, Loader, TensorKernel};

@@ -1,17 +1,14 @@
-//! Kernel texts become machine code: NVRTC for the card's own architecture, and a cache on disk.
+//! Kernel texts become machine code: NVRTC for the card's own architecture, or what it made in an earlier run.
 #![allow(unsafe_code)]
 
+use super::cache::{Cache, CacheError, Digest};
 use super::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::memory::DeviceMemory;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A kernel text, embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -246,7 +243,7 @@ impl Recipe {
     }
 
     /// The machine code for `device`, from the cache on disk or from NVRTC.
-    pub(super) fn image(&self, device: &Device, cache: &Cache) -> Result<Vec<u8>, EngineError> {
+    pub(super) fn image(&self, device: &Device, cache: &Cache) -> Result<Image, EngineError> {
         let version = nvrtc_version()?;
         let target = Target::choose(device.architecture(), &supported_architectures())?;
         let (nvrtc, options) = (
@@ -261,8 +258,8 @@ impl Recipe {
             self.source.text(),
         ];
         parts.extend(HEADERS.map(|(_, header)| header));
-        let key = Key::of(&parts);
-        if let Some(image) = cache.load(key) {
+        let name = format!("{}.kernel", Digest::of_parts(&parts));
+        if let Some(image) = kept(cache, &name, target) {
             return Ok(image);
         }
         let begun = std::time::Instant::now();
@@ -275,9 +272,51 @@ impl Recipe {
         if !compiled.log.is_empty() {
             tracing::warn!("{}: {}", self.source.name(), compiled.log);
         }
-        cache.store(key, &compiled.image);
-        Ok(compiled.image)
+        let image = Image::new(compiled.image, target).ok_or_else(|| EngineError::Device {
+            doing: format!("compiling {} with NVRTC", self.source.name()),
+            reason: "what it made is no program".to_owned(),
+        })?;
+        match cache.put(&name, &image.0) {
+            Ok(()) => {}
+            Err(error @ CacheError::Folder { .. }) => cache.warn(&error),
+            Err(error) => tracing::debug!("cannot keep a compiled kernel: {error}"),
+        }
+        Ok(image)
     }
+}
+
+/// A program that the driver can be handed: a CUBIN, which states its own length, or PTX that ends with a zero.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Image(Vec<u8>);
+
+impl Image {
+    /// `None` if the driver would read beyond the end.
+    fn new(bytes: Vec<u8>, target: Target) -> Option<Image> {
+        let ends = match target {
+            Target::Code(_) => !bytes.is_empty(),
+            Target::Ptx(_) => bytes.last() == Some(&0),
+        };
+        ends.then_some(Image(bytes))
+    }
+}
+
+/// The program that an earlier run has kept under `name`. One that is not whole is removed.
+fn kept(cache: &Cache, name: &str, target: Target) -> Option<Image> {
+    let damaged = match cache.read(name) {
+        Ok(None) => return None,
+        Ok(Some(bytes)) => match Image::new(bytes, target) {
+            Some(image) => return Some(image),
+            None => CacheError::Damaged(cache.path(name).ok()?),
+        },
+        Err(error @ (CacheError::File { .. } | CacheError::Damaged(_))) => error,
+        Err(error) => {
+            cache.warn(&error);
+            return None;
+        }
+    };
+    tracing::warn!("the cached kernel {damaged}; it is compiled again");
+    cache.remove(name);
+    None
 }
 
 type SizeOf = unsafe fn(nvrtc::nvrtcProgram, *mut usize) -> nvrtc::nvrtcResult;
@@ -309,116 +348,11 @@ impl Drop for Program {
     }
 }
 
-/// 128 bits that stand for everything that a compiled program depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key(u128);
-
-impl Key {
-    /// FNV-1a over the parts, each with its length, so that no two lists of parts run together to the same bytes.
-    fn of(parts: &[&str]) -> Key {
-        let lengths_and_parts = parts
-            .iter()
-            .flat_map(|p| (p.len() as u64).to_le_bytes().into_iter().chain(p.bytes()));
-        Key(hash(lengths_and_parts))
-    }
-}
-
-/// A number that stands for every kernel text.
-pub(super) fn kernel_texts_hash() -> u128 {
+/// A digest of every kernel text.
+pub(super) fn kernel_texts_digest() -> Digest {
     let mut parts: Vec<&str> = Source::ALL.iter().map(|source| source.text()).collect();
     parts.extend(HEADERS.map(|(_, header)| header));
-    Key::of(&parts).0
-}
-
-pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.fold(BASIS, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME))
-}
-
-/// Compiled programs, and tables of what was measured, on disk. Whatever is wrong with it costs a compilation and nothing else.
-#[derive(Clone)]
-pub(super) struct Cache {
-    folder: Option<PathBuf>,
-}
-
-const MAGIC: &[u8; 8] = b"fpkern01";
-const HEAD: usize = MAGIC.len() + 16;
-
-impl Cache {
-    /// The user's: `$XDG_CACHE_HOME/framepipe`, else `~/.cache/framepipe`.
-    pub(super) fn of_user() -> Cache {
-        let absolute = |name: &str| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|p| p.is_absolute())
-        };
-        let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        Cache {
-            folder: base.map(|b| b.join("framepipe")),
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) fn in_folder(folder: PathBuf) -> Cache {
-        Cache { folder: Some(folder) }
-    }
-
-    /// Where entries lie; `None` if the user has no such folder.
-    pub(super) fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
-    }
-
-    fn name(key: Key) -> String {
-        format!("{:032x}.kernel", key.0)
-    }
-
-    /// The entry, if it is there and whole.
-    fn load(&self, key: Key) -> Option<Vec<u8>> {
-        let path = self.folder.as_ref()?.join(Cache::name(key));
-        let mut bytes = fs::read(&path).ok()?;
-        let whole = bytes.len() > HEAD
-            && bytes.starts_with(MAGIC)
-            && bytes[MAGIC.len()..HEAD] == hash(bytes[HEAD..].iter().copied()).to_le_bytes();
-        if !whole {
-            tracing::warn!(
-                "the cached kernel {} is damaged; compiling it again",
-                path.display()
-            );
-            return None;
-        }
-        bytes.drain(..HEAD);
-        Some(bytes)
-    }
-
-    fn store(&self, key: Key, image: &[u8]) {
-        let mut bytes = Vec::with_capacity(HEAD + image.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&hash(image.iter().copied()).to_le_bytes());
-        bytes.extend_from_slice(image);
-        if let Err(error) = self.put(&Cache::name(key), &bytes)
-            && let Some(folder) = &self.folder
-        {
-            tracing::debug!("cannot keep a compiled kernel in {}: {error}", folder.display());
-        }
-    }
-
-    /// Writes the file `name` under another name and renames it, so that no reader sees half of it. Nothing is done where there is no folder.
-    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let part = folder.join(format!("{name}.{}.{count}.part", std::process::id()));
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&part, bytes))
-            .and_then(|()| fs::rename(&part, folder.join(name)));
-        if written.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        written
-    }
+    Digest::of_parts(&parts)
 }
 
 /// Machine code loaded on a card. Its constant memory is its own.
@@ -456,12 +390,12 @@ impl Function {
 }
 
 impl Module {
-    pub(super) fn load(device: &Arc<Device>, image: &[u8]) -> Result<Module, EngineError> {
+    pub(super) fn load(device: &Arc<Device>, image: &Image) -> Result<Module, EngineError> {
         device.bind()?;
         let mut handle = std::ptr::null_mut();
-        // SAFETY: a CUBIN knows its own length, and PTX is ended by a zero; the driver copies what it needs.
+        // SAFETY: an image states its own length or is ended by a zero; the driver copies what it needs.
         check("loading a kernel on the CUDA device", unsafe {
-            sys::cuModuleLoadData(&raw mut handle, image.as_ptr().cast::<c_void>())
+            sys::cuModuleLoadData(&raw mut handle, image.0.as_ptr().cast::<c_void>())
         })?;
         Ok(Module {
             device: Arc::clone(device),
@@ -526,40 +460,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cached_program_comes_back_and_a_damaged_one_does_not() {
+    fn a_kept_program_comes_back_and_one_that_is_not_whole_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::in_folder(folder.path().join("made on demand"));
-        let key = Key::of(&["a", "b"]);
-        assert_eq!(cache.load(key), None);
-        cache.store(key, b"machine code");
-        assert_eq!(cache.load(key).unwrap(), b"machine code");
-        let path = cache.folder().unwrap().join(Cache::name(key));
-        let good = fs::read(&path).unwrap();
-        fs::write(&path, &good[..good.len() - 1]).unwrap();
-        assert_eq!(cache.load(key), None);
+        let cache = Cache::in_folder(folder.path().to_owned());
+        let (code, ptx) = (Target::Code(90), Target::Ptx(90));
+        let path = cache.path("a").unwrap();
+        assert_eq!(kept(&cache, "a", code), None);
+        cache.put("a", b"code").unwrap();
+        assert_eq!(kept(&cache, "a", code), Some(Image(b"code".to_vec())));
+        // Whole, but the driver would read PTX until it finds a zero.
+        assert_eq!(kept(&cache, "a", ptx), None);
+        assert!(!path.exists());
+        cache.put("a", b"text\0").unwrap();
+        assert_eq!(kept(&cache, "a", ptx), Some(Image(b"text\0".to_vec())));
+        let good = std::fs::read(&path).unwrap();
         let mut flipped = good.clone();
-        *flipped.last_mut().unwrap() ^= 1;
-        fs::write(&path, &flipped).unwrap();
-        assert_eq!(cache.load(key), None);
-        cache.store(key, b"machine code");
-        assert_eq!(cache.load(key).unwrap(), b"machine code");
-        assert_eq!(fs::read_dir(cache.folder.as_ref().unwrap()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_cache_that_cannot_be_written_is_no_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, b"").unwrap();
-        let cache = Cache::in_folder(file.join("below a file"));
-        cache.store(Key(1), b"code");
-        assert_eq!(cache.load(Key(1)), None);
-    }
-
-    #[test]
-    fn keys_tell_where_a_part_ends() {
-        assert_ne!(Key::of(&["ab", "c"]), Key::of(&["a", "bc"]));
-        assert_eq!(Key::of(&["ab", "c"]), Key::of(&["ab", "c"]));
+        flipped[0] ^= 1;
+        for bad in [&flipped[..], &good[..good.len() - 1], b""] {
+            std::fs::write(&path, bad).unwrap();
+            assert_eq!(kept(&cache, "a", ptx), None);
+            assert!(!path.exists());
+        }
+        cache.put("a", b"").unwrap();
+        assert_eq!(kept(&cache, "a", code), None);
+        std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+        assert_eq!(kept(&cache, "a", code), None);
+        assert!(path.symlink_metadata().is_err());
     }
 
     #[test]

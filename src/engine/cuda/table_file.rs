@@ -1,19 +1,16 @@
 //! A table that was measured here, on disk: one file a card beside the compiled kernels.
 //!
-//! A first line with a checksum, then JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
+//! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
 //! true, is as good as none, but the user is told.
 
+use super::cache::{Cache, CacheError, Digest};
 use super::device::{Device, DeviceInfo, driver_version, nvrtc_version};
 use super::h200;
-use super::program::{Cache, hash, kernel_texts_hash};
+use super::program::kernel_texts_digest;
 use super::table::{Origin, Table, TableCell};
 use crate::engine::EngineError;
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::path::PathBuf;
-
-/// The first line's first word; the checksum follows.
-const MAGIC: &str = "framepipe-tuning-1";
 
 /// What a table's times depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +21,7 @@ struct Facts {
     driver: (u32, u32),
     nvrtc: (u32, u32),
     framepipe: String,
-    /// A hash of all kernel texts.
+    /// A digest of all kernel texts.
     kernels: String,
 }
 
@@ -36,7 +33,7 @@ impl Facts {
             driver: driver_version()?,
             nvrtc: nvrtc_version()?,
             framepipe: env!("CARGO_PKG_VERSION").to_owned(),
-            kernels: format!("{:032x}", kernel_texts_hash()),
+            kernels: kernel_texts_digest().to_string(),
         })
     }
 
@@ -44,7 +41,7 @@ impl Facts {
     fn file_name(&self) -> String {
         let (major, minor) = self.compute_capability;
         let card = format!("{} {major}.{minor}", self.card);
-        format!("{:032x}.tuning", hash(card.bytes()))
+        format!("{}.tuning", Digest::of_parts(&[&card]))
     }
 
     /// The first fact that is another one now.
@@ -80,8 +77,8 @@ struct Kept {
 /// Why a file is as good as none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Ignored {
-    #[error("the table {0} cannot be read: {1}")]
-    Unreadable(PathBuf, String),
+    #[error("the measured table: {0}")]
+    Unreadable(CacheError),
     #[error("the table {0} is damaged; `framepipe bench tune` makes it anew")]
     Damaged(PathBuf),
     #[error("the table {0} is of another time: {1}; `framepipe bench tune` makes it anew")]
@@ -97,17 +94,16 @@ struct TableFile<'a> {
 impl TableFile<'_> {
     /// The date and the cells; `None` if there is no file.
     fn load(&self) -> Result<Option<(String, Vec<TableCell>)>, Ignored> {
-        let Some(folder) = self.cache.folder() else {
-            return Ok(None);
+        let name = self.facts.file_name();
+        let bytes = match self.cache.read(&name) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(None),
+            Err(CacheError::Damaged(path)) => return Err(Ignored::Damaged(path)),
+            Err(error) => return Err(Ignored::Unreadable(error)),
         };
-        let path = folder.join(self.facts.file_name());
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Ignored::Unreadable(path, error.to_string())),
-        };
-        let kept = match whole(&bytes) {
-            Some(kept) if kept.cells.iter().all(is_possible) => kept,
+        let path = self.cache.path(&name).map_err(Ignored::Unreadable)?;
+        let kept: Kept = match serde_json::from_slice::<Kept>(&bytes) {
+            Ok(kept) if kept.cells.iter().all(is_possible) => kept,
             _ => return Err(Ignored::Damaged(path)),
         };
         match kept.facts.difference(&self.facts) {
@@ -128,27 +124,11 @@ impl TableFile<'_> {
             cells: cells.to_vec(),
         };
         let body = serde_json::to_string_pretty(&kept).map_err(|e| failed(e.to_string()))?;
-        let text = format!("{MAGIC} {:032x}\n{body}", hash(body.bytes()));
-        let folder = self.cache.folder().ok_or_else(|| {
-            failed("there is no folder for it; set HOME or XDG_CACHE_HOME to an absolute path".to_owned())
-        })?;
         let name = self.facts.file_name();
-        self.cache.put(&name, text.as_bytes()).map_err(|error| {
-            failed(format!(
-                "{} cannot be written: {error}; set XDG_CACHE_HOME to a folder that can",
-                folder.display()
-            ))
-        })?;
-        Ok(folder.join(name))
+        let put = self.cache.put(&name, body.as_bytes());
+        put.and_then(|()| self.cache.path(&name))
+            .map_err(|error| failed(error.to_string()))
     }
-}
-
-/// The file's content if its checksum is right.
-fn whole(bytes: &[u8]) -> Option<Kept> {
-    let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
-    let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
-    (sum == format!("{:032x}", hash(body.bytes()))).then_some(())?;
-    serde_json::from_str(body).ok()
 }
 
 fn is_possible(cell: &TableCell) -> bool {
@@ -194,7 +174,10 @@ fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
         },
         Ok(None) => otherwise(),
         Err(ignored) => {
-            tracing::warn!("{ignored}");
+            match &ignored {
+                Ignored::Unreadable(error @ CacheError::Folder { .. }) => file.cache.warn(error),
+                ignored => tracing::warn!("{ignored}"),
+            }
             Table {
                 ignored: Some(ignored.to_string()),
                 ..otherwise()
@@ -278,9 +261,12 @@ mod tests {
         let digit = good.windows(7).position(|w| w == b"0.01234").unwrap() + 5;
         flipped[digit] = b'9';
         let impossible = {
-            let body = std::str::from_utf8(&good).unwrap().split_once('\n').unwrap().1;
-            let body = body.replace("\"channels\": 1", "\"channels\": 0");
-            format!("{MAGIC} {:032x}\n{body}", hash(body.bytes())).into_bytes()
+            let name = file.facts.file_name();
+            let body = String::from_utf8(cache.read(&name).unwrap().unwrap()).unwrap();
+            let other = body.replace("\"channels\": 1", "\"channels\": 0");
+            assert_ne!(body, other);
+            cache.put(&name, other.as_bytes()).unwrap();
+            std::fs::read(&path).unwrap()
         };
         for bad in [&good[..good.len() / 2], &flipped, b"", b"\xff\xfe\n", &impossible] {
             std::fs::write(&path, bad).unwrap();
@@ -292,6 +278,24 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(matches!(file.load(), Err(Ignored::Unreadable(..))));
+    }
+
+    #[test]
+    fn a_table_in_a_folder_that_others_can_write_to_is_ignored_and_none_is_put_there() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::in_folder(folder.path().to_owned());
+        let file = TableFile {
+            cache: &cache,
+            facts: facts(),
+        };
+        file.store("a date", &cells()).unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let table = choose(&file, &card());
+        assert_eq!(table.origin, Origin::BuiltIn("NVIDIA H200"));
+        assert!(table.ignored.unwrap().contains("mode 0777"));
+        let error = file.store("a date", &cells()).unwrap_err().to_string();
+        assert!(error.contains("mode 0777"), "{error}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each way of loading tiles by itself.
 #![allow(unsafe_code)]
 
+use super::cache::Cache;
 use super::device::{Device, check};
 use super::memory::DeviceMemory;
-use super::program::{Cache, Function, Module};
+use super::program::{Function, Module};
 use super::tensor::{Loader, TensorKernel};
 use crate::engine::EngineError;
 use cudarc::driver::sys;
