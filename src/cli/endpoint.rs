@@ -13,7 +13,7 @@ use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
 use framepipe::source::webp::WebpSource;
-use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::source::{self, AnySource, MOST_PIXELS, StreamInfo};
 use framepipe::still::ImageKind;
 use framepipe::still::pattern::Pattern;
 use std::ffi::OsString;
@@ -203,7 +203,8 @@ impl Input {
         vec![if path.exists() { path } else { parent(path) }]
     }
 
-    fn path(&self) -> Option<&Path> {
+    /// The file, folder or pattern, if there is one.
+    pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Input::Y4m(path) | Input::Raw(_, path) | Input::Images(path) | Input::Video(path) => Some(path),
             Input::Synthetic(_) => None,
@@ -250,6 +251,7 @@ impl Input {
                     strict: reading.strict,
                     selection: *selection,
                     keep_going: choice.keep_going,
+                    max_pixels: reading.access.max_pixels,
                 };
                 let mut listing = listing::list(path, selection)?;
                 if let Some(output) = choice.missing_in {
@@ -269,7 +271,8 @@ impl Input {
                         "an animated WebP has one stream; leave --stream out".to_owned(),
                     ));
                 }
-                AnySource::Stream(Box::new(WebpSource::open(path, reading.strict)?))
+                let most = reading.access.max_pixels.unwrap_or(MOST_PIXELS);
+                AnySource::Stream(Box::new(WebpSource::open(path, reading.strict, most)?))
             }
             Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
         };

@@ -13,10 +13,10 @@ use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
 use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Recording, Report, Task, page};
 use framepipe::sink::part::{PartFile, remove_left_overs};
-use framepipe::source::Access;
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::{Access, MOST_PIXELS};
 use framepipe::{sink, source};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -143,9 +143,6 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
         .filter(|n| (1..=1024).contains(n))
         .ok_or_else(|| "write a number from 1 to 1024".to_owned())
 }
-
-/// More pixels than pictures of any camera, and fewer than what a header of a few bytes may claim.
-const MOST_PIXELS: u64 = 1 << 30;
 
 /// Pixels of a stranger's frame: 12000 by 8000 and a little more.
 const UNTRUSTED_PIXELS: u64 = 100_000_000;
@@ -437,6 +434,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         return Err(Failure::Failed(problem));
     }
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
+    let most_pixels = arguments.max_pixels.unwrap_or(if arguments.untrusted {
+        UNTRUSTED_PIXELS
+    } else {
+        MOST_PIXELS
+    });
     let reading = VideoSourceOptions {
         stream: arguments.stream,
         strict: arguments.strict,
@@ -444,6 +446,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         access: Access {
             urls: arguments.allow_urls,
             playlists: arguments.allow_playlists,
+            max_pixels: Some(most_pixels),
         },
         timeout: arguments
             .timeout
@@ -459,12 +462,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
     }
     let info = opened.source.info().clone();
-    let most_pixels = if arguments.untrusted {
-        UNTRUSTED_PIXELS
-    } else {
-        MOST_PIXELS
-    };
-    limits::check_pixels(&info, arguments.max_pixels.unwrap_or(most_pixels))?;
+    let name = arguments.input.path();
+    let name = name.map_or_else(|| "the input".to_owned(), |path| path.display().to_string());
+    source::check_pixels(&name, info.width, info.height, most_pixels)?;
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;
     }

@@ -2,21 +2,8 @@
 
 use super::Failure;
 use framepipe::pipeline::Job;
-use framepipe::source::StreamInfo;
 use std::fs;
 use std::path::Path;
-
-/// Refuses frames of more than `most` pixels.
-pub(super) fn check_pixels(info: &StreamInfo, most: u64) -> Result<(), Failure> {
-    let pixels = info.width as u128 * info.height as u128;
-    if pixels <= u128::from(most) {
-        return Ok(());
-    }
-    Err(Failure::Failed(format!(
-        "the input's frames are {}x{}, which is {pixels} pixels, and --max-pixels allows {most}",
-        info.width, info.height
-    )))
-}
 
 /// Refuses a job whose frame buffers take more than `most` bytes, or than three quarters of the memory.
 pub(super) fn check_memory(job: &Job, most: Option<u64>) -> Result<(), Failure> {

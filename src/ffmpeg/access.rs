@@ -15,13 +15,15 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What FFmpeg may open for an input.
+/// What FFmpeg may open for an input, and how large its pictures may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
     /// URLs; without it a name is that of a file.
     pub urls: bool,
     /// Playlists, manifests and lists of files, and what they name in their own folder or on their own host.
     pub playlists: bool,
+    /// Pixels of the largest picture that is decoded; `None` leaves that to FFmpeg, or to the source.
+    pub max_pixels: Option<u64>,
 }
 
 /// Demuxers that open what a file names, by the option that allows them.
@@ -216,7 +218,11 @@ mod tests {
     fn gate(name: &str, urls: bool, playlists: bool) -> Gate {
         Gate {
             name: CString::new(name).unwrap(),
-            access: Access { urls, playlists },
+            access: Access {
+                urls,
+                playlists,
+                max_pixels: None,
+            },
             open: None,
             refused: Mutex::default(),
             patience: Patience::new(None),
@@ -282,8 +288,8 @@ mod tests {
             assert!(!default.iter().any(|name| name == refused), "{refused}");
         }
         let lists = names(Access {
-            urls: false,
             playlists: true,
+            ..Access::default()
         });
         assert!(lists.iter().any(|name| name == "hls") && !lists.iter().any(|name| name == "sdp"));
         assert!(Access::refusal("hls").contains("--allow-playlists"));

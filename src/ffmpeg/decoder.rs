@@ -5,7 +5,9 @@ use super::memory::PictureMemory;
 use super::text::text;
 use super::{AvError, Demuxer, Packet, Picture, Received};
 use crate::frame::Reserve;
+use crate::still::annotations::png;
 use ffmpeg_next::ffi;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
@@ -24,6 +26,8 @@ pub(crate) struct Decoder {
     context: *mut ffi::AVCodecContext,
     /// Where its pictures lie. The context points to it.
     pictures: Box<PictureMemory>,
+    /// The words for what packets said beside their pictures and was left out, being too large.
+    too_large: BTreeSet<&'static str>,
 }
 
 // SAFETY: an AVCodecContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -64,6 +68,7 @@ impl Decoder {
             let mut decoder = Decoder {
                 context,
                 pictures: Box::default(),
+                too_large: BTreeSet::new(),
             };
             if (*codec).capabilities & ffi::AV_CODEC_CAP_DR1 as c_int != 0 {
                 decoder.pictures.serve(context);
@@ -72,6 +77,9 @@ impl Decoder {
             (*context).pkt_timebase = (*stream).time_base;
             (*context).thread_count = threads as c_int;
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
+            if let Some(most) = demuxer.max_pixels() {
+                (*context).max_pixels = most;
+            }
             if strict {
                 // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
                 // Pictures that were patched are marked, and the source fails at the mark.
@@ -110,9 +118,24 @@ impl Decoder {
 
     /// Feeds a packet, or the end of the data.
     pub(crate) fn send(&mut self, packet: Option<&Packet>) -> Result<(), AvError> {
+        // SAFETY: the context is open.
+        let is_png = unsafe { (*self.context).codec_id } == ffi::AVCodecID::AV_CODEC_ID_PNG;
+        let mut shorter = None;
+        if let (true, Some(packet)) = (is_png, packet)
+            && let Some((data, words)) = png::within_limit(packet.data())
+        {
+            self.too_large.extend(words);
+            shorter = Some(packet.with_data(&data)?);
+        }
+        let packet = shorter.as_ref().or(packet);
         let packet = packet.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         // SAFETY: the context is open and the packet, where there is one, valid.
         AvError::check(unsafe { ffi::avcodec_send_packet(self.context, packet) }).map(|_| ())
+    }
+
+    /// The words for what packets said beside their pictures and was left out, being too large.
+    pub(crate) fn too_large(&self) -> &BTreeSet<&'static str> {
+        &self.too_large
     }
 
     /// Takes the next picture, in the order of presentation.

@@ -7,8 +7,9 @@ use super::memory_io::MemoryFile;
 use super::pipe_io::PipeFile;
 use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
-use super::{AvError, Packet, Picture, init, log, version};
-use crate::frame::{Rational, SideData};
+use super::{AvError, Packet, Picture, beside, init, log, version};
+use crate::frame::fact::Fact;
+use crate::frame::{METADATA_LIMIT, Rational, SideData};
 use crossbeam_channel::Receiver;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, c_int};
@@ -139,6 +140,10 @@ pub(crate) struct Demuxer {
     _source: Reading,
     /// What the context asks before it opens files, and while it waits; dropped last.
     gate: Option<Box<Gate>>,
+    /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
+    max_pixels: Option<u64>,
+    /// The words for what it says beside its pictures and is too large.
+    too_large: Vec<String>,
 }
 
 /// What a demuxer reads through.
@@ -164,6 +169,7 @@ impl Demuxer {
         let name = location(path).map_err(OpenFailure::Open)?;
         let context = allocate()?;
         let gate = Gate::install(context, &name, access, limit);
+        let max_pixels = access.max_pixels;
         let mut reading = Reading::Own;
         // A file is sought in; whatever else has a name here is read as it comes.
         if path
@@ -184,7 +190,7 @@ impl Demuxer {
                 }
             }
         }
-        Demuxer::begin(context, &name, ptr::null(), reading, Some(gate))
+        Demuxer::begin(context, &name, ptr::null(), reading, (Some(gate), max_pixels))
     }
 
     /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
@@ -200,7 +206,13 @@ impl Demuxer {
         // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own and leaves it
         // open.
         unsafe { (*context).pb = file.as_ptr() };
-        Demuxer::begin(context, &name, format, Reading::Memory { _file: file }, None)
+        Demuxer::begin(
+            context,
+            &name,
+            format,
+            Reading::Memory { _file: file },
+            (None, None),
+        )
     }
 
     /// Opens `name` with `context` and reads enough of it to know its streams.
@@ -209,7 +221,7 @@ impl Demuxer {
         name: &CStr,
         format: *const ffi::AVInputFormat,
         reading: Reading,
-        gate: Option<Box<Gate>>,
+        (gate, max_pixels): (Option<Box<Gate>>, Option<u64>),
     ) -> Result<Demuxer, OpenFailure> {
         log::forget();
         // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
@@ -221,11 +233,12 @@ impl Demuxer {
             format: String::new(),
             _source: reading,
             gate,
+            max_pixels,
+            too_large: Vec::new(),
         };
         // SAFETY: an open input has its format.
         demuxer.format = text(unsafe { (*demuxer.context().iformat).name });
-        // SAFETY: the context is open.
-        let code = unsafe { ffi::avformat_find_stream_info(demuxer.context, ptr::null_mut()) };
+        let code = demuxer.probe();
         let gate = demuxer.gate.as_deref();
         AvError::check(code).map_err(|e| refusal(gate).unwrap_or(OpenFailure::Streams(e)))?;
         if let Some(failure) = refusal(gate) {
@@ -233,6 +246,56 @@ impl Demuxer {
         }
         demuxer.clock = Clock::new(demuxer.may_jump(), demuxer.origin());
         Ok(demuxer)
+    }
+
+    /// Has FFmpeg look into the streams, whose pictures it may decode to know them.
+    fn probe(&mut self) -> c_int {
+        // Taken by the streams that the header shows; the limit of those that appear later is our decoder's.
+        let mut options = vec![ptr::null_mut(); self.stream_count()];
+        let limit = self
+            .max_pixels
+            .and_then(|most| CString::new(most.to_string()).ok());
+        // SAFETY: the context is open and this thread's own, and there is a dictionary, null at first, for each of its streams; they are
+        // freed here.
+        unsafe {
+            if let Some(limit) = &limit {
+                for dictionary in &mut options {
+                    ffi::av_dict_set(dictionary, c"max_pixels".as_ptr(), limit.as_ptr(), 0);
+                }
+            }
+            if self.gate.is_some() {
+                self.too_large = beside::shorten_headers(self.context);
+                (*self.context).codec_whitelist = ffi::av_strdup(beside::probing_decoders());
+            }
+            let code = ffi::avformat_find_stream_info(self.context, options.as_mut_ptr());
+            self.too_large.extend(beside::shorten_texts(self.context));
+            for dictionary in &mut options {
+                ffi::av_dict_free(dictionary);
+            }
+            code
+        }
+    }
+
+    /// The words for what the file says beside its pictures and what was left out, being too large.
+    pub(crate) fn too_large(&self) -> &[String] {
+        &self.too_large
+    }
+
+    /// Bytes of an attachment or a cover.
+    pub(crate) fn attached_bytes(&self, index: usize) -> usize {
+        // SAFETY: the stream lives as long as the context.
+        let cover = self
+            .stream_ptr(index)
+            .map_or(0, |stream| unsafe { (*stream).attached_pic.size });
+        usize::try_from(cover)
+            .unwrap_or(0)
+            .max(self.extradata(index).len())
+    }
+
+    /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
+    pub(super) fn max_pixels(&self) -> Option<i64> {
+        self.max_pixels
+            .map(|most| i64::try_from(most).unwrap_or(i64::MAX))
     }
 
     /// From now on waits for input end when `stop` is closed.
@@ -539,7 +602,8 @@ impl Demuxer {
         let mut found = Vec::new();
         for &kind in STREAM_SIDE_DATA {
             // SAFETY: the stream lives as long as the context, and its blocks are copied at once.
-            if let Some(data) = unsafe { version::stream_side_data(stream, kind) } {
+            let data = unsafe { version::stream_side_data(stream, kind) };
+            if let Some(data) = data.filter(|data| data.len() <= METADATA_LIMIT) {
                 found.push(SideData {
                     kind: kind as u32,
                     fact: stream_fact(kind as u32),
@@ -549,6 +613,20 @@ impl Demuxer {
             }
         }
         found
+    }
+
+    /// What the blocks of stream `index` are about that are too large to be carried.
+    pub(crate) fn large_side_data(&self, index: usize) -> Vec<Fact> {
+        let Some(stream) = self.stream_ptr(index) else {
+            return Vec::new();
+        };
+        let is_large = |kind: &&ffi::AVPacketSideDataType| {
+            // SAFETY: the stream lives as long as the context.
+            let data = unsafe { version::stream_side_data(stream, **kind) };
+            data.is_some_and(|data| data.len() > METADATA_LIMIT)
+        };
+        let large = STREAM_SIDE_DATA.iter().filter(is_large);
+        large.map(|&kind| stream_fact(kind as u32)).collect()
     }
 
     /// States that the sound of stream `index` begins that many seconds before it is heard.

@@ -8,7 +8,7 @@
 use ffmpeg_next::ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 /// Longest message that is kept.
 const LINE: usize = 512;
@@ -16,6 +16,9 @@ const LINE: usize = 512;
 thread_local! {
     static LAST: RefCell<Line> = const { RefCell::new(Line { who: String::new(), what: String::new() }) };
 }
+
+/// The latest picture that was not decoded because it is too large: decoders' threads report it, too.
+static TOO_LARGE: Mutex<Option<(usize, usize)>> = Mutex::new(None);
 
 /// A message, and FFmpeg's name of the part that wrote it, such as "matroska,webm"; empty if it has none.
 struct Line {
@@ -74,6 +77,24 @@ pub(super) fn error_of(name: &str) -> Option<String> {
     })
 }
 
+/// Width and height of the latest picture that was not decoded because it has more pixels than it may have.
+pub(crate) fn too_large() -> Option<(usize, usize)> {
+    *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Width and height that a message about too many pixels names: more than the caller allows, or than FFmpeg ever
+/// decodes.
+fn size_too_large(what: &str) -> Option<(usize, usize)> {
+    let said = what.strip_prefix("Picture size ")?;
+    let (size, why) = said.split_once(' ')?;
+    if !(why.starts_with("exceeds specified max pixel count") || why == "is invalid") {
+        return None;
+    }
+    let (width, height) = size.split_once('x')?;
+    let side = |text: &str| text.parse().ok().filter(|&side: &usize| side > 0);
+    Some((side(width)?, side(height)?))
+}
+
 /// `problem`, followed by the line in which FFmpeg explains it, if it does.
 pub(crate) fn explained(problem: &str) -> String {
     match last_line() {
@@ -116,6 +137,9 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
     }
     tracing::debug!("FFmpeg: {who}: {what}");
     if level <= ffi::AV_LOG_ERROR as c_int {
+        if let Some(size) = size_too_large(what) {
+            *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner) = Some(size);
+        }
         let (who, what) = (who.to_owned(), what.to_owned());
         LAST.with(|last| *last.borrow_mut() = Line { who, what });
     }
@@ -124,6 +148,17 @@ unsafe extern "C" fn keep(object: *mut c_void, level: c_int, format: *const c_ch
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pictures_that_are_too_large_are_told_by_their_size() {
+        let line = "Picture size 30000x20000 exceeds specified max pixel count 1073741824";
+        assert_eq!(size_too_large(line), Some((30000, 20000)));
+        assert_eq!(
+            size_too_large("Picture size 40000x9 is invalid"),
+            Some((40000, 9))
+        );
+        assert_eq!(size_too_large("Picture size 0x0 is invalid"), None);
+    }
 
     #[test]
     fn the_last_error_is_kept_without_addresses_until_it_is_forgotten() {

@@ -13,6 +13,7 @@
 
 mod access;
 mod audio;
+mod beside;
 mod clock;
 mod decoder;
 mod demuxer;

@@ -59,6 +59,23 @@ impl Packet {
         Ok(packet)
     }
 
+    /// The same packet with other bytes.
+    pub(crate) fn with_data(&self, data: &[u8]) -> Result<Packet, AvError> {
+        let packet = Packet::from_data(data, 0, false)?;
+        // SAFETY: both packets are valid; times, flags and blocks are copied, and the data is not.
+        AvError::check(unsafe { ffi::av_packet_copy_props(packet.packet, self.packet) })?;
+        Ok(packet)
+    }
+
+    /// The bytes.
+    pub(crate) fn data(&self) -> &[u8] {
+        if self.size() == 0 {
+            return &[];
+        }
+        // SAFETY: the packet holds `size` bytes as long as it is not changed.
+        unsafe { std::slice::from_raw_parts(self.raw().data, self.size()) }
+    }
+
     /// The bytes, to be changed where they lie.
     pub(crate) fn data_mut(&mut self) -> Result<&mut [u8], AvError> {
         if self.size() == 0 {

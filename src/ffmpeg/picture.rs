@@ -6,7 +6,7 @@ use super::side_data::{frame_fact, frame_kind, frame_kind_name};
 use super::text::timestamp;
 use super::{AvError, AvFormat, version};
 use crate::frame::fact::Fact;
-use crate::frame::{Colour, FieldOrder, Frame, Range, SideData};
+use crate::frame::{Colour, FieldOrder, Frame, METADATA_LIMIT, Range, SideData};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
 use std::ptr;
@@ -206,6 +206,31 @@ impl Picture {
 
     /// The blocks attached to the picture that are facts about it; `kind` is a number of AVFrameSideDataType.
     pub(crate) fn side_data(&self) -> Vec<SideData> {
+        let small = self
+            .blocks()
+            .into_iter()
+            .filter(|(_, _, data)| data.len() <= METADATA_LIMIT);
+        small
+            .map(|(kind, fact, data)| SideData {
+                kind,
+                fact,
+                name: matches!(fact, Fact::Other(_)).then(|| frame_kind_name(kind)),
+                data: data.into(),
+            })
+            .collect()
+    }
+
+    /// What the blocks are about that are too large to be carried.
+    pub(crate) fn large_side_data(&self) -> Vec<Fact> {
+        let large = self
+            .blocks()
+            .into_iter()
+            .filter(|(_, _, data)| data.len() > METADATA_LIMIT);
+        large.map(|(_, fact, _)| fact).collect()
+    }
+
+    /// The blocks that are facts about the picture: kind, fact and bytes.
+    fn blocks(&self) -> Vec<(u32, Fact, &[u8])> {
         let mut found = Vec::new();
         for index in 0..self.raw().nb_side_data.max(0) as usize {
             // SAFETY: the frame holds `nb_side_data` pointers; the kind is read as a number, the block has
@@ -219,13 +244,7 @@ impl Picture {
                 (kind, std::slice::from_raw_parts((*block).data, (*block).size))
             };
             if let Some(fact) = frame_fact(kind) {
-                let name = matches!(fact, Fact::Other(_)).then(|| frame_kind_name(kind));
-                found.push(SideData {
-                    kind,
-                    fact,
-                    name,
-                    data: data.into(),
-                });
+                found.push((kind, fact, data));
             }
         }
         found

@@ -24,6 +24,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Bytes that are read of a colour profile, and of what else one file, picture or stream says beside its pixels.
+/// More than that is left out and named; nothing is unpacked or allocated beyond it.
+pub const METADATA_LIMIT: usize = 16 << 20;
+
+/// A sentence about what is larger than [`METADATA_LIMIT`], in words.
+pub(crate) fn too_large(words: &str) -> String {
+    format!(
+        "holds more than {} MiB beside its pixels, so that this is left out: {words}",
+        METADATA_LIMIT >> 20
+    )
+}
+
 /// Which field of an interlaced frame comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FieldOrder {

@@ -146,6 +146,23 @@ impl AnySource {
     }
 }
 
+/// Pixels of the largest frame that is read unless another number is given: more than pictures of any camera have,
+/// and fewer than a header of a few bytes may claim.
+pub const MOST_PIXELS: u64 = 1 << 30;
+
+/// Refuses pictures of more than `most` pixels. A header is a claim, so that this comes before anything is made.
+pub fn check_pixels(path: &str, width: usize, height: usize, most: u64) -> Result<(), SourceError> {
+    if width as u128 * height as u128 <= u128::from(most) {
+        return Ok(());
+    }
+    Err(SourceError::TooManyPixels {
+        path: path.to_owned(),
+        width,
+        height,
+        most,
+    })
+}
+
 /// Why frames could not be read. The sentences name the place and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -165,6 +182,21 @@ pub enum SourceError {
         path: String,
         /// A sentence.
         problem: String,
+    },
+    /// The frames are larger than allowed.
+    #[error(
+        "{path}: its pictures are {width}x{height}, which is {} pixels, and --max-pixels allows {most}",
+        *width as u128 * *height as u128
+    )]
+    TooManyPixels {
+        /// The file, or "standard input".
+        path: String,
+        /// Pixels across.
+        width: usize,
+        /// Rows.
+        height: usize,
+        /// The most that is allowed.
+        most: u64,
     },
     /// The frame's geometry is impossible.
     #[error("{path}: {cause}")]

@@ -11,7 +11,7 @@ mod floats;
 mod layers;
 mod steps;
 
-use super::{Access, Origin, Source, SourceError, StreamInfo, Supply};
+use super::{Access, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Supply, check_pixels};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
@@ -20,10 +20,11 @@ use crate::ffmpeg::{
 use crate::frame::fact::Fact;
 use crate::frame::{
     Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Patience, PixelFormat, Range, Rational,
-    Remarks, SideData,
+    Remarks, SideData, too_large,
 };
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::Steps;
@@ -92,6 +93,8 @@ pub struct VideoSource {
     lost: Option<String>,
     /// What the conversion to a native format loses.
     inexact: Option<String>,
+    /// What was left out of what the file says beside its pictures, being too large, in words.
+    too_large: BTreeSet<String>,
 }
 
 /// How far the input has been read.
@@ -127,7 +130,12 @@ impl VideoSource {
             }
             return Err(SourceError::Io { path: name, cause });
         }
-        let demuxer = Demuxer::open(path, options.access, options.timeout).map_err(|failure| match failure {
+        let most_pixels = options.access.max_pixels.unwrap_or(MOST_PIXELS);
+        let access = Access {
+            max_pixels: Some(most_pixels),
+            ..options.access
+        };
+        let demuxer = Demuxer::open(path, access, options.timeout).map_err(|failure| match failure {
             OpenFailure::Refused(problem) => invalid(problem),
             OpenFailure::TimedOut => invalid(Patience::sentence(options.timeout)),
             OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
@@ -154,6 +162,10 @@ impl VideoSource {
         // them at the end.
         let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
         let facts = demuxer.stream(stream);
+        if let Some(facts) = &facts {
+            let side = |length: i32| usize::try_from(length).unwrap_or(0);
+            check_pixels(&name, side(facts.width), side(facts.height), most_pixels)?;
+        }
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
         log::forget();
         let decoder = Decoder::open(&demuxer, stream, threads, options.strict)
@@ -175,7 +187,7 @@ impl VideoSource {
         let gray = PixelFormat::all().next();
         let mut source = VideoSource {
             strict: options.strict,
-            access: options.access,
+            access,
             timeout: options.timeout,
             // Replaced below, when the first picture tells the truth; the container's word is not always it.
             info: StreamInfo {
@@ -213,14 +225,24 @@ impl VideoSource {
             cut: None,
             lost: None,
             inexact: None,
+            too_large: BTreeSet::new(),
             path: path.to_owned(),
             name,
         };
         if !source.decode(|| false)? {
+            if let Some((width, height)) = log::too_large() {
+                check_pixels(&source.name, width, height, most_pixels)?;
+                return Err(source.invalid(format!(
+                    "its pictures are {width}x{height}, which is more than FFmpeg decodes"
+                )));
+            }
             let signs = [source.damage.sentence(), source.cut.take()];
             let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
             return Err(source.invalid(format!("stream {stream} holds no frame that can be decoded{why}")));
         }
+        let large = source.demuxer.large_side_data(stream);
+        let words = large.iter().map(|fact| fact.word().to_owned());
+        source.leave_out(words.chain(source.demuxer.too_large().to_vec()).collect())?;
         source.held = true;
         source.end = source
             .stated_seconds()
@@ -405,6 +427,18 @@ impl VideoSource {
         }
     }
 
+    /// Notes what is left out because it is too large, or fails if the source is strict.
+    fn leave_out(&mut self, words: Vec<String>) -> Result<(), SourceError> {
+        if self.strict && !words.is_empty() {
+            return Err(self.invalid(format!(
+                "{}; without --strict it is read without",
+                too_large(&words.join(", "))
+            )));
+        }
+        self.too_large.extend(words);
+        Ok(())
+    }
+
     /// Where the input is now, for an error's sentence.
     fn place(&self) -> String {
         let base = self.info.time_base;
@@ -442,6 +476,15 @@ impl VideoSource {
         loop {
             match self.decoder.receive(&mut self.picture) {
                 Ok(Received::Item) => {
+                    let mut words: Vec<String> = self
+                        .decoder
+                        .too_large()
+                        .iter()
+                        .map(|&word| word.to_owned())
+                        .collect();
+                    let large = self.picture.large_side_data();
+                    words.extend(large.iter().map(|fact| fact.word().to_owned()));
+                    self.leave_out(words)?;
                     let interlaced = self.picture.field_order() != FieldOrder::Progressive;
                     self.damage.note_picture(self.picture.timestamp(), interlaced);
                     let epoch = self.demuxer.epoch(self.stream);
@@ -726,9 +769,11 @@ impl VideoSource {
             .take()
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let codec = self.decoder.codec_name();
+        let words: Vec<String> = std::mem::take(&mut self.too_large).into_iter().collect();
         let signs = [
             self.lost.take(),
             self.inexact.take(),
+            (!words.is_empty()).then(|| too_large(&words.join(", "))),
             self.damage.missing_head(&codec),
             self.damage.sentence(),
             self.steps.sentence(self.info.time_base),

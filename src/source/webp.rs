@@ -2,8 +2,9 @@
 //! player shows them: drawn or blended over the one before, whose area is cleared first where the file says
 //! so. One canvas and one frame are in memory.
 
-use super::{Source, SourceError, StreamInfo, Supply};
+use super::{Source, SourceError, StreamInfo, Supply, check_pixels};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::still::annotations::{self, Aside, Container};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
 use std::fs::File;
@@ -19,6 +20,9 @@ const FRAME_HEAD: u64 = 16;
 
 /// Pictures of up to this many bytes are believed whatever their file's size.
 const ALWAYS_BELIEVED: u64 = 256 << 20;
+
+/// Bytes beyond twice those of its pixels that a frame's data may have.
+const SLACK: u64 = 1 << 20;
 
 /// The most that WebP packs, roughly.
 const BEST_RATIO: u64 = 20_000;
@@ -36,6 +40,7 @@ pub struct WebpSource {
     frames: u64,
     pts: i64,
     warning: Option<String>,
+    too_large: Option<String>,
     strict: bool,
 }
 
@@ -68,14 +73,15 @@ struct Survey {
     frames: u64,
     /// The largest step that divides all times.
     step: u32,
-    icc_profile: Option<Vec<u8>>,
+    /// Its profile; animations are read without the rest.
+    aside: Aside,
     is_cut: bool,
 }
 
 impl WebpSource {
     /// Opens `path`, which [`super::animation::is_animated_webp`] knows for an animated WebP. A `strict`
-    /// source fails where the file ends early.
-    pub fn open(path: &Path, strict: bool) -> Result<WebpSource, SourceError> {
+    /// source fails where the file ends early. Canvases of more than `max_pixels` are refused.
+    pub fn open(path: &Path, strict: bool, max_pixels: u64) -> Result<WebpSource, SourceError> {
         let name = path.display().to_string();
         let io = |cause| SourceError::Io {
             path: name.clone(),
@@ -88,11 +94,17 @@ impl WebpSource {
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
         let mut file = BufReader::new(file);
-        let survey = survey(&mut file, len).map_err(io)?;
+        let aside = annotations::read_from(Container::WebP, &mut file, None).map_err(io)?;
+        file.seek(SeekFrom::Start(0)).map_err(io)?;
+        let survey = Survey {
+            aside,
+            ..survey(&mut file, len).map_err(io)?
+        };
         if survey.frames == 0 || survey.width == 0 {
             return Err(invalid("is an animated WebP without a frame; it is truncated"));
         }
         let (width, height) = (survey.width, survey.height);
+        check_pixels(&name, width, height, max_pixels)?;
         let canvas = 4 * width as u64 * height as u64;
         if canvas > ALWAYS_BELIEVED && canvas / BEST_RATIO > len {
             return Err(invalid(&format!(
@@ -116,6 +128,12 @@ impl WebpSource {
             num: 1000,
             den: survey.step.max(1) as i32,
         };
+        let too_large = survey.aside.sentence();
+        if let (true, Some(sentence)) = (strict, &too_large) {
+            return Err(invalid(&format!(
+                "{sentence}; without --strict it is read all the same"
+            )));
+        }
         let warning = survey.is_cut.then(|| {
             format!("{name}: by its own account its last bytes are missing; the input is incomplete, and so is the output")
         });
@@ -141,11 +159,12 @@ impl WebpSource {
             },
             file,
             canvas: vec![0; 4 * width * height],
-            icc_profile: survey.icc_profile.map(Into::into),
+            icc_profile: survey.aside.icc_profile.map(Into::into),
             to_clear: None,
             frames: 0,
             pts: 0,
             warning,
+            too_large: too_large.map(|sentence| format!("{name}: {sentence}")),
             strict,
             name,
         };
@@ -184,6 +203,9 @@ impl WebpSource {
             let mut data = Vec::new();
             let whole = self.file.read_exact(&mut head).is_ok();
             let rest = padded(size) - FRAME_HEAD;
+            if rest > 2 * self.canvas.len() as u64 + SLACK {
+                return Err(self.invalid(&"it has more data than its picture can need"));
+            }
             let read = (&mut self.file).take(rest).read_to_end(&mut data);
             let read = read.map_err(|e| self.io(e))? as u64;
             // The padding of the last chunk is often missing.
@@ -293,7 +315,7 @@ impl Source for WebpSource {
     }
 
     fn remarks(&mut self) -> Remarks {
-        Remarks::warnings(self.warning.take())
+        Remarks::warnings(self.too_large.take().into_iter().chain(self.warning.take()))
     }
 }
 
@@ -329,12 +351,6 @@ fn survey(file: &mut BufReader<File>, len: u64) -> io::Result<Survey> {
                 file.read_exact(&mut data)?;
                 taken = 6;
                 survey.repeats = u16::from_le_bytes([data[4], data[5]]);
-            }
-            b"ICCP" if at + size <= len => {
-                let mut profile = Vec::new();
-                file.take(size).read_to_end(&mut profile)?;
-                taken = size;
-                survey.icc_profile = Some(profile).filter(|p| !p.is_empty());
             }
             b"ANMF" if size >= FRAME_HEAD && at + size <= len => {
                 let mut data = [0; FRAME_HEAD as usize];

@@ -1,9 +1,9 @@
 //! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
 //! are reported instead of being filled in silently.
 
-use image::ImageDecoder;
-use image::codecs::jpeg::JpegDecoder;
-use std::io::Cursor;
+use crate::frame::METADATA_LIMIT;
+use crate::still::annotations::jpeg::walk;
+use std::io::{self, BufRead, Read};
 use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
 /// A JPEG file in memory, its header read.
@@ -22,6 +22,36 @@ enum Colours {
     Rgb,
     /// Four inks, brought to RGB here.
     Cmyk,
+}
+
+/// Bytes beyond a picture's samples that its data may have.
+const SLACK: u64 = 1 << 20;
+
+/// The picture of a file as a file of its own: without the segments that say something beside it, and with no more
+/// data than a picture of its size has. The library reads from memory only.
+pub(super) fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    let mut samples = 0;
+    let rest = walk(input, |lead, marker, body| {
+        // Adobe's segment and JFIF's tell the colours.
+        let is_beside = matches!(marker, 0xe1..=0xed | 0xef | 0xfe);
+        data.extend_from_slice(lead);
+        if is_beside {
+            data.truncate(data.len().saturating_sub(2));
+        } else {
+            data.extend_from_slice(body);
+        }
+        let is_size = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
+        if let (true, Some(&[_, _, _, y1, y0, x1, x0, components])) = (is_size, body.first_chunk()) {
+            let side = |high, low| u64::from(u16::from_be_bytes([high, low]));
+            samples = side(y1, y0) * side(x1, x0) * u64::from(components);
+        }
+        data.len() <= METADATA_LIMIT
+    })?;
+    data.extend_from_slice(&rest);
+    // Of noise at the best quality a sample takes little more than a byte.
+    input.take(2 * samples + SLACK).read_to_end(&mut data)?;
+    Ok(data)
 }
 
 /// What was wrong with a picture that is there all the same.
@@ -52,17 +82,6 @@ impl Jpeg {
     /// True if the colours of the file are those of four inks.
     pub(super) fn is_cmyk(&self) -> bool {
         self.colours == Colours::Cmyk
-    }
-
-    /// The whole file.
-    pub(super) fn data(&self) -> &[u8] {
-        &self.data
-    }
-
-    /// The colour profile.
-    pub(super) fn icc_profile(&self) -> Option<Vec<u8>> {
-        let mut decoder = JpegDecoder::new(Cursor::new(&self.data)).ok()?;
-        decoder.icc_profile().ok().flatten()
     }
 
     /// Decodes into `out`, which has room for gray or RGB pixels without padding.

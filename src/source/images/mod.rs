@@ -2,11 +2,12 @@
 
 mod jpeg;
 pub mod listing;
+mod ration;
 mod still;
 mod tiff;
 
 use super::animation::is_animated;
-use super::{IndexedSource, SourceError, StreamInfo};
+use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational, Remarks};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
@@ -31,6 +32,8 @@ pub struct ImageSourceOptions {
     /// Pass over files that cannot be read: each is listed among the failures, and a frame stands for it that
     /// no image file is written for (see [`crate::frame::Metadata::stands_in`]).
     pub keep_going: bool,
+    /// Pixels of the largest picture that is read; `None` for [`MOST_PIXELS`].
+    pub max_pixels: Option<u64>,
 }
 
 /// The files that were passed over, and why.
@@ -44,7 +47,7 @@ pub struct ImageFiles {
     numbers: Option<Arc<[i64]>>,
     pages: Option<Vec<Page>>,
     info: StreamInfo,
-    strict: bool,
+    rules: Rules,
     keep_going: bool,
     troubles: Mutex<Troubles>,
     failures: Failures,
@@ -89,7 +92,8 @@ pub fn open_listed(
     let header = |index: usize| {
         let file = &files[index];
         let page = pages.as_ref().map(|pages| pages[index]);
-        let first = unbroken(file, || open_still(file, page, options.strict))?;
+        let rules = Rules::of(options);
+        let first = unbroken(file, || open_still(file, page, rules))?;
         let layout = Layout::new(first.format, first.width, first.height, 1);
         let layout = layout.map_err(|cause| SourceError::Layout {
             path: file.display().to_string(),
@@ -163,7 +167,7 @@ pub fn open_listed(
         numbers: numbers.map(Into::into),
         pages,
         info,
-        strict: options.strict,
+        rules: Rules::of(options),
         keep_going: options.keep_going,
         failures: Failures::default(),
         troubles: Mutex::new(Troubles {
@@ -218,7 +222,7 @@ impl ImageFiles {
 
     /// Notes what is wrong with a file, or fails if the source is strict.
     fn note(&self, path: &Path, trouble: &str) -> Result<(), SourceError> {
-        if self.strict {
+        if self.rules.strict {
             return Err(invalid(
                 path,
                 &format!("{trouble}; without --strict it is read all the same"),
@@ -233,26 +237,28 @@ impl ImageFiles {
     fn read_file(&self, index: usize, buffer: Buffer) -> Result<Frame, SourceError> {
         let path = self.files[index].as_path();
         let page = self.pages.as_ref().map(|pages| pages[index]);
-        let still = open_still(path, page, self.strict)?;
+        let still = open_still(path, page, self.rules)?;
         let layout =
             Layout::new(still.format, still.width, still.height, 1).map_err(|cause| SourceError::Layout {
                 path: path.display().to_string(),
                 cause,
             })?;
-        let (annotations, left_out) = still.annotations()?;
+        let aside = still.aside()?;
         let mut frame = Frame::new(layout, buffer)?;
         frame.metadata.colour = still.colour();
         frame.metadata.sample_aspect = (0, 1);
         let said = still.read(&mut frame)?;
         frame.metadata.file = Some(Arc::new(self.names[index].clone()));
-        frame.metadata.icc_profile = said.icc_profile.filter(|p| !p.is_empty()).map(Into::into);
+        let too_large = aside.sentence();
+        let annotations = aside.annotations;
+        frame.metadata.icc_profile = said.icc_profile.or(aside.icc_profile).map(Into::into);
         let orientation = said.orientation.or(annotations.orientation());
         frame.metadata.orientation = orientation.filter(|o| (2..=8).contains(o));
         if annotations != Annotations::default() {
             frame.metadata.annotations = Some(Arc::new(annotations));
         }
-        if let Some(left_out) = left_out {
-            self.note(path, &left_out)?;
+        if let Some(too_large) = too_large {
+            self.note(path, &too_large)?;
         }
         for loss in said.losses {
             self.note(path, &loss)?;
@@ -319,11 +325,35 @@ fn sentences(counted: &Counted) -> Vec<String> {
     counted.iter().map(sentence).collect()
 }
 
-fn open_still(path: &Path, page: Option<Page>, strict: bool) -> Result<Still<'_>, SourceError> {
-    match page {
-        Some(page) => Still::open_page(path, page),
-        None => Still::open(path, strict),
+/// What holds for each file.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    strict: bool,
+    max_pixels: u64,
+}
+
+impl Rules {
+    fn of(options: &ImageSourceOptions) -> Rules {
+        Rules {
+            strict: options.strict,
+            max_pixels: options.max_pixels.unwrap_or(MOST_PIXELS),
+        }
     }
+}
+
+/// Opens a file or a page whose picture is not too large.
+fn open_still(path: &Path, page: Option<Page>, rules: Rules) -> Result<Still<'_>, SourceError> {
+    let still = match page {
+        Some(page) => Still::open_page(path, page),
+        None => Still::open(path, rules),
+    }?;
+    check_pixels(
+        &path.display().to_string(),
+        still.width,
+        still.height,
+        rules.max_pixels,
+    )?;
+    Ok(still)
 }
 
 /// What `run` gives; a decoder that breaks down on a file is that file's trouble, not the run's.

@@ -1,27 +1,24 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
-use super::jpeg::Jpeg;
+use super::Rules;
+use super::jpeg::{self, Jpeg};
 use super::listing::Page;
-use super::tiff::{self, Problem, Tiff};
+use super::ration::{PngPixels, Ration, Rationed};
+use super::tiff::{Problem, Tiff};
 use crate::frame::{Colour, Frame, FramePool, Pageable, PixelFormat, Range};
 use crate::source::video::{VideoSource, VideoSourceOptions};
-use crate::source::{Source, SourceError, Supply};
-use crate::still::annotations::{self, Annotations};
+use crate::source::{Access, Source, SourceError, Supply};
+use crate::still::annotations::{self, Aside};
 use crate::still::{Decoding, ImageKind};
-use image::metadata::Orientation;
-use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
+use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_BELIEVED: u64 = 256 << 20;
 
-/// Bytes of the largest file that is searched for annotations.
-const MOST_SEARCHED: u64 = 1 << 30;
-
-/// What becomes of floating-point samples.
 /// Buffers of a decoder of FFmpeg's for one picture.
 const FILM_BUFFERS: usize = 4;
 
@@ -58,7 +55,7 @@ pub(super) struct Said {
 
 impl<'a> Still<'a> {
     /// Opens a file by its content, or by its extension if the content does not tell.
-    pub(super) fn open(path: &'a Path, strict: bool) -> Result<Still<'a>, SourceError> {
+    pub(super) fn open(path: &'a Path, rules: Rules) -> Result<Still<'a>, SourceError> {
         let io = |cause| io_error(path, cause);
         let mut file = File::open(path).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
@@ -83,17 +80,22 @@ impl<'a> Still<'a> {
         };
         file.seek(SeekFrom::Start(0)).map_err(io)?;
         match kind.decoding() {
-            Decoding::Jpeg => Still::jpeg(path, metadata.len()),
-            Decoding::Ffmpeg => Still::film(path, kind, strict),
+            Decoding::Jpeg => Still::jpeg(path, file, metadata.len()),
+            Decoding::Ffmpeg => Still::film(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, metadata.len()),
             Decoding::Image(format) => {
-                let mut reader = ImageReader::with_format(BufReader::new(file), format);
-                reader.limits(unlimited());
-                let decoder = reader.into_decoder().map_err(|e| failed(path, e))?;
+                let ration = Ration::new();
+                let input = BufReader::new(file);
+                let decoder = if kind == ImageKind::Png {
+                    decoder(Rationed::new(PngPixels::new(input), &ration), format)
+                } else {
+                    decoder(Rationed::new(input, &ration), format)
+                };
+                let decoder = decoder.map_err(|e| failed(path, e))?;
                 // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP files
                 // far more.
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
-                Still::image(path, kind, Box::new(decoder), metadata.len(), ratio)
+                Still::image(path, kind, (decoder, ration), metadata.len(), ratio)
             }
         }
     }
@@ -101,12 +103,13 @@ impl<'a> Still<'a> {
     fn image(
         path: &'a Path,
         kind: ImageKind,
-        decoder: Box<dyn ImageDecoder>,
+        (decoder, ration): (Box<dyn ImageDecoder>, Ration),
         length: u64,
         ratio: u64,
     ) -> Result<Still<'a>, SourceError> {
         let (width, height) = decoder.dimensions();
         believed(path, decoder.total_bytes(), (width, height), length, ratio)?;
+        ration.extend(decoder.total_bytes());
         Ok(Still {
             path,
             kind,
@@ -118,8 +121,8 @@ impl<'a> Still<'a> {
         })
     }
 
-    fn jpeg(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
-        let data = std::fs::read(path).map_err(|cause| io_error(path, cause))?;
+    fn jpeg(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
+        let data = jpeg::picture(&mut BufReader::new(file)).map_err(|cause| io_error(path, cause))?;
         let jpeg = Jpeg::open(data).map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
         let name = if jpeg.is_gray() { "gray" } else { "rgb24" };
         let format = PixelFormat::from_name(name).ok_or_else(|| invalid(path, "is of no known format"))?;
@@ -177,10 +180,14 @@ impl<'a> Still<'a> {
     }
 
     /// Has FFmpeg decode the first picture, since only that tells the format.
-    fn film(path: &'a Path, kind: ImageKind, strict: bool) -> Result<Still<'a>, SourceError> {
+    fn film(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
         let options = VideoSourceOptions {
-            strict,
+            strict: rules.strict,
             threads: Some(1),
+            access: Access {
+                max_pixels: Some(rules.max_pixels),
+                ..Access::default()
+            },
             ..VideoSourceOptions::default()
         };
         let mut source = VideoSource::open(path, &options)?;
@@ -219,54 +226,29 @@ impl<'a> Still<'a> {
         }
     }
 
-    /// What the file says beside its pixels, with a sentence if that is not all read.
-    pub(super) fn annotations(&self) -> Result<(Annotations, Option<String>), SourceError> {
+    /// What the file says beside its pixels.
+    pub(super) fn aside(&self) -> Result<Aside, SourceError> {
         let Some(container) = self.kind.container() else {
-            return Ok((Annotations::default(), None));
+            return Ok(Aside::default());
         };
-        if let StillDecoder::Jpeg(jpeg) = &self.decoder {
-            return Ok((annotations::read(container, jpeg.data()), None));
-        }
-        let io = |cause| io_error(self.path, cause);
-        let length = std::fs::metadata(self.path).map_err(io)?.len();
-        if length > MOST_SEARCHED {
-            let sentence = format!(
-                "larger than {} GiB, so that only its pixels are read",
-                MOST_SEARCHED >> 30
-            );
-            return Ok((Annotations::default(), Some(sentence)));
-        }
-        let mut data = std::fs::read(self.path).map_err(io)?;
-        if let Some(page) = self.page {
-            tiff::begin_with(&mut data, page.place);
-        }
-        Ok((annotations::read(container, &data), None))
+        let page = self.page.map(|page| page.place);
+        let read = |file| annotations::read_from(container, &mut BufReader::new(file), page);
+        File::open(self.path)
+            .and_then(read)
+            .map_err(|cause| io_error(self.path, cause))
     }
 
     /// Decodes the pixels into `frame`, whose rows have no padding.
     pub(super) fn read(self, frame: &mut Frame) -> Result<Said, SourceError> {
         let path = self.path;
         match self.decoder {
-            StillDecoder::Image(mut decoder) => {
-                // Unreadable annotations are no reason to refuse the picture.
-                let fits =
-                    |chunk| self.kind != ImageKind::WebP || webp_chunk_fits(path, chunk).unwrap_or(false);
-                let mut said = Said::default();
-                if fits(b"ICCP") {
-                    said.icc_profile = decoder.icc_profile().ok().flatten();
-                }
-                if fits(b"EXIF") {
-                    said.orientation =
-                        exif_number(decoder.orientation().unwrap_or(Orientation::NoTransforms));
-                }
-                decoder.set_limits(unlimited()).map_err(|e| failed(path, e))?;
+            StillDecoder::Image(decoder) => {
                 decoder
                     .read_image(frame.bytes_mut())
                     .map_err(|e| failed(path, e))?;
-                Ok(said)
+                Ok(Said::default())
             }
             StillDecoder::Jpeg(jpeg) => {
-                let icc_profile = jpeg.icc_profile();
                 let conversion = jpeg
                     .is_cmyk()
                     .then(|| "colours of four inks (CMYK) become RGB".to_owned());
@@ -274,7 +256,6 @@ impl<'a> Still<'a> {
                     .read(frame.bytes_mut())
                     .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
                 Ok(Said {
-                    icc_profile,
                     losses: damage
                         .map(|words| format!("damaged: {words}"))
                         .into_iter()
@@ -322,29 +303,14 @@ impl<'a> Still<'a> {
     }
 }
 
-/// The number that Exif has for an orientation other than upright.
-fn exif_number(orientation: Orientation) -> Option<u8> {
-    (orientation != Orientation::NoTransforms).then(|| orientation.to_exif())
-}
-
-/// False if a chunk of this name in a WebP file claims more bytes than the file has: the decoder takes memory
-/// for all of them before it reads any.
-fn webp_chunk_fits(path: &Path, name: &[u8; 4]) -> io::Result<bool> {
-    let mut file = BufReader::new(File::open(path)?);
-    let length = file.get_ref().metadata()?.len();
-    let mut at = 12;
-    while at + 8 <= length {
-        let mut head = [0; 8];
-        file.seek(SeekFrom::Start(at))?;
-        file.read_exact(&mut head)?;
-        let [kind @ .., a, b, c, d] = head;
-        let size = u64::from(u32::from_le_bytes([a, b, c, d]));
-        if kind == *name && at + 8 + size > length {
-            return Ok(false);
-        }
-        at += 8 + size + size % 2;
-    }
-    Ok(true)
+/// The decoder of an image file, its header read.
+fn decoder<'a>(
+    input: impl BufRead + Seek + 'a,
+    format: ImageFormat,
+) -> Result<Box<dyn ImageDecoder + 'a>, ImageError> {
+    let mut reader = ImageReader::with_format(input, format);
+    reader.limits(unlimited());
+    Ok(Box::new(reader.into_decoder()?))
 }
 
 /// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their
@@ -438,24 +404,5 @@ fn failed(path: &Path, error: ImageError) -> SourceError {
             &format!("is an image of a kind that framepipe does not read: {e}"),
         ),
         e => invalid(path, &format!("cannot be decoded, and may be damaged: {e}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_webp_chunk_that_claims_more_than_the_file_has_is_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.webp");
-        let chunk = |size: u32| [b"EXIF".as_slice(), &size.to_le_bytes(), b"II*\0"].concat();
-        for (size, fits) in [(4, true), (3, true), (5, false), (u32::MAX, false)] {
-            let file = [b"RIFF\0\0\0\0WEBP".as_slice(), &chunk(4), &chunk(size)].concat();
-            std::fs::write(&path, file).unwrap();
-            assert_eq!(webp_chunk_fits(&path, b"EXIF").unwrap(), fits, "{size}");
-            assert!(webp_chunk_fits(&path, b"ICCP").unwrap());
-        }
     }
 }

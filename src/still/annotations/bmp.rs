@@ -6,13 +6,21 @@
 //!  38   pixels a metre, x      38 + 4: y; both signed, little endian
 //! ```
 
-use super::{Annotations, Density, DensityUnit, all_lost, le32, once, overwrite};
+use super::{Annotations, Density, DensityUnit, Excerpt, all_lost, le32, once, overwrite};
+use std::io::{self, BufRead, Read};
 
 const X: usize = 38;
 const Y: usize = 42;
 
 fn has_place(file: &[u8]) -> bool {
     file.starts_with(b"BM") && le32(file, 14).is_some_and(|size| size >= 40) && file.len() >= Y + 4
+}
+
+/// The headers.
+pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
+    let mut found = Excerpt::new(&[]);
+    input.take(Y as u64 + 4).read_to_end(&mut found.bytes)?;
+    Ok(found)
 }
 
 pub(super) fn read(file: &[u8]) -> Annotations {

@@ -13,7 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Density, DensityUnit, ITEM_LIMIT, array, overwrite, part, text};
+use super::{Density, DensityUnit, array, overwrite, part, text};
+use crate::frame::METADATA_LIMIT;
 
 pub(super) mod tag {
     pub(in super::super) const TITLE: u16 = 269;
@@ -48,7 +49,7 @@ pub(super) const TEXTS: [(u16, &str); 6] = [
 ];
 
 /// Bytes of one value of a type.
-fn value_size(kind: u16) -> Option<usize> {
+pub(super) fn value_size(kind: u16) -> Option<usize> {
     match kind {
         1 | 2 | 6 | 7 => Some(1),
         3 | 8 => Some(2),
@@ -66,7 +67,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         match bytes.get(..2)? {
             b"II" => Some(Self::Little),
             b"MM" => Some(Self::Big),
@@ -74,35 +75,42 @@ impl Order {
         }
     }
 
-    fn read16(self, bytes: &[u8], at: usize) -> Option<u16> {
+    pub(super) fn read16(self, bytes: &[u8], at: usize) -> Option<u16> {
         array(bytes, at).map(|b| match self {
             Self::Little => u16::from_le_bytes(b),
             Self::Big => u16::from_be_bytes(b),
         })
     }
 
-    fn read32(self, bytes: &[u8], at: usize) -> Option<u32> {
+    pub(super) fn read32(self, bytes: &[u8], at: usize) -> Option<u32> {
         array(bytes, at).map(|b| match self {
             Self::Little => u32::from_le_bytes(b),
             Self::Big => u32::from_be_bytes(b),
         })
     }
 
-    fn read64(self, bytes: &[u8], at: usize) -> Option<u64> {
+    pub(super) fn read64(self, bytes: &[u8], at: usize) -> Option<u64> {
         array(bytes, at).map(|b| match self {
             Self::Little => u64::from_le_bytes(b),
             Self::Big => u64::from_be_bytes(b),
         })
     }
 
-    fn write16(self, value: u16) -> [u8; 2] {
+    pub(super) fn write16(self, value: u16) -> [u8; 2] {
         match self {
             Self::Little => value.to_le_bytes(),
             Self::Big => value.to_be_bytes(),
         }
     }
 
-    fn write32(self, value: u32) -> [u8; 4] {
+    pub(super) fn write32(self, value: u32) -> [u8; 4] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    pub(super) fn write64(self, value: u64) -> [u8; 8] {
         match self {
             Self::Little => value.to_le_bytes(),
             Self::Big => value.to_be_bytes(),
@@ -496,7 +504,7 @@ impl Editor {
     pub(super) fn copy(&mut self, from: &Reader<'_>, wanted: impl Fn(u16) -> bool) -> Option<()> {
         let directory = from.first()?;
         // Entries of a hostile file may all have one and the same long value.
-        let mut budget = from.bytes.len().min(ITEM_LIMIT);
+        let mut budget = from.bytes.len().min(METADATA_LIMIT);
         for entry in directory.entries.iter().filter(|e| wanted(e.tag)) {
             if matches!(entry.tag, tag::EXIF | tag::GPS) {
                 let Some(below) = from.below(&directory, entry.tag) else {

@@ -8,8 +8,11 @@
 //! A segment holds 65533 bytes. What is longer is lost, an Exif block but for the orientation.
 
 use super::{
-    Annotations, Density, DensityUnit, all_lost, be16, exif, once, overwrite, photoshop, text, word,
+    Annotations, Density, DensityUnit, Excerpt, all_lost, be16, exif, once, overwrite, photoshop,
+    take_exactly, text, word,
 };
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
 
 const JFIF: &[u8] = b"JFIF\0";
 const EXIF: &[u8] = b"Exif\0\0";
@@ -17,8 +20,11 @@ pub(super) const XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
 const EXTENDED_XMP: &[u8] = b"http://ns.adobe.com/xmp/extension/\0";
 pub(super) const PHOTOSHOP: &[u8] = b"Photoshop 3.0\0";
 
+const ICC: &[u8] = b"ICC_PROFILE\0";
+
 const APP0: u8 = 0xe0;
 const APP1: u8 = 0xe1;
+const APP2: u8 = 0xe2;
 const APP13: u8 = 0xed;
 const COM: u8 = 0xfe;
 const SOS: u8 = 0xda;
@@ -65,6 +71,102 @@ fn segments(file: &[u8]) -> impl Iterator<Item = Segment<'_>> {
             }
         }
     })
+}
+
+/// Bytes that belong to no segment, after which no further one is looked for.
+const MOST_JUNK: usize = 1 << 16;
+
+/// Shows `visit` the segments before the pixels: what stands before each, its marker, and the rest of it with the
+/// length, until it says that no more are wanted. What was read of the file without being shown is returned; the
+/// pixels, or what they were taken for, follow there.
+pub(crate) fn walk(
+    input: &mut impl BufRead,
+    mut visit: impl FnMut(&[u8], u8, &[u8]) -> bool,
+) -> io::Result<Vec<u8>> {
+    let mut lead = take_exactly(input, 2)?.unwrap_or_default();
+    if lead != b"\xff\xd8" {
+        return Ok(lead);
+    }
+    loop {
+        // Decoders pass over bytes that belong to no segment.
+        while lead.len() < MOST_JUNK {
+            let before = lead.len();
+            let limit = (MOST_JUNK - before) as u64;
+            input.by_ref().take(limit).read_until(0xff, &mut lead)?;
+            if lead.len() == before || lead.last() == Some(&0xff) {
+                break;
+            }
+        }
+        if lead.last() != Some(&0xff) || lead.len() >= MOST_JUNK {
+            return Ok(lead);
+        }
+        let marker = loop {
+            let Some(byte) = take_exactly(input, 1)?.and_then(|bytes| bytes.first().copied()) else {
+                return Ok(lead);
+            };
+            lead.push(byte);
+            // A marker may stand behind any number of these bytes.
+            if byte != 0xff || lead.len() >= MOST_JUNK {
+                break byte;
+            }
+        };
+        match marker {
+            SOS | EOI => return Ok(lead),
+            // Markers without data.
+            0 | 1 | 0xd0..=0xd8 | 0xff => continue,
+            _ => {}
+        }
+        let Some(length) = take_exactly(input, 2)? else {
+            return Ok(lead);
+        };
+        let len = be16(&length, 0).unwrap_or_default();
+        let mut body = length;
+        let whole = usize::from(len) >= 2 && {
+            let wanted = u64::from(len) - 2;
+            input.by_ref().take(wanted).read_to_end(&mut body)? as u64 == wanted
+        };
+        if !whole {
+            lead.extend_from_slice(&body);
+            return Ok(lead);
+        }
+        if !visit(&lead, marker, &body) {
+            return Ok(Vec::new());
+        }
+        lead.clear();
+    }
+}
+
+/// The segments that say something.
+pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
+    let mut found = Excerpt::new(b"\xff\xd8");
+    let mut profile = BTreeMap::new();
+    let mut pieces = 0;
+    walk(input, |_, marker, body| {
+        let data = body.get(2..).unwrap_or_default();
+        if let (APP2, Some([number, count, piece @ ..])) = (marker, data.strip_prefix(ICC)) {
+            pieces = pieces.max(*count);
+            profile.entry(*number).or_insert_with(|| piece.to_vec());
+        }
+        let word = match marker {
+            APP0 => word::RESOLUTION,
+            APP1 if data.starts_with(XMP) => word::XMP,
+            APP1 if data.starts_with(EXTENDED_XMP) => word::EXTENDED_XMP,
+            APP1 => word::EXIF,
+            APP13 => word::IPTC,
+            COM => word::TEXT,
+            _ => return true,
+        };
+        if found.has_room(body.len() as u64 + 2, word) {
+            found.bytes.extend_from_slice(&[0xff, marker]);
+            found.bytes.extend_from_slice(body);
+        }
+        true
+    })?;
+    // Pieces are counted from 1, and a profile with one missing is none.
+    if profile.keys().copied().eq(1..=pieces) {
+        found.icc_profile = Some(profile.into_values().flatten().collect());
+    }
+    Ok(found)
 }
 
 pub(super) fn read(file: &[u8]) -> Annotations {

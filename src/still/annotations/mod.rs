@@ -10,22 +10,21 @@
 //!    +--read---------------> Annotations ----------------------------+  +--> ["IPTC", ..] cannot be held
 //! ```
 //!
-//! Files may be hostile: nothing here panics on them. No item is larger than [`ITEM_LIMIT`], and all of them
-//! together are no larger than a small multiple of the file.
+//! Files may be hostile: nothing here panics on them. [`read_from`] first makes an excerpt of a file, in which
+//! everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is named.
 
 mod bmp;
 mod exif;
-mod jpeg;
+pub(crate) mod jpeg;
 mod photoshop;
-mod png;
+pub(crate) mod png;
 mod tiff;
 mod webp;
 mod xmp;
 
+use crate::frame::{METADATA_LIMIT, too_large};
+use std::io::{self, BufRead, Cursor, Read, Seek, SeekFrom};
 use std::sync::Arc;
-
-/// The largest item that is carried. Larger ones are left out and named.
-pub const ITEM_LIMIT: usize = 16 << 20;
 
 /// The most texts that are carried from one file.
 const TEXT_LIMIT: usize = 4096;
@@ -34,6 +33,7 @@ const METRES_PER_INCH: f64 = 0.0254;
 
 /// The words for what can be lost.
 mod word {
+    pub(super) const PROFILE: &str = "colour (ICC) profile";
     pub(super) const EXIF: &str = "Exif";
     pub(super) const XMP: &str = "XMP";
     pub(super) const EXTENDED_XMP: &str = "extended XMP";
@@ -213,7 +213,7 @@ impl Annotations {
         if item.is_empty() || slot.is_some() {
             return;
         }
-        if item.len() > ITEM_LIMIT {
+        if item.len() > METADATA_LIMIT {
             once(left_out, word);
             return;
         }
@@ -242,7 +242,7 @@ impl Annotations {
         if name.is_empty() || text.is_empty() {
             return;
         }
-        if text.len() > ITEM_LIMIT || self.texts.len() >= TEXT_LIMIT {
+        if text.len() > METADATA_LIMIT || self.texts.len() >= TEXT_LIMIT {
             once(&mut self.left_out, word::TEXT);
             return;
         }
@@ -310,9 +310,123 @@ impl Container {
     }
 }
 
+/// All that a file says beside its pixels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Aside {
+    /// What it says but for the profile.
+    pub annotations: Annotations,
+    /// The ICC profile of a PNG, JPEG or WebP file; that of a TIFF file is its decoder's business.
+    pub icc_profile: Option<Vec<u8>>,
+    /// The words of what is larger than [`METADATA_LIMIT`], alone or with the rest, and was left out.
+    pub too_large: Vec<&'static str>,
+}
+
+impl Aside {
+    /// A sentence about what is too large, if something is.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        (!self.too_large.is_empty()).then(|| too_large(&self.too_large.join(", ")))
+    }
+}
+
+/// The parts of a file that say something, as a small file of the same kind.
+struct Excerpt {
+    bytes: Vec<u8>,
+    icc_profile: Option<Vec<u8>>,
+    too_large: Vec<&'static str>,
+}
+
+impl Excerpt {
+    fn new(head: &[u8]) -> Self {
+        Self {
+            bytes: head.to_vec(),
+            icc_profile: None,
+            too_large: Vec::new(),
+        }
+    }
+
+    /// True if `len` more bytes have room; else what they are is named. A profile stands apart from the rest.
+    fn has_room(&mut self, len: u64, word: &'static str) -> bool {
+        let taken = if word == word::PROFILE {
+            0
+        } else {
+            self.bytes.len()
+        };
+        let room = METADATA_LIMIT.saturating_sub(taken);
+        let fits = usize::try_from(len).is_ok_and(|len| len <= room);
+        if !fits {
+            once(&mut self.too_large, word);
+        }
+        fits
+    }
+}
+
+/// Exactly `len` bytes; `None` if the input ends before. Takes no memory for what is not there.
+fn take_exactly(input: &mut impl BufRead, len: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let read = input.take(len).read_to_end(&mut bytes)?;
+    Ok((read as u64 == len).then_some(bytes))
+}
+
+/// The next `N` bytes; `None` if the input ends before.
+fn take_array<const N: usize>(input: &mut impl BufRead) -> io::Result<Option<[u8; N]>> {
+    let mut bytes = [0; N];
+    match input.read_exact(&mut bytes) {
+        Ok(()) => Ok(Some(bytes)),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Passes over `len` bytes, which may go beyond the end.
+fn pass(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<()> {
+    input.seek_relative(i64::try_from(len).unwrap_or(i64::MAX))
+}
+
 /// What a file says beside its pixels. Damaged parts are passed over.
 #[must_use]
 pub fn read(container: Container, file: &[u8]) -> Annotations {
+    // Memory has no errors of reading.
+    read_from(container, &mut Cursor::new(file), None)
+        .unwrap_or_default()
+        .annotations
+}
+
+/// As [`read`], from a file, of which only the parts are read that say something. Of a TIFF file the first
+/// page counts, or the one whose directory is at `page`.
+pub fn read_from(
+    container: Container,
+    input: &mut (impl BufRead + Seek),
+    page: Option<u64>,
+) -> io::Result<Aside> {
+    let len = input.seek(SeekFrom::End(0))?;
+    input.seek(SeekFrom::Start(0))?;
+    let excerpt = match container {
+        Container::Png => png::excerpt(input, len)?,
+        Container::Jpeg => jpeg::excerpt(input)?,
+        Container::WebP => webp::excerpt(input, len)?,
+        Container::Tiff => tiff::excerpt(input, len, page)?,
+        Container::Bmp => bmp::excerpt(input)?,
+        Container::Pnm => return Ok(Aside::default()),
+    };
+    let mut annotations = understood(container, &excerpt.bytes);
+    let mut words = excerpt.too_large;
+    // What texts unpacked to was too much, if they were not of a kind that is not understood.
+    for word in annotations
+        .left_out
+        .extract_if(.., |word| *word != word::EXTENDED_XMP)
+    {
+        once(&mut words, word);
+    }
+    Ok(Aside {
+        annotations,
+        icc_profile: excerpt.icc_profile.filter(|profile| !profile.is_empty()),
+        too_large: words,
+    })
+}
+
+/// What an excerpt says.
+fn understood(container: Container, file: &[u8]) -> Annotations {
     let mut found = match container {
         Container::Png => png::read(file),
         Container::Jpeg => jpeg::read(file),

@@ -10,15 +10,16 @@
 //! hexadecimal digits as a text "Raw profile type iptc". Exif and XMP in such texts, from before PNG had a
 //! place for them, are read as what they are.
 
-use std::io::Read;
+use std::io::{self, BufRead, Read, Seek};
 
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 
 use super::{
-    Annotations, Density, DensityUnit, ITEM_LIMIT, all_lost, array, be32, exif, jpeg, latin1, once, part,
-    photoshop, without_prefix, word,
+    Annotations, Density, DensityUnit, Excerpt, all_lost, array, be32, exif, jpeg, latin1, once, part, pass,
+    photoshop, take_array, take_exactly, without_prefix, word,
 };
+use crate::frame::METADATA_LIMIT;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const XMP: &str = "XML:com.adobe.xmp";
@@ -60,7 +61,11 @@ fn crc(name: [u8; 4], data: &[u8]) -> u32 {
 
 /// The chunks of a file, as far as they are whole.
 fn chunks(file: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
-    let mut rest = file.strip_prefix(SIGNATURE).unwrap_or_default();
+    chunks_in(file.strip_prefix(SIGNATURE).unwrap_or_default())
+}
+
+/// The chunks in a row, as far as they are whole.
+fn chunks_in(mut rest: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     std::iter::from_fn(move || {
         let len = usize::try_from(be32(rest, 0)?).ok()?;
         let name = array(rest, 4)?;
@@ -71,10 +76,74 @@ fn chunks(file: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     })
 }
 
+/// The chunks of a file of `len` bytes that say something, as far as they are whole.
+pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
+    let mut found = Excerpt::new(SIGNATURE);
+    if take_array(input)?.is_none_or(|signature: [u8; 8]| signature != *SIGNATURE) {
+        return Ok(found);
+    }
+    let mut at = SIGNATURE.len() as u64;
+    while let Some(head) = take_array::<8>(input)? {
+        let [l0, l1, l2, l3, name @ ..] = head;
+        // The checksum follows the data.
+        let rest = u64::from(u32::from_be_bytes([l0, l1, l2, l3])).saturating_add(4);
+        at = at.saturating_add(8).saturating_add(rest);
+        if &name == b"IEND" || at > len {
+            break;
+        }
+        let is_profile = &name == b"iCCP" && found.icc_profile.is_none();
+        if !(is_profile || KNOWN.contains(&&name)) || !found.has_room(rest, word_for(name)) {
+            pass(input, rest)?;
+            continue;
+        }
+        let Some(data) = take_exactly(input, rest)? else {
+            break;
+        };
+        if is_profile {
+            take_profile(&mut found, &[&head, &data[..]].concat());
+        } else {
+            found.bytes.extend_from_slice(&head);
+            found.bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(found)
+}
+
+/// The word for what a chunk says, should there be no room for it.
+fn word_for(name: [u8; 4]) -> &'static str {
+    match &name {
+        b"iCCP" => word::PROFILE,
+        b"eXIf" => word::EXIF,
+        b"tEXt" | b"zTXt" | b"iTXt" => word::TEXT,
+        b"sBIT" => word::SIGNIFICANT_BITS,
+        b"pHYs" => word::RESOLUTION,
+        b"gAMA" => word::GAMMA,
+        b"cHRM" => word::CHROMATICITIES,
+        b"mDCV" | b"cLLI" => word::HDR,
+        _ => word::CICP,
+    }
+}
+
+/// Unpacks the profile of a whole chunk.
+fn take_profile(found: &mut Excerpt, whole: &[u8]) -> Option<()> {
+    let chunk = chunks(&[SIGNATURE, whole].concat())
+        .next()
+        .filter(Chunk::is_intact)
+        .map(|c| c.data.to_vec())?;
+    let (_, rest) = split_zero(&chunk)?;
+    let (&method, deflated) = rest.split_first()?;
+    match inflate(deflated, METADATA_LIMIT) {
+        Inflated::Whole(profile) if method == 0 => found.icc_profile = Some(profile),
+        Inflated::TooLarge => once(&mut found.too_large, word::PROFILE),
+        _ => {}
+    }
+    Some(())
+}
+
 pub(super) fn read(file: &[u8]) -> Annotations {
     let mut found = Annotations::default();
-    // What compressed texts may come to, all together: a short file must not ask for much.
-    let mut budget = ITEM_LIMIT.min(file.len().saturating_mul(64).saturating_add(1 << 16));
+    // What compressed texts may come to, all together.
+    let mut budget = METADATA_LIMIT;
     for chunk in chunks(file) {
         let data = chunk.data;
         match &chunk.name {
@@ -184,6 +253,64 @@ fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> 
     };
     found.take_text(&name, text);
     Some(())
+}
+
+/// A PNG file, or chunks of one, without those that are too large or that unpack to too much, and the words for
+/// them; `None` if there are none of these. For decoders that know no limit.
+pub(crate) fn within_limit(file: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
+    let (signature, chunks_only) = match file.strip_prefix(SIGNATURE) {
+        Some(rest) => (SIGNATURE, rest),
+        None => (&[][..], file),
+    };
+    let mut words = Vec::new();
+    let mut kept = signature.to_vec();
+    let mut done = 0_usize;
+    let mut budget = METADATA_LIMIT;
+    for chunk in chunks_in(chunks_only) {
+        let room = match &chunk.name {
+            b"iCCP" | b"eXIf" => METADATA_LIMIT,
+            b"tEXt" | b"zTXt" | b"iTXt" => budget,
+            _ => usize::MAX,
+        };
+        done = done.saturating_add(chunk.whole.len());
+        let size = if room == usize::MAX {
+            0
+        } else {
+            unpacked_size(&chunk, room)
+        };
+        if size > room {
+            once(&mut words, word_for(chunk.name));
+            continue;
+        }
+        if chunk.name.ends_with(b"Xt") {
+            budget = budget.saturating_sub(size);
+        }
+        kept.extend_from_slice(chunk.whole);
+    }
+    kept.extend_from_slice(chunks_only.get(done..).unwrap_or_default());
+    (!words.is_empty()).then_some((kept, words))
+}
+
+/// Bytes of a profile or a text once it is unpacked, counted no further than beyond `limit`.
+fn unpacked_size(chunk: &Chunk<'_>, limit: usize) -> usize {
+    let deflated = match &chunk.name {
+        b"iCCP" | b"zTXt" => split_zero(chunk.data).and_then(|(_, rest)| rest.get(1..)),
+        b"iTXt" => split_zero(chunk.data)
+            .and_then(|(_, rest)| rest.strip_prefix(&[1, 0]))
+            .and_then(split_zero)
+            .and_then(|(_, rest)| split_zero(rest))
+            .map(|(_, rest)| rest),
+        _ => None,
+    };
+    let Some(deflated) = deflated else {
+        return chunk.data.len();
+    };
+    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut unpacked = ZlibDecoder::new(deflated).take(one_more);
+    // What is damaged ends there.
+    let _ = io::copy(&mut unpacked, &mut io::sink());
+    let left = usize::try_from(unpacked.limit()).unwrap_or(0);
+    limit.saturating_add(1).saturating_sub(left)
 }
 
 enum Inflated {
@@ -534,6 +661,28 @@ pub(super) mod tests {
         let found = read(&[&base[..33], &new.bytes, &base[33..]].concat());
         assert!(found.texts.is_empty());
         assert_eq!(found.left_out, ["text"]);
+    }
+
+    #[test]
+    fn decoders_without_a_limit_get_no_bombs() {
+        let mut new = Chunks::default();
+        let bomb = [&b"x\0\0"[..], &deflated(&vec![b' '; METADATA_LIMIT + 1]).unwrap()].concat();
+        let small = [&b"x\0\0"[..], &deflated(b"small").unwrap()].concat();
+        new.push(b"iCCP", &bomb);
+        let at = new.bytes.len();
+        new.push(b"zTXt", &small);
+        let kept = new.bytes[at..].to_vec();
+        new.push(b"zTXt", &bomb);
+        new.push(b"iTXt", &[&b"x\0\x01\0\0\0"[..], &bomb[3..]].concat());
+        let base = file(2);
+        let (shorter, words) =
+            within_limit(&[&base[..33], &new.bytes, &base[33..], b"cut"].concat()).unwrap();
+        assert_eq!(shorter, [&base[..33], &kept, &base[33..], b"cut"].concat());
+        assert_eq!(words, [word::PROFILE, word::TEXT]);
+        assert_eq!(within_limit(&shorter), None);
+        assert_eq!(within_limit(&bomb), None);
+        // The headers of an animation are chunks without the signature.
+        assert_eq!(within_limit(&new.bytes).unwrap().0, kept);
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //! A file grows at its end only; pixels stay where they are. Exif comes as a directory below IFD0 and as
 //! entries in it, so reading makes a block of them and writing takes a block apart.
 
-use super::exif::{Editor, Reader, TEXTS, is_bare, tag};
-use super::{Annotations, all_lost, once, photoshop, text, word};
+use super::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
+use super::{Annotations, Excerpt, all_lost, once, photoshop, take_array, take_exactly, text, word};
+use std::io::{self, BufRead, Seek, SeekFrom};
 
 const XMP: u16 = 700;
 const IPTC: u16 = 33723;
@@ -34,6 +35,197 @@ fn is_of_the_shot(tag: u16) -> bool {
         MAKE | MODEL | HOST_COMPUTER | RATING | RATING_PERCENT | tag::EXIF | tag::GPS
     ) || WINDOWS.contains(&tag)
         || TEXTS.iter().any(|&(t, _)| t == tag)
+}
+
+const ICC: u16 = 34675;
+
+/// The first directory of a file of `len` bytes, or the one at `page`, with what it says of the shot, and the
+/// directories below it.
+pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64, page: Option<u64>) -> io::Result<Excerpt> {
+    let nothing = Excerpt::new(&[]);
+    let Some(head) = take_array::<8>(input)? else {
+        return Ok(nothing);
+    };
+    let Some(order) = Order::of(&head) else {
+        return Ok(nothing);
+    };
+    let is_big = order.read16(&head, 2) == Some(43);
+    let first = if is_big {
+        let Some(first) = take_array::<8>(input)? else {
+            return Ok(nothing);
+        };
+        order.read64(&first, 0)
+    } else {
+        order.read32(&head, 4).map(u64::from)
+    };
+    let mut found = Excerpt::new(&head);
+    if is_big {
+        found.bytes.extend_from_slice(&[0; 8]);
+    }
+    let mut copier = Copier {
+        input,
+        len,
+        order,
+        is_big,
+        found,
+    };
+    let place = copier.directory(page.or(first).unwrap_or_default(), 0)?;
+    let mut found = copier.found;
+    let (at, place) = if is_big {
+        (8, order.write64(place).to_vec())
+    } else {
+        (
+            4,
+            order.write32(u32::try_from(place).unwrap_or_default()).to_vec(),
+        )
+    };
+    super::overwrite(&mut found.bytes, at, &place);
+    Ok(found)
+}
+
+/// Copies directories of a file into an excerpt of the same kind.
+struct Copier<'a, R> {
+    input: &'a mut R,
+    len: u64,
+    order: Order,
+    is_big: bool,
+    found: Excerpt,
+}
+
+impl<R: BufRead + Seek> Copier<'_, R> {
+    /// Copies the directory at `at`, which is `depth` directories below the first, and tells where it lies then; 0
+    /// if it cannot be read.
+    fn directory(&mut self, at: u64, depth: usize) -> io::Result<u64> {
+        let (head, step) = if self.is_big { (8, 20) } else { (2, 12) };
+        let Some(count) = self.bytes(at, head)? else {
+            return Ok(0);
+        };
+        let count = if self.is_big {
+            self.order.read64(&count, 0)
+        } else {
+            self.order.read16(&count, 0).map(u64::from)
+        };
+        let count = count.unwrap_or_default();
+        // A directory that goes beyond the end is read as far as it goes.
+        let there = self.len.saturating_sub(at.saturating_add(head)) / step;
+        let count = count.min(there).min(u64::from(u16::MAX));
+        let Some(records) = self.bytes(at.saturating_add(head), count * step)? else {
+            return Ok(0);
+        };
+        let mut copies = Vec::new();
+        let mut copied = 0_u16;
+        for record in records.chunks_exact(step as usize) {
+            let mut record = record.to_vec();
+            if self.entry(&mut record, depth)?.is_some() {
+                copies.extend_from_slice(&record);
+                copied = copied.saturating_add(1);
+            }
+        }
+        if !self.found.has_room(copies.len() as u64 + 24, word::EXIF) {
+            return Ok(0);
+        }
+        let place = self.align();
+        let count = if self.is_big {
+            self.order.write64(copied.into()).to_vec()
+        } else {
+            self.order.write16(copied).to_vec()
+        };
+        // No directory follows.
+        let end = [0; 8];
+        for part in [&count[..], &copies, &end] {
+            self.found.bytes.extend_from_slice(part);
+        }
+        Ok(place)
+    }
+
+    /// Copies what an entry leads to, and has its record lead there; `None` if it is not wanted or cannot be read.
+    fn entry(&mut self, record: &mut [u8], depth: usize) -> io::Result<Option<()>> {
+        let order = self.order;
+        let (Some(tag), Some(kind)) = (order.read16(record, 0), order.read16(record, 2)) else {
+            return Ok(None);
+        };
+        let (count, field_at, field) = if self.is_big {
+            (order.read64(record, 4), 12, 8)
+        } else {
+            (order.read32(record, 4).map(u64::from), 8, 4)
+        };
+        let size = value_size(kind).and_then(|size| count?.checked_mul(size as u64));
+        let Some(size) = size else { return Ok(None) };
+        let word = match tag {
+            ICC if depth == 0 => word::PROFILE,
+            XMP => word::XMP,
+            IPTC | PHOTOSHOP => word::IPTC,
+            tag if TEXTS.iter().any(|&(text, _)| text == tag) => word::TEXT,
+            _ => word::EXIF,
+        };
+        let is_wanted = depth > 0
+            || is_of_the_shot(tag)
+            || matches!(tag, XMP | IPTC | PHOTOSHOP | tag::ORIENTATION)
+            || matches!(tag, tag::X_RESOLUTION | tag::Y_RESOLUTION | tag::RESOLUTION_UNIT);
+        if word == word::PROFILE && size < self.len {
+            // Only to be named if it is too large: the pixels' decoder reads it.
+            self.found.has_room(size, word);
+        }
+        if !is_wanted {
+            return Ok(None);
+        }
+        let is_directory = matches!(
+            (depth, tag),
+            (0, tag::EXIF | tag::GPS) | (1, tag::INTEROPERABILITY)
+        );
+        if size <= field && !is_directory {
+            return Ok(Some(()));
+        }
+        let wide = field == 8 && (size > field || matches!(kind, 16 | 18));
+        let value = if wide {
+            order.read64(record, field_at)
+        } else {
+            order.read32(record, field_at).map(u64::from)
+        };
+        let Some(from) = value else { return Ok(None) };
+        let place = if is_directory {
+            // Their places are numbers of 32 or 64 bits, whatever else a file may claim.
+            if !matches!(kind, 4 | 13 | 16 | 18) || count != Some(1) {
+                return Ok(None);
+            }
+            self.directory(from, depth.saturating_add(1))?
+        } else {
+            if from.checked_add(size).is_none_or(|end| end > self.len) || !self.found.has_room(size, word) {
+                return Ok(None);
+            }
+            let Some(data) = self.bytes(from, size)? else {
+                return Ok(None);
+            };
+            let place = self.align();
+            self.found.bytes.extend_from_slice(&data);
+            place
+        };
+        let value = if wide {
+            order.write64(place).to_vec()
+        } else {
+            order.write32(u32::try_from(place).unwrap_or_default()).to_vec()
+        };
+        Ok((place > 0)
+            .then_some(())
+            .and_then(|()| super::overwrite(record, field_at, &value)))
+    }
+
+    /// Where the next part of the excerpt begins: at an even place.
+    fn align(&mut self) -> u64 {
+        if !self.found.bytes.len().is_multiple_of(2) {
+            self.found.bytes.push(0);
+        }
+        self.found.bytes.len() as u64
+    }
+
+    /// `len` bytes of the file from `at` on, if there are so many.
+    fn bytes(&mut self, at: u64, len: u64) -> io::Result<Option<Vec<u8>>> {
+        if at.checked_add(len).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        self.input.seek(SeekFrom::Start(at))?;
+        take_exactly(self.input, len)
+    }
 }
 
 pub(super) fn read(file: &[u8]) -> Annotations {

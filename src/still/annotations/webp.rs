@@ -8,7 +8,11 @@
 //!
 //! Resolution and texts go into the Exif block, the only place for them.
 
-use super::{Annotations, DensityUnit, all_lost, array, exif, le32, once, part, word};
+use super::{
+    Annotations, DensityUnit, Excerpt, all_lost, array, exif, le32, once, part, pass, take_array,
+    take_exactly, word,
+};
+use std::io::{self, BufRead, Seek};
 
 const HEAD: usize = 12;
 
@@ -33,6 +37,49 @@ fn chunks(file: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
         rest = rest.get(padded..).unwrap_or_default();
         Some((name, data))
     })
+}
+
+/// The chunks of a file of `len` bytes that say something, as far as they are whole.
+pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result<Excerpt> {
+    let Some(head) = take_array::<HEAD>(input)? else {
+        return Ok(Excerpt::new(&[]));
+    };
+    let mut found = Excerpt::new(&head);
+    let mut at = HEAD as u64;
+    while head.starts_with(b"RIFF") && head.ends_with(b"WEBP") {
+        let Some(chunk) = take_array::<8>(input)? else {
+            break;
+        };
+        let [n0, n1, n2, n3, size @ ..] = chunk;
+        let name = [n0, n1, n2, n3];
+        let size = u64::from(u32::from_le_bytes(size));
+        let padding = size & 1;
+        at = at.saturating_add(8).saturating_add(size);
+        if at > len {
+            break;
+        }
+        let word = match &name {
+            b"EXIF" => word::EXIF,
+            b"XMP " => word::XMP,
+            b"ICCP" => word::PROFILE,
+            _ => "",
+        };
+        if word.is_empty() || !found.has_room(size, word) {
+            pass(input, size.saturating_add(padding))?;
+        } else {
+            let Some(data) = take_exactly(input, size)? else {
+                break;
+            };
+            pass(input, padding)?;
+            if word == word::PROFILE {
+                found.icc_profile = found.icc_profile.or(Some(data));
+            } else if push(&mut found.bytes, name, &data).is_none() {
+                break;
+            }
+        }
+        at = at.saturating_add(padding);
+    }
+    Ok(found)
 }
 
 pub(super) fn read(file: &[u8]) -> Annotations {

@@ -63,28 +63,6 @@ pub(super) fn pages(path: &Path) -> Vec<u64> {
     found().unwrap_or_default()
 }
 
-/// The file's bytes with another page's directory in the place of the first, for those who read that one.
-pub(super) fn begin_with(file: &mut [u8], place: u64) {
-    let big_endian = file.starts_with(b"MM");
-    let is_big = file
-        .get(2..4)
-        .is_some_and(|word| word == [43, 0] || word == [0, 43]);
-    let order = |bytes: &mut [u8]| {
-        if big_endian {
-            bytes.reverse();
-        }
-    };
-    if is_big {
-        if let Some(to) = file.get_mut(8..16) {
-            to.copy_from_slice(&place.to_le_bytes());
-            order(to);
-        }
-    } else if let (Some(to), Ok(place)) = (file.get_mut(4..8), u32::try_from(place)) {
-        to.copy_from_slice(&place.to_le_bytes());
-        order(to);
-    }
-}
-
 /// What the header says of the picture as it is given out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {

@@ -11,9 +11,7 @@ use super::directory::{
 };
 use super::predictor::Predictor;
 use super::{Result, damaged, unsupported};
-
-/// Colour profiles beyond this are left out.
-const MAX_PROFILE: u64 = 64 << 20;
+use crate::frame::METADATA_LIMIT;
 
 /// How the page is stored.
 pub(super) struct Page {
@@ -230,7 +228,9 @@ impl Page {
         // A CMYK profile does not describe the RGB that is given out. An unreadable one does not make the
         // picture unreadable.
         let profile = match find(directory, ICC) {
-            Some(entry) if !matches!(self.model, Model::Cmyk) => input.data(entry, MAX_PROFILE).ok(),
+            Some(entry) if !matches!(self.model, Model::Cmyk) => {
+                input.data(entry, METADATA_LIMIT as u64).ok()
+            }
             _ => None,
         };
         profile.filter(|profile| !profile.is_empty())
