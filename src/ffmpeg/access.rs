@@ -9,6 +9,8 @@ use super::text::text;
 use crate::frame::Patience;
 use ffmpeg_next::ffi;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -64,6 +66,14 @@ impl Access {
             format!("it is for FFmpeg's {format} reader, which opens more than one file")
         }
     }
+}
+
+/// True for an HLS playlist. FFmpeg 7.1 and newer know one by its name alone.
+pub(super) fn begins_as_playlist(path: &Path) -> bool {
+    const MARK: &[u8] = b"#EXTM3U";
+    let mut start = Vec::new();
+    let read = |file: File| file.take(MARK.len() as u64).read_to_end(&mut start);
+    path.is_file() && File::open(path).and_then(read).is_ok() && start == MARK
 }
 
 /// How FFmpeg opens files.

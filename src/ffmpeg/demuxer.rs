@@ -1,7 +1,7 @@
 //! Media files: their streams, and their packets in the order of the file.
 #![allow(unsafe_code)]
 
-use super::access::{Access, Gate};
+use super::access::{self, Access, Gate};
 use super::clock::{Clock, Jumps, Times};
 use super::memory_io::MemoryFile;
 use super::pipe_io::PipeFile;
@@ -190,7 +190,17 @@ impl Demuxer {
                 }
             }
         }
-        Demuxer::begin(context, &name, ptr::null(), reading, (Some(gate), max_pixels))
+        let mut format = ptr::null();
+        if access::begins_as_playlist(path) {
+            if !access.playlists {
+                // SAFETY: the context is ours and not open.
+                unsafe { ffi::avformat_free_context(context) };
+                return Err(OpenFailure::Refused(Access::refusal("hls")));
+            }
+            // SAFETY: demuxers are static; null leaves the choice to FFmpeg.
+            format = unsafe { ffi::av_find_input_format(c"hls".as_ptr()) };
+        }
+        Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))
     }
 
     /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
