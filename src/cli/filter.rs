@@ -463,7 +463,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     }
     let info = opened.source.info().clone();
     let name = arguments.input.path();
-    let name = name.map_or_else(|| "the input".to_owned(), |path| path.display().to_string());
+    let name = match name {
+        Some(path) if path == Path::new("-") => "standard input".to_owned(),
+        Some(path) => path.display().to_string(),
+        None => "the input".to_owned(),
+    };
     source::check_pixels(&name, info.width, info.height, most_pixels)?;
     if let Some(files) = &opened.files {
         check_files(files, &arguments.output)?;

@@ -41,6 +41,8 @@ fn png_frames(path: &Path) -> io::Result<u32> {
                 return Ok(u32::from_be_bytes(frames));
             }
             b"IDAT" | b"IEND" => return Ok(0),
+            // Names of chunks are four letters.
+            kind if !kind.iter().all(u8::is_ascii_alphabetic) => return Ok(0),
             _ => {
                 let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
                 // The checksum follows the data.

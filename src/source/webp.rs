@@ -388,6 +388,10 @@ fn chunk(file: &mut BufReader<File>) -> io::Result<Option<([u8; 4], u64)>> {
         Err(e) => return Err(e),
     }
     let [a, b, c, d, size @ ..] = head;
+    // Names are printable; zeros would be passed over eight by eight.
+    if [a, b, c, d].iter().any(u8::is_ascii_control) {
+        return Ok(None);
+    }
     Ok(Some(([a, b, c, d], u64::from(u32::from_le_bytes(size)))))
 }
 

@@ -110,8 +110,9 @@ impl<R: BufRead + Seek> PngPixels<R> {
             let [l0, l1, l2, l3, name @ ..] = head;
             // The checksum follows the data.
             let rest = u64::from(u32::from_be_bytes([l0, l1, l2, l3])) + 4;
-            let is_critical = name[0].is_ascii_uppercase();
-            if is_critical || !name.is_ascii() || &name == b"tRNS" {
+            // Names of chunks are four letters; what is none is the decoder's to refuse.
+            let is_beside = name.iter().all(u8::is_ascii_alphabetic) && name[0].is_ascii_lowercase();
+            if !is_beside || &name == b"tRNS" {
                 return Ok(PngState::Head(head, 0, rest));
             }
             self.input.seek_relative(rest as i64)?;

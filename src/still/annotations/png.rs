@@ -88,7 +88,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
         // The checksum follows the data.
         let rest = u64::from(u32::from_be_bytes([l0, l1, l2, l3])).saturating_add(4);
         at = at.saturating_add(8).saturating_add(rest);
-        if &name == b"IEND" || at > len {
+        if &name == b"IEND" || at > len || !name.iter().all(u8::is_ascii_alphabetic) {
             break;
         }
         let is_profile = &name == b"iCCP" && found.icc_profile.is_none();

@@ -55,7 +55,7 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
         let size = u64::from(u32::from_le_bytes(size));
         let padding = size & 1;
         at = at.saturating_add(8).saturating_add(size);
-        if at > len {
+        if at > len || name.iter().any(u8::is_ascii_control) {
             break;
         }
         let word = match &name {
