@@ -589,3 +589,332 @@ fn a_strangers_file_is_filtered_in_a_sandbox() {
         assert_eq!(done.status.code(), Some(2), "{}", said(&done));
     }
 }
+
+/// Runs the program, and tells the most memory that it held, in MiB, as its own account in /proc says.
+#[cfg(target_os = "linux")]
+fn measured(arguments: &[&str]) -> (Output, u64) {
+    let all = [
+        &["filter"],
+        arguments,
+        &["--filter", "identity", "--engine", "cpu", "-q", "--overwrite"],
+    ]
+    .concat();
+    let mut child = command(&all).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let account = fs::read_to_string(&status).unwrap_or_default();
+        let line = account.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        peak = peak.max(kilobytes.unwrap_or(0));
+        sleep(Duration::from_millis(2));
+    }
+    (child.wait_with_output().unwrap(), peak >> 10)
+}
+
+/// A PNG file of 4x4 gray pixels with another chunk.
+fn png(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let chunk = |name: &[u8; 4], data: &[u8]| {
+        let mut crc = flate2::Crc::new();
+        crc.update(name);
+        crc.update(data);
+        [
+            &(data.len() as u32).to_be_bytes(),
+            &name[..],
+            data,
+            &crc.sum().to_be_bytes(),
+        ]
+        .concat()
+    };
+    [
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        chunk(b"IHDR", &[0, 0, 0, 4, 0, 0, 0, 4, 8, 0, 0, 0, 0]),
+        chunk(name, data),
+        chunk(b"IDAT", &deflated(&[0; 20], 1)),
+        chunk(b"IEND", &[]),
+    ]
+    .concat()
+}
+
+/// A piece again and again, compressed.
+fn deflated(piece: &[u8], times: usize) -> Vec<u8> {
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..times {
+        packed.write_all(piece).unwrap();
+    }
+    packed.finish().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_stands_beside_pictures_is_held_to_its_limit() {
+    let folder = Folder::new();
+    let large = vec![b' '; 17 << 20];
+    let bomb = [&b"x\0\0"[..], &deflated(&[0; 1 << 20], 300)].concat();
+    let jpeg = {
+        let path = folder.name("plain.jpg");
+        ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=64x48", "-frames:v", "1", &path]);
+        let plain = fs::read(&path).unwrap();
+        let comment = [&b"\xff\xfe\xff\xff"[..], &[b'x'; 65_533]].concat();
+        [&plain[..2], &comment.repeat(300), &plain[2..]].concat()
+    };
+    let webp = {
+        let path = folder.name("plain.webp");
+        let done = filter(&["synthetic:16x16:rgb24:1:1", &path]);
+        assert!(done.status.success(), "{}", said(&done));
+        let plain = fs::read(&path).unwrap();
+        let chunk = |name: &[u8], data: &[u8]| [name, &(data.len() as u32).to_le_bytes(), data].concat();
+        let head = chunk(b"VP8X", &[0x28, 0, 0, 0, 15, 0, 0, 15, 0, 0]);
+        let body = [
+            head,
+            chunk(b"ICCP", &large),
+            plain[12..].to_vec(),
+            chunk(b"EXIF", &large),
+        ]
+        .concat();
+        [
+            b"RIFF",
+            &(body.len() as u32 + 4).to_le_bytes()[..],
+            b"WEBP",
+            &body,
+        ]
+        .concat()
+    };
+    let tiff = {
+        let entry = |tag: u16, kind: u16, count: usize, value: usize| {
+            [
+                &tag.to_le_bytes()[..],
+                &kind.to_le_bytes(),
+                &(count as u32).to_le_bytes(),
+                &(value as u32).to_le_bytes(),
+            ]
+            .concat()
+        };
+        let entries = [
+            entry(256, 4, 1, 4),
+            entry(257, 4, 1, 4),
+            entry(258, 3, 1, 8),
+            entry(259, 3, 1, 1),
+            entry(262, 3, 1, 1),
+            entry(273, 4, 1, 8),
+            entry(277, 3, 1, 1),
+            entry(278, 4, 1, 4),
+            entry(279, 4, 1, 16),
+            entry(700, 1, large.len(), 24),
+            entry(34675, 7, large.len(), 24),
+        ];
+        let head = [&b"II*\0"[..], &(24 + large.len() as u32).to_le_bytes(), &[7; 16]].concat();
+        [
+            &head,
+            &large,
+            &[entries.len() as u8, 0][..],
+            &entries.concat(),
+            &[0; 4],
+        ]
+        .concat()
+    };
+    let out = folder.name("out.png");
+    let cases: [(&str, Vec<u8>, &[&str]); 7] = [
+        ("profile.png", png(b"iCCP", &bomb), &["colour (ICC) profile"]),
+        ("text.png", png(b"zTXt", &bomb), &["text"]),
+        (
+            "long.png",
+            png(b"iTXt", &[&b"x\0\0\0\0\0"[..], &large].concat()),
+            &["text"],
+        ),
+        (
+            "exif.png",
+            png(b"eXIf", &[&b"II*\0\x08\0\0\0"[..], &large].concat()),
+            &["Exif"],
+        ),
+        ("comments.jpg", jpeg, &["text"]),
+        ("both.webp", webp, &["colour (ICC) profile", "Exif"]),
+        ("both.tif", tiff, &["colour (ICC) profile", "XMP"]),
+    ];
+    for (name, content, words) in cases {
+        let path = folder.write(name, content);
+        let (done, peak) = measured(&[&path, &out]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        let told = words.iter().all(|word| said(&done).contains(word)) && said(&done).contains("16 MiB");
+        assert!(told, "{name}: {}", said(&done));
+        assert!(peak < 200, "{name}: {peak} MiB");
+        let done = filter(&[&path, &out, "--overwrite", "--strict"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+    }
+    // As a video, where FFmpeg unpacks the profile.
+    let video = folder.name("profile.mkv");
+    ffmpeg(&["-i", &folder.name("long.png"), "-c", "copy", &video]);
+    let mut bytes = fs::read(&video).unwrap();
+    assert!(bytes.len() > 17 << 20);
+    let (done, peak) = measured(&[&video, "null:"]);
+    assert!(
+        done.status.success() && said(&done).contains("text"),
+        "{}",
+        said(&done)
+    );
+    assert!(peak < 200, "{peak} MiB");
+    let profile = folder.write("profile-bomb.png", png(b"iCCP", &bomb));
+    let packed = folder.name("packed.mkv");
+    // FFmpeg would unpack it, too, to know the picture: the packet takes the place of a smaller one.
+    let placeholder = [&b"x\0"[..], &vec![0; bomb.len() - 2]].concat();
+    let small = folder.write("placeholder.png", png(b"prVt", &placeholder));
+    ffmpeg(&["-i", &small, "-c", "copy", &packed]);
+    bytes = fs::read(&packed).unwrap();
+    let picture = fs::read(&profile).unwrap();
+    let at = bytes.windows(8).position(|w| w == b"\x89PNG\r\n\x1a\n").unwrap();
+    bytes[at..at + picture.len()].copy_from_slice(&picture);
+    let packed = folder.write("packed.mkv", &bytes);
+    let (done, peak) = measured(&[&packed, "null:"]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains("colour (ICC) profile"), "{}", said(&done));
+    assert!(peak < 200, "{peak} MiB");
+    let done = filter(&[&packed, "null:", "--strict"]);
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+}
+
+/// Files of 6 GiB without a block on the disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_are_read_in_parts() {
+    let folder = Folder::new();
+    for (name, head) in [
+        ("a.jpg", &b"\xff\xd8\xff\xe0"[..]),
+        ("b.jpg", b"\xff\xd8\xff\xe0\0\x04ab"),
+        ("a.png", b"\x89PNG\r\n\x1a\n"),
+        ("a.pam", b"P7\n"),
+        ("a.ppm", b"P6\n#"),
+        ("a.bmp", b"BM"),
+        ("a.tif", b"II*\0\x08\0\0\0"),
+        (
+            "a.webp",
+            b"RIFF\xff\xff\xff\x7fWEBPVP8 \xf0\xff\xff\x7f\x30\x01\0\x9d\x01\x2a\x04\0\x04\0",
+        ),
+    ] {
+        let path = folder.write(name, head);
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(6 << 30).unwrap();
+        let began = Instant::now();
+        let (done, peak) = measured(&[&path, "null:"]);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
+        assert!(peak < 200, "{name}: {peak} MiB");
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{name}: {:?}",
+            began.elapsed()
+        );
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn videos_are_held_to_the_pixel_limit_before_a_picture_is_decoded() {
+    let folder = Folder::new();
+    // A header that claims 40000x40000, and a frame of it.
+    let side = 40_000_u16.to_le_bytes();
+    let frame = b"\0";
+    let header = [
+        &b"DKIF\0\0\x20\0VP80"[..],
+        &side,
+        &side,
+        &[25, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+        &(frame.len() as u32).to_le_bytes(),
+        &[0; 8],
+        frame,
+    ];
+    let announced = folder.write("announced.ivf", header.concat());
+    // Pictures without a container: the size is found in the picture itself.
+    let plain = folder.name("plain.mjpeg");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=64x48:d=1",
+        "-c:v",
+        "mjpeg",
+        "-f",
+        "mjpeg",
+        &plain,
+    ]);
+    let mut bytes = fs::read(&plain).unwrap();
+    let sizes: Vec<usize> = (0..bytes.len() - 9)
+        .filter(|&at| bytes[at..].starts_with(&[0xff, 0xc0, 0, 17, 8, 0, 48, 0, 64]))
+        .collect();
+    assert!(!sizes.is_empty());
+    for at in sizes {
+        bytes[at + 5..at + 9].copy_from_slice(&[0x9c, 0x40, 0x9c, 0x40]);
+    }
+    let hidden = folder.write("hidden.mjpeg", bytes);
+    for path in [&announced, &hidden] {
+        let (done, peak) = measured(&[path, "null:"]);
+        assert_eq!(done.status.code(), Some(1), "{path}: {}", said(&done));
+        assert!(
+            said(&done).contains("40000x40000") && said(&done).contains("--max-pixels"),
+            "{}",
+            said(&done)
+        );
+        assert!(peak < 200, "{path}: {peak} MiB");
+    }
+    let done = filter(&[&plain, "null:", "--max-pixels", "3071"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(
+        said(&done).contains("64x48, which is 3072 pixels"),
+        "{}",
+        said(&done)
+    );
+    assert!(
+        filter(&[&plain, "null:", "--max-pixels", "3072"])
+            .status
+            .success()
+    );
+    // Of a folder every file is held to it.
+    fs::create_dir(folder.at("stills")).unwrap();
+    for (name, side) in [("a.pgm", "4 4"), ("b.pgm", "16 16")] {
+        folder.write(
+            &format!("stills/{name}"),
+            format!("P5\n{side}\n255\n{}", "x".repeat(256)),
+        );
+    }
+    let done = filter(&[&folder.name("stills"), "null:", "--max-pixels", "100"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(
+        said(&done).contains("b.pgm: its pictures are 16x16"),
+        "{}",
+        said(&done)
+    );
+}
+
+/// What the program takes for itself, in MiB.
+#[cfg(target_os = "linux")]
+const PROGRAM: u64 = 60;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn one_large_picture_takes_few_of_its_frames() {
+    let folder = Folder::new();
+    let path = folder.write("a.pgm", "P5\n8000 8000\n255\n");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(17 + 64_000_000).unwrap();
+    for out in ["null:", &folder.name("out.png"), &folder.name("out.tif")] {
+        let (done, peak) = measured(&[&path, out]);
+        assert!(done.status.success(), "{}", said(&done));
+        assert!(peak < 4 * 62 + PROGRAM, "{out}: {peak} MiB");
+    }
+    // A frame of 4:2:0 is 366 MiB.
+    let video = folder.name("a.mkv");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=gray:s=16000x16000:r=1:d=1",
+        "-frames:v",
+        "1",
+        "-pix_fmt",
+        "yuvj420p",
+        "-c:v",
+        "mjpeg",
+        &video,
+    ]);
+    let (done, peak) = measured(&[&video, "null:"]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(peak < 6 * 366, "{peak} MiB");
+}
