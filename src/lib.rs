@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod report;
 #[cfg(target_os = "linux")]
 pub mod sandbox;
+pub mod shortage;
 pub mod sink;
 pub mod source;
 pub mod still;

@@ -918,3 +918,112 @@ fn one_large_picture_takes_few_of_its_frames() {
     assert!(done.status.success(), "{}", said(&done));
     assert!(peak < 6 * 366, "{peak} MiB");
 }
+
+/// Runs the program with `arguments` by way of `limit`, a command that sets a limit and then runs another one.
+#[cfg(target_os = "linux")]
+fn limited(limit: &[&str], arguments: &[&str]) -> Output {
+    let (program, more) = limit.split_first().unwrap();
+    Command::new(program)
+        .args(more)
+        .arg(env!("CARGO_BIN_EXE_framepipe"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// A clip of pictures large enough that codecs need memory.
+#[cfg(target_os = "linux")]
+fn full_hd(folder: &Folder) -> String {
+    let clip = folder.name("clip.mp4");
+    let source = "testsrc2=s=1920x1080:d=0.6";
+    ffmpeg(&[
+        "-f", "lavfi", "-i", source, "-c:v", "libx264", "-preset", "veryfast", &clip,
+    ]);
+    clip
+}
+
+/// Asserts that a run under a limit is whole, or ends with a sentence that has `word` and leaves nothing. True
+/// if it is whole.
+#[cfg(target_os = "linux")]
+fn is_whole_or_says(done: &Output, folder: &Folder, out: &str, word: &str, limit: u64) -> bool {
+    let text = said(done);
+    let whole = match done.status.code() {
+        Some(0) => true,
+        Some(1) => false,
+        other => panic!("limit {limit}: {other:?} {text}"),
+    };
+    assert_eq!(Path::new(out).exists(), whole, "limit {limit}: {text}");
+    assert!(folder.left_over().is_empty(), "limit {limit}");
+    if whole {
+        // What cannot be had must not be taken for damage of the input.
+        assert_eq!(text, "", "limit {limit}");
+        fs::remove_file(out).unwrap();
+    } else {
+        let sentence = text.lines().find(|line| line.starts_with("error: ")).unwrap();
+        assert!(
+            sentence.contains(word) && sentence.contains("--encoder-threads"),
+            "limit {limit}: {text}"
+        );
+        assert!(!sentence.contains("another encoder"), "limit {limit}: {text}");
+    }
+    whole
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn lack_of_memory_is_named_and_leaves_nothing() {
+    let folder = Folder::new();
+    let clip = full_hd(&folder);
+    let out = folder.name("out.mkv");
+    let [mut whole, mut lacking] = [0, 0];
+    for megabytes in (280..=1000).step_by(60).chain([8000]) {
+        let script = format!("ulimit -c 0; ulimit -v {megabytes}000; exec \"$@\"");
+        let limit = ["sh", "-c", &script, "sh"];
+        if !limited(&limit, &["--version"]).status.success() {
+            // Not even the libraries can be loaded.
+            continue;
+        }
+        let filter = [
+            "filter", &clip, &out, "--filter", "identity", "--engine", "cpu", "-q",
+        ];
+        let done = limited(&limit, &filter);
+        match is_whole_or_says(&done, &folder, &out, "no more memory", megabytes) {
+            true => whole += 1,
+            false => lacking += 1,
+        }
+    }
+    assert!(whole > 0 && lacking > 2, "{whole} whole, {lacking} lacking");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn lack_of_threads_is_named_and_leaves_nothing() {
+    let folder = Folder::new();
+    let clip = full_hd(&folder);
+    let out = folder.name("out.mkv");
+    // The limit counts all that a user runs, and holds for everybody but root: it needs a user without processes.
+    fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let another = ["setpriv", "--reuid=65533", "--clear-groups"];
+    let can = Command::new("prlimit").arg("--version").output().is_ok()
+        && Command::new(another[0]).arg("--version").output().is_ok()
+        && limited(&another, &["--version"]).status.success();
+    if !can {
+        println!("SKIPPED: no other user can run the program (this needs root, setpriv and prlimit)");
+        return;
+    }
+    let [mut whole, mut lacking] = [0, 0];
+    for threads in [1, 2, 3, 4, 5, 6, 8, 1000] {
+        let limit = format!("--nproc={threads}");
+        let limit = [&["prlimit", &limit][..], &another].concat();
+        let filter = [
+            "filter", &clip, &out, "--filter", "identity", "--engine", "cpu", "-q",
+        ];
+        let done = limited(&limit, &filter);
+        match is_whole_or_says(&done, &folder, &out, "no more threads", threads) {
+            true => whole += 1,
+            false => lacking += 1,
+        }
+    }
+    assert!(whole > 0 && lacking > 2, "{whole} whole, {lacking} lacking");
+}

@@ -4,6 +4,7 @@
 use super::Failure;
 use clap::ValueEnum;
 use framepipe::pipeline::Stop;
+use framepipe::shortage::thread_error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
@@ -75,7 +76,8 @@ pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Fail
     };
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(handle)?;
+        .spawn(handle)
+        .map_err(thread_error)?;
     Ok(())
 }
 

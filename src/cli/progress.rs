@@ -33,7 +33,7 @@ pub(crate) fn show<T: Send>(
     let (done, ended) = channel::<()>();
     std::thread::scope(|scope| {
         let bar = &bar;
-        scope.spawn(move || {
+        let draw = move || {
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(EVERY) {
                 bar.set_position(progress.frames(Stage::Encode) / parts);
                 if let Some(stage) = progress.busiest() {
@@ -41,7 +41,9 @@ pub(crate) fn show<T: Send>(
                 }
             }
             bar.finish_and_clear();
-        });
+        };
+        // A run goes on without a bar where no thread can be had for it.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, draw);
         let result = work();
         drop(done);
         result

@@ -8,7 +8,9 @@ use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
 use framepipe::engine::verify::{Comparison, cases, compare, quick_cases};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
-use std::io::Write;
+use framepipe::shortage::thread_error;
+use std::io::{self, Write};
+use std::thread::Builder;
 
 /// What is compared.
 #[derive(Debug, Clone, Args)]
@@ -155,23 +157,21 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         }
     } else {
         // Side by side, since most of a CUDA variant's time is compilation, which takes one core each.
-        let found: Vec<_> = std::thread::scope(|scope| {
+        let found = std::thread::scope(|scope| -> io::Result<Vec<_>> {
             let compared = &compared;
-            let started: Vec<_> = jobs
-                .map(|(candidate, algorithm)| {
-                    let start = candidate.start;
-                    (
-                        candidate,
-                        algorithm,
-                        scope.spawn(move || compared(start, algorithm)),
-                    )
-                })
-                .collect();
+            let started = jobs.map(|(candidate, algorithm)| {
+                let start = candidate.start;
+                let thread = Builder::new()
+                    .spawn_scoped(scope, move || compared(start, algorithm))
+                    .map_err(thread_error)?;
+                Ok((candidate, algorithm, thread))
+            });
+            let started: Vec<_> = started.collect::<io::Result<_>>()?;
             let joined = started
                 .into_iter()
                 .map(|(candidate, algorithm, thread)| (candidate, algorithm, thread.join()));
-            joined.collect()
-        });
+            Ok(joined.collect())
+        })?;
         for (candidate, algorithm, found) in found {
             let found = found.map_err(|_| {
                 Failure::Failed(format!("comparing the {} engine broke down", candidate.engine))

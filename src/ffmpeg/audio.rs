@@ -561,7 +561,7 @@ impl Codec {
 
     fn open(&self, codec: &ffi::AVCodec) -> Result<(), AvError> {
         // SAFETY: the context was made for this codec.
-        AvError::check(unsafe { ffi::avcodec_open2(self.0, codec, ptr::null_mut()) }).map(|_| ())
+        AvError::check_opening(|| unsafe { ffi::avcodec_open2(self.0, codec, ptr::null_mut()) }).map(|_| ())
     }
 }
 

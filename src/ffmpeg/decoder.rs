@@ -86,7 +86,7 @@ impl Decoder {
                 (*context).err_recognition |=
                     (ffi::AV_EF_CRCCHECK | ffi::AV_EF_BITSTREAM | ffi::AV_EF_BUFFER) as c_int;
             }
-            AvError::check(ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
+            AvError::check_opening(|| ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
             Ok(Some(decoder))
         }
     }
@@ -130,7 +130,8 @@ impl Decoder {
         let packet = shorter.as_ref().or(packet);
         let packet = packet.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         // SAFETY: the context is open and the packet, where there is one, valid.
-        AvError::check(unsafe { ffi::avcodec_send_packet(self.context, packet) }).map(|_| ())
+        let sent = AvError::check_working(|| unsafe { ffi::avcodec_send_packet(self.context, packet) });
+        self.pictures.lacking().map_or(sent, Err).map(|_| ())
     }
 
     /// The words for what packets said beside their pictures and was left out, being too large.
@@ -141,7 +142,9 @@ impl Decoder {
     /// Takes the next picture, in the order of presentation.
     pub(crate) fn receive(&mut self, picture: &mut Picture) -> Result<Received, AvError> {
         // SAFETY: the context is open and the picture valid; FFmpeg empties it first.
-        Received::from_code(unsafe { ffi::avcodec_receive_frame(self.context, picture.as_ptr()) })
+        let received =
+            AvError::check_working(|| unsafe { ffi::avcodec_receive_frame(self.context, picture.as_ptr()) });
+        Received::of(self.pictures.lacking().map_or(received, Err))
     }
 }
 

@@ -252,21 +252,23 @@ impl Encoder {
     /// Opens the encoder; settings are final from then on.
     pub(crate) fn open(&mut self) -> Result<(), AvError> {
         // SAFETY: the context was made for this codec.
-        AvError::check(unsafe { ffi::avcodec_open2(self.context, self.kind.codec, ptr::null_mut()) })
-            .map(|_| ())
+        let open = || unsafe { ffi::avcodec_open2(self.context, self.kind.codec, ptr::null_mut()) };
+        AvError::check_opening(open).map(|_| ())
     }
 
     /// Feeds a picture, or the end.
     pub(crate) fn send(&mut self, picture: Option<&Picture>) -> Result<(), AvError> {
         let frame = picture.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         // SAFETY: the context is open and the frame, where there is one, valid.
-        AvError::check(unsafe { ffi::avcodec_send_frame(self.context, frame) }).map(|_| ())
+        AvError::check_working(|| unsafe { ffi::avcodec_send_frame(self.context, frame) }).map(|_| ())
     }
 
     /// Takes the next packet.
     pub(crate) fn receive(&mut self, packet: &mut Packet) -> Result<Received, AvError> {
         // SAFETY: context and packet are valid; FFmpeg empties the packet first.
-        Received::from_code(unsafe { ffi::avcodec_receive_packet(self.context, packet.as_ptr()) })
+        Received::of(AvError::check_working(|| unsafe {
+            ffi::avcodec_receive_packet(self.context, packet.as_ptr())
+        }))
     }
 }
 

@@ -21,6 +21,7 @@ use ffmpeg_next::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What rows and planes are aligned to, in bytes: the longest vector, and a cache line.
 const ALIGNMENT: usize = 64;
@@ -34,6 +35,8 @@ pub(super) struct PictureMemory {
     /// Where blocks come from once the run has begun; ordinary memory before.
     reserve: OnceLock<Reserve>,
     served: bool,
+    /// A block could not be had.
+    lacks: AtomicBool,
 }
 
 /// A block in FFmpeg's hands.
@@ -69,6 +72,11 @@ impl PictureMemory {
         let _ = self.reserve.set(reserve);
     }
 
+    /// The error of a block that could not be had. Decoders pass it over like a damaged picture.
+    pub(super) fn lacking(&self) -> Option<AvError> {
+        self.lacks.load(Ordering::Relaxed).then(AvError::no_memory)
+    }
+
     /// A block of at least `len` bytes.
     fn take(&self, len: usize) -> Result<Block, AvError> {
         let reserve = self.reserve.get();
@@ -77,7 +85,10 @@ impl PictureMemory {
             None => Pageable.allocate(len).map(Buffer::unpooled),
         };
         Ok(Block {
-            buffer: buffer.map_err(|_| AvError::no_memory())?,
+            buffer: buffer.map_err(|_| {
+                self.lacks.store(true, Ordering::Relaxed);
+                AvError::no_memory()
+            })?,
             is_reserve: reserve.is_some(),
         })
     }

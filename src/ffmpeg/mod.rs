@@ -84,7 +84,12 @@ pub(crate) enum Received {
 impl Received {
     /// Tells what a receive call's code means.
     pub(crate) fn from_code(code: c_int) -> Result<Received, AvError> {
-        match AvError::check(code) {
+        Received::of(AvError::check(code))
+    }
+
+    /// Tells what a receive call's result means.
+    fn of(result: Result<c_int, AvError>) -> Result<Received, AvError> {
+        match result {
             Ok(_) => Ok(Received::Item),
             Err(e) if e.is_again() => Ok(Received::Again),
             Err(e) if e.is_eof() => Ok(Received::End),

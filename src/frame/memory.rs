@@ -1,5 +1,6 @@
 //! Blocks of memory that frames live in, and the pools that bound how many there are.
 
+use crate::shortage::Shortage;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -77,7 +78,10 @@ impl Allocator for Pageable {
             .map_err(|e| AllocationError {
                 len,
                 kind: "ordinary",
-                reason: e.to_string(),
+                reason: match isize::try_from(more) {
+                    Ok(_) => Shortage::Memory.to_string(),
+                    Err(_) => e.to_string(),
+                },
             })?;
         // Zeroed by the system, page by page as they are written: memory that no frame reaches costs nothing.
         let block = vec![0; more];

@@ -31,6 +31,7 @@ pub use stop::Stop;
 use crate::engine::Engine;
 use crate::frame::{Frame, FramePool, Layout, Remarks};
 use crate::report::{Doing, Ending, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
+use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
 use crate::source::{AnySource, Supply};
 use convolve::Convolved;
@@ -444,7 +445,10 @@ fn spawn<'scope, T: Send + 'scope>(
     Builder::new()
         .name(stage.name().to_owned())
         .spawn_scoped(scope, body)
-        .map_err(|cause| PipelineError::Thread { stage, cause })
+        .map_err(|cause| PipelineError::Thread {
+            stage,
+            cause: thread_error(cause),
+        })
 }
 
 /// Runs a stage's body; if it fails or panics, closes the gate before anything that the caller owns is

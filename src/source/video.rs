@@ -459,6 +459,17 @@ impl VideoSource {
         self.damaged_at(what, &place)
     }
 
+    /// Counts a failure as damage of the input, unless it is the machine that lacks something.
+    fn failed(&mut self, what: &str, e: AvError) -> Result<(), SourceError> {
+        if e.shortage().is_some() {
+            return Err(SourceError::Io {
+                path: self.name.clone(),
+                cause: e.to_io(),
+            });
+        }
+        self.damaged(&format!("{what} ({e})"))
+    }
+
     /// Counts damage at `place`, or fails if the source is strict.
     fn damaged_at(&mut self, what: &str, place: &str) -> Result<(), SourceError> {
         if self.strict {
@@ -512,7 +523,7 @@ impl VideoSource {
                     return Ok(false);
                 }
                 // Frame threads report a packet's damage when its picture's turn comes.
-                Err(e) => self.damaged(&format!("a packet cannot be decoded ({e})"))?,
+                Err(e) => self.failed("a packet cannot be decoded", e)?,
             }
             if stopped() {
                 return Err(crate::frame::Stopped.into());
@@ -561,7 +572,7 @@ impl VideoSource {
                         // Some demuxers call the end of a whole file a failure.
                         return self.send_end();
                     }
-                    self.damaged(&format!("a packet cannot be read ({e})"))?;
+                    self.failed("a packet cannot be read", e)?;
                     self.damage.errors_in_a_row += 1;
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
@@ -596,7 +607,7 @@ impl VideoSource {
             }
             return match self.decoder.send(Some(&self.packet)) {
                 Ok(()) => Ok(()),
-                Err(e) => self.damaged(&format!("a packet cannot be decoded ({e})")),
+                Err(e) => self.failed("a packet cannot be decoded", e),
             };
         }
     }
@@ -621,7 +632,7 @@ impl VideoSource {
         match self.decoder.send(None) {
             Ok(()) => Ok(()),
             Err(e) if e.is_eof() => Ok(()),
-            Err(e) => self.damaged(&format!("the decoder failed at the end ({e})")),
+            Err(e) => self.failed("the decoder failed at the end", e),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
 
 use crate::engine::EngineError;
+use crate::shortage::Shortage;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +46,10 @@ impl Team {
                 .num_threads(size - 1)
                 .thread_name(|i| format!("convolve-{i}"))
                 .build()
-                .map_err(|e| EngineError::Unavailable(format!("cannot start the engine's threads: {e}")))
+                .map_err(|_| {
+                    let lacking = Shortage::of_thread();
+                    EngineError::Unavailable(format!("cannot start the engine's threads: {lacking}"))
+                })
         };
         let threads = if size > 1 { Some(start()?) } else { None };
         Ok(Team {

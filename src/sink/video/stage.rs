@@ -223,6 +223,14 @@ impl VideoSink {
             .map_err(|problem| self.unsupported(problem))?;
         log::forget();
         encoder.open().map_err(|e| {
+            if let Some(shortage) = e.shortage() {
+                return self.unsupported(format!(
+                    "the encoder {encoder_name} cannot be opened for {}x{} {}: {shortage}",
+                    setup.width,
+                    setup.height,
+                    setup.format.name()
+                ));
+            }
             let problem = format!(
                 "the encoder {encoder_name} cannot be opened for {}x{} {} with these options: {e}",
                 setup.width,
