@@ -1027,3 +1027,59 @@ fn lack_of_threads_is_named_and_leaves_nothing() {
     }
     assert!(whole > 0 && lacking > 2, "{whole} whole, {lacking} lacking");
 }
+
+#[test]
+fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
+    let folder = Folder::new();
+    let film = folder.name("a.y4m");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=s=64x48:d=1",
+        "-pix_fmt",
+        "yuv444p",
+        &film,
+    ]);
+    let (alone, shared) = (folder.name("alone"), folder.name("shared"));
+    assert!(filter(&[&film, &alone]).status.success());
+    let bytes = fs::read(&film).unwrap();
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    let mut child = command(&["filter", "-", &shared, "--filter", "identity", "-q"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(first).unwrap();
+    let count = |path: &str| fs::read_dir(path).map_or(0, Iterator::count);
+    let began = Instant::now();
+    while count(&shared) == 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing is written");
+        sleep(Duration::from_millis(10));
+    }
+    for options in [&[][..], &["--overwrite"]] {
+        let done = filter(&[&[&*film, &shared], options].concat());
+        assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+        let text = said(&done);
+        assert!(
+            text.contains(&shared) && text.contains("another run writes into this folder"),
+            "{text}"
+        );
+    }
+    pipe.write_all(rest).unwrap();
+    drop(pipe);
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    let files = |path: &str| {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries
+            .map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    assert_eq!(files(&shared).len(), 25);
+    assert!(files(&shared) == files(&alone), "the first run's files differ");
+    // The lock goes with its run.
+    assert!(filter(&[&film, &shared, "--overwrite"]).status.success());
+}

@@ -117,16 +117,24 @@ pub fn create(
         shared: Mutex::default(),
         folder_lock: None,
     };
+    let folder = images.naming.folder().map(Path::to_owned);
+    // Patterns may share a folder: their names differ, and one that is there is never replaced.
+    let own = folder
+        .as_deref()
+        .filter(|_| matches!(images.naming.place, Target::Directory(_)));
+    // Before its files are looked at: another run's are no leftovers that --overwrite would be for.
+    if let Some(folder) = own {
+        images.folder_lock = locked(folder)?;
+    }
     images.look_ahead(info)?;
-    if let Some(folder) = images.naming.folder().map(Path::to_owned) {
-        fs::create_dir_all(&folder).map_err(|cause| SinkError::Io {
+    if let Some(folder) = &folder {
+        fs::create_dir_all(folder).map_err(|cause| SinkError::Io {
             path: images.label.clone(),
             cause,
         })?;
-        // Patterns may share a folder: their names differ, and one that is there is never replaced.
-        if matches!(images.naming.place, Target::Directory(_)) {
-            images.folder_lock = locked(&folder)?;
-        }
+    }
+    if let Some(folder) = own.filter(|_| images.folder_lock.is_none()) {
+        images.folder_lock = locked(folder)?;
     }
     Ok(Arc::new(images))
 }
