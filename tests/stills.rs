@@ -689,3 +689,152 @@ fn pages_of_a_tiff_are_a_sequence() {
     assert!(said.contains("3 pictures are in the file"), "{said}");
     assert_eq!(names(&path("s")), ["scan.tif"]);
 }
+
+/// The samples of a picture's first frame as `format`, by FFmpeg.
+fn samples(path: &Path, format: &str) -> Vec<u8> {
+    let path = path.to_str().unwrap();
+    ffmpeg(&[
+        "-i",
+        path,
+        "-frames:v",
+        "1",
+        "-pix_fmt",
+        format,
+        "-f",
+        "rawvideo",
+        "-",
+    ])
+}
+
+#[test]
+fn jpegs_with_junk_in_their_header_are_read_with_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("whole.jpg"), "48x32", &["-q:v", "3"]);
+    filtered(&at("whole.jpg"), &at("whole.png"), &["--strict"]);
+    let whole = fs::read(at("whole.jpg")).unwrap();
+    // Behind the first segment: a few bytes, and a profile that is none.
+    let first = 4 + usize::from(u16::from_be_bytes([whole[4], whole[5]]));
+    for junk in [&b"junk"[..], b"\xff\xe2\0\x10ICC_PROFILE\0\0\0"] {
+        fs::write(at("junk.jpg"), [&whole[..first], junk, &whole[first..]].concat()).unwrap();
+        assert!(
+            filtered(&at("junk.jpg"), &at("junk.png"), &["--overwrite"]).contains("damaged: Corrupt JPEG")
+        );
+        assert!(rgb(&at("junk.png")) == rgb(&at("whole.png")));
+        refused(&at("junk.jpg"), &at("strict.png"), &["--strict"]);
+    }
+}
+
+#[test]
+fn alpha_of_tga_is_what_its_header_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // As FFmpeg writes them.
+    for format in ["gray", "bgr24", "bgra"] {
+        picture(&at("a.tga"), "33x20", &["-pix_fmt", format]);
+        filtered(&at("a.tga"), &at("a.png"), &["--strict", "--overwrite"]);
+        assert!(
+            samples(&at("a.png"), "rgba") == samples(&at("a.tga"), "rgba"),
+            "{format}"
+        );
+    }
+    let file = |kind: u8, bits: u8, flags: u8, pixels: &[u8]| {
+        let head = [
+            0,
+            0,
+            kind,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            2,
+            0,
+            1,
+            0,
+            bits,
+            32 | flags,
+        ];
+        fs::write(at("b.tga"), [&head[..], pixels].concat()).unwrap();
+        filtered(&at("b.tga"), &at("b.png"), &["--overwrite"])
+    };
+    file(3, 16, 8, &[10, 20, 30, 255]);
+    assert_eq!(samples(&at("b.png"), "ya8"), [10, 20, 30, 255]);
+    file(2, 16, 1, &[0, 0xfc, 0, 0x7c]);
+    assert_eq!(samples(&at("b.png"), "rgba"), [255, 0, 0, 255, 255, 0, 0, 0]);
+    let said = file(2, 32, 0, &[1, 2, 3, 0, 1, 2, 3, 9]);
+    assert!(said.contains("fourth byte"), "{said}");
+    assert_eq!(samples(&at("b.png"), "rgba"), [3, 2, 1, 255, 3, 2, 1, 255]);
+}
+
+#[test]
+fn bmps_of_os2s_second_version_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("a.bmp"), "33x20", &["-pix_fmt", "bgr24"]);
+    let old = fs::read(at("a.bmp")).unwrap();
+    assert_eq!((old[10], old[14]), (54, 40));
+    let mut new = [&old[..54], &[0; 24], &old[54..]].concat();
+    (new[10], new[14]) = (54 + 24, 64);
+    let size = (new.len() as u32).to_le_bytes();
+    new[2..6].copy_from_slice(&size);
+    fs::write(at("b.bmp"), &new).unwrap();
+    filtered(&at("b.bmp"), &at("b.png"), &["--strict"]);
+    assert!(rgb(&at("b.png")) == rgb(&at("a.bmp")));
+    // The same number stands for a Huffman code in these files.
+    new[30] = 3;
+    fs::write(at("c.bmp"), &new).unwrap();
+    refused(&at("c.bmp"), &at("c.png"), &[]);
+}
+
+#[test]
+fn radiance_hdr_is_read_with_a_word_about_what_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let head = b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 3\n";
+    // Mantissas over 256, times two to the exponent less 128: 1/2 1/4 1/8; 1; 2 0 1.
+    let pixels = [128, 64, 32, 128, 128, 128, 128, 129, 128, 0, 64, 130];
+    fs::write(at("a.hdr"), [&head[..], &pixels].concat()).unwrap();
+    let said = filtered(&at("a.hdr"), &at("a.png"), &[]);
+    assert!(said.contains("outside 0 to 1 are cut"), "{said}");
+    let words: Vec<u16> = samples(&at("a.png"), "rgb48le")
+        .chunks(2)
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+        .collect();
+    let most = u16::MAX;
+    assert_eq!(words, [32_768, 16_384, 8_192, most, most, most, most, 0, most]);
+}
+
+#[test]
+fn boxes_of_jpeg_2000_reach_the_output() {
+    if !has_encoder("libopenjpeg") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    picture(&at("a.png"), "40x24", &["-pix_fmt", "rgb24"]);
+    filtered(&at("a.png"), &at("a.jp2"), &[]);
+    let mut file = fs::read(at("a.jp2")).unwrap();
+    let boxed = |name: &[u8], data: &[u8]| [&(data.len() as u32 + 8).to_be_bytes(), name, data].concat();
+    // 300 pixels an inch.
+    let resolution = boxed(
+        b"res ",
+        &boxed(b"resc", &[0x2e, 0x23, 0, 1, 0x2e, 0x23, 0, 1, 0, 0]),
+    );
+    let header = file.windows(4).position(|name| name == b"jp2h").unwrap() - 4;
+    let size = u32::from_be_bytes(file[header..header + 4].try_into().unwrap());
+    let end = header + size as usize;
+    file[header..header + 4].copy_from_slice(&(size + resolution.len() as u32).to_be_bytes());
+    file.splice(end..end, resolution);
+    fs::write(at("b.jp2"), &file).unwrap();
+    filtered(&at("b.jp2"), &at("b.png"), &["--strict"]);
+    assert!(rgb(&at("b.png")) == rgb(&at("a.png")));
+    let png = fs::read(at("b.png")).unwrap();
+    let chunk = png.windows(4).position(|name| name == b"pHYs").unwrap();
+    let expected = [&11_811_u32.to_be_bytes()[..], &11_811_u32.to_be_bytes(), &[1]].concat();
+    assert_eq!(png[chunk + 4..chunk + 13], expected);
+}

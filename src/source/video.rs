@@ -7,7 +7,7 @@
 mod damage;
 mod dolby;
 mod extent;
-mod floats;
+pub(super) mod floats;
 mod layers;
 mod steps;
 
@@ -238,7 +238,10 @@ impl VideoSource {
             }
             let signs = [source.damage.sentence(), source.cut.take()];
             let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
-            return Err(source.invalid(format!("stream {stream} holds no frame that can be decoded{why}")));
+            let codec = source.decoder.codec_name();
+            return Err(source.invalid(format!(
+                "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that this FFmpeg does not decode{why}"
+            )));
         }
         let large = source.demuxer.large_side_data(stream);
         let words = large.iter().map(|fact| fact.word().to_owned());

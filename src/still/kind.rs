@@ -44,6 +44,10 @@ pub enum ImageKind {
     Jp2,
     /// QOI: RGB and RGBA, 8 bits.
     Qoi,
+    /// Radiance HDR, read only: RGB, floating-point samples, which are 16 bits here.
+    Hdr,
+    /// Photoshop's own files, read only: the picture that all layers make.
+    Psd,
 }
 
 /// Who decodes a kind.
@@ -55,6 +59,8 @@ pub enum Decoding {
     Jpeg,
     /// The tiff crate, below the image crate.
     Tiff,
+    /// Hands.
+    Tga,
     /// FFmpeg.
     Ffmpeg,
 }
@@ -99,8 +105,8 @@ const fn row(
     }
 }
 
-const ROWS: [Row; 17] = {
-    use Decoding::{Ffmpeg, Image, Jpeg, Tiff};
+const ROWS: [Row; 19] = {
+    use Decoding::{Ffmpeg, Image, Jpeg, Tga, Tiff};
     use Encoding::{None, Own};
     use image::ImageFormat as F;
     const fn film(encoder: &'static str) -> Encoding {
@@ -135,7 +141,7 @@ const ROWS: [Row; 17] = {
             ImageKind::Tga,
             "TGA",
             &["tga", "vda", "icb", "vst"],
-            Ffmpeg,
+            Tga,
             (film("targa"), false),
         ),
         row(ImageKind::Pfm, "PFM", &["pfm"], Ffmpeg, (film("pfm"), DEEP)),
@@ -155,13 +161,21 @@ const ROWS: [Row; 17] = {
             (film("libopenjpeg"), DEEP),
         ),
         row(ImageKind::Qoi, "QOI", &["qoi"], Ffmpeg, (film("qoi"), false)),
+        row(
+            ImageKind::Hdr,
+            "Radiance HDR",
+            &["hdr"],
+            Image(F::Hdr),
+            (None, DEEP),
+        ),
+        row(ImageKind::Psd, "PSD", &["psd"], Ffmpeg, (None, DEEP)),
     ]
 };
 
 /// Extensions of pictures that are not read as frames of a sequence, to be named where a folder holds such.
 const OTHER_PICTURES: &[&str] = &[
-    "gif", "apng", "heic", "heif", "psd", "xcf", "svg", "ico", "dds", "hdr", "ff", "sgi", "ras", "xbm",
-    "xpm", "cr2", "nef", "arw", "dng", "raf", "orf",
+    "gif", "apng", "heic", "heif", "xcf", "svg", "ico", "dds", "ff", "sgi", "ras", "xbm", "xpm", "cr2",
+    "nef", "arw", "dng", "raf", "orf",
 ];
 
 /// A word that names no kind of image file that can be written.

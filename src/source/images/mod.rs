@@ -4,6 +4,7 @@ mod jpeg;
 pub mod listing;
 mod ration;
 mod still;
+mod tga;
 mod tiff;
 
 use super::animation::is_animated;

@@ -4,20 +4,29 @@ use super::Rules;
 use super::jpeg::{self, Jpeg};
 use super::listing::Page;
 use super::ration::{PngPixels, Ration, Rationed};
+use super::tga::Tga;
 use super::tiff::{Problem, Tiff};
-use crate::frame::{Colour, Frame, FramePool, Pageable, PixelFormat, Range};
+use crate::frame::fact::Fact;
+use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, PixelFormat, Range, too_large};
+use crate::source::video::floats::quantised;
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
-use crate::still::annotations::{self, Aside};
+use crate::still::annotations::{self, Aside, Described};
 use crate::still::{Decoding, ImageKind};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_BELIEVED: u64 = 256 << 20;
+
+/// Bytes of the largest file that is searched for what FFmpeg's decoders do not give.
+const MOST_SEARCHED: u64 = 256 << 20;
+
+/// What becomes of floating-point samples.
+const FLOAT_CUT: &str = "floating-point samples are brought to 16 bits, and values outside 0 to 1 are cut";
 
 /// Buffers of a decoder of FFmpeg's for one picture.
 const FILM_BUFFERS: usize = 4;
@@ -38,8 +47,16 @@ enum StillDecoder {
     Image(Box<dyn ImageDecoder>),
     Jpeg(Box<Jpeg>),
     Tiff(Box<Tiff>),
+    Tga(Box<Tga>),
     /// The frame that FFmpeg has decoded.
-    Film(Box<Frame>, Vec<String>),
+    Film(Box<Film>),
+}
+
+/// A picture that FFmpeg has decoded.
+struct Film {
+    frame: Frame,
+    notes: Vec<String>,
+    described: Described,
 }
 
 /// What is said of a picture beside its pixels.
@@ -75,7 +92,7 @@ impl<'a> Still<'a> {
         let Some(kind) = kind else {
             return Err(invalid(
                 path,
-                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, JPEG XL, AVIF, JPEG 2000, QOI)",
+                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, JPEG XL, AVIF, JPEG 2000, QOI, Radiance HDR, PSD)",
             ));
         };
         file.seek(SeekFrom::Start(0)).map_err(io)?;
@@ -83,6 +100,7 @@ impl<'a> Still<'a> {
             Decoding::Jpeg => Still::jpeg(path, file, metadata.len()),
             Decoding::Ffmpeg => Still::film(path, kind, rules),
             Decoding::Tiff => Still::tiff(path, None, metadata.len()),
+            Decoding::Tga => Still::tga(path, metadata.len()),
             Decoding::Image(format) => {
                 let ration = Ration::new();
                 let input = BufReader::new(file);
@@ -91,7 +109,12 @@ impl<'a> Still<'a> {
                 } else {
                     decoder(Rationed::new(input, &ration), format)
                 };
-                let decoder = decoder.map_err(|e| failed(path, e))?;
+                let decoder = match decoder {
+                    Err(_) if kind == ImageKind::Bmp && is_second_os2(path) => {
+                        return Still::film(path, kind, rules);
+                    }
+                    decoder => decoder.map_err(|e| failed(path, e))?,
+                };
                 // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP files
                 // far more.
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
@@ -179,6 +202,25 @@ impl<'a> Still<'a> {
         })
     }
 
+    fn tga(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
+        let data = Tga::file(path).map_err(|cause| io_error(path, cause))?;
+        let tga = Tga::open(data).map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
+        let format = PixelFormat::from_name(tga.format());
+        let format = format.ok_or_else(|| invalid(path, "is of no known format"))?;
+        let (width, height) = (tga.width, tga.height);
+        let claimed = 4 * width as u64 * height as u64;
+        believed(path, claimed, (width as u32, height as u32), length, 1100)?;
+        Ok(Still {
+            path,
+            kind: ImageKind::Tga,
+            format,
+            width,
+            height,
+            page: None,
+            decoder: StillDecoder::Tga(Box::new(tga)),
+        })
+    }
+
     /// Has FFmpeg decode the first picture, since only that tells the format.
     fn film(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
         let options = VideoSourceOptions {
@@ -200,6 +242,20 @@ impl<'a> Still<'a> {
             return Err(invalid(path, "holds no picture"));
         };
         let mut notes = Vec::new();
+        let mut searched = || {
+            let (data, left_out) = searched(path)?;
+            notes.extend(left_out);
+            Ok::<_, SourceError>(data)
+        };
+        let mut described = match kind {
+            ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => annotations::boxes::read(&searched()?),
+            ImageKind::Psd => annotations::psd::read(&searched()?),
+            _ => Described::default(),
+        };
+        let is_large = |profile: &mut Vec<u8>| profile.len() > METADATA_LIMIT;
+        if described.icc_profile.take_if(is_large).is_some() {
+            notes.push(too_large("ICC profile"));
+        }
         if source.next(&supply)?.is_some() {
             notes.push("several pictures are in the file, of which the first is read".to_owned());
         }
@@ -211,14 +267,18 @@ impl<'a> Still<'a> {
             width: frame.layout().width(),
             height: frame.layout().height(),
             page: None,
-            decoder: StillDecoder::Film(Box::new(frame), notes),
+            decoder: StillDecoder::Film(Box::new(Film {
+                frame,
+                notes,
+                described,
+            })),
         })
     }
 
     /// The colour facts of the pixels, as far as they are known before they are decoded.
     pub(super) fn colour(&self) -> Colour {
         match &self.decoder {
-            StillDecoder::Film(frame, _) => frame.metadata.colour,
+            StillDecoder::Film(film) => film.frame.metadata.colour,
             _ => Colour {
                 range: Range::Full,
                 ..Colour::default()
@@ -229,7 +289,14 @@ impl<'a> Still<'a> {
     /// What the file says beside its pixels.
     pub(super) fn aside(&self) -> Result<Aside, SourceError> {
         let Some(container) = self.kind.container() else {
-            return Ok(Aside::default());
+            let annotations = match &self.decoder {
+                StillDecoder::Film(film) => film.described.annotations.clone(),
+                _ => Default::default(),
+            };
+            return Ok(Aside {
+                annotations,
+                ..Aside::default()
+            });
         };
         let page = self.page.map(|page| page.place);
         let read = |file| annotations::read_from(container, &mut BufReader::new(file), page);
@@ -243,10 +310,16 @@ impl<'a> Still<'a> {
         let path = self.path;
         match self.decoder {
             StillDecoder::Image(decoder) => {
-                decoder
-                    .read_image(frame.bytes_mut())
-                    .map_err(|e| failed(path, e))?;
-                Ok(Said::default())
+                let mut said = Said::default();
+                if decoder.color_type() == ColorType::Rgb32F {
+                    said.losses.push(FLOAT_CUT.to_owned());
+                    read_floats(decoder, frame.bytes_mut()).map_err(|e| failed(path, e))?;
+                } else {
+                    decoder
+                        .read_image(frame.bytes_mut())
+                        .map_err(|e| failed(path, e))?;
+                }
+                Ok(said)
             }
             StillDecoder::Jpeg(jpeg) => {
                 let conversion = jpeg
@@ -284,7 +357,20 @@ impl<'a> Still<'a> {
                     conversion: facts.converted,
                 })
             }
-            StillDecoder::Film(film, notes) => {
+            StillDecoder::Tga(tga) => {
+                let said = tga.read(frame.bytes_mut());
+                Ok(Said {
+                    conversion: said
+                        .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?,
+                    ..Said::default()
+                })
+            }
+            StillDecoder::Film(film) => {
+                let Film {
+                    frame: film,
+                    notes,
+                    described,
+                } = *film;
                 for index in 0..film.layout().planes().len() {
                     for y in 0..film.layout().planes()[index].height {
                         frame.row_mut(index, y).copy_from_slice(film.row(index, y));
@@ -293,8 +379,22 @@ impl<'a> Still<'a> {
                 let mut metadata = film.metadata.clone();
                 metadata.pts = None;
                 metadata.duration = None;
+                let mut icc_profile = described.icc_profile;
+                metadata.side_data.retain(|block| match block.fact {
+                    Fact::IccProfile => {
+                        icc_profile.get_or_insert_with(|| block.data.to_vec());
+                        false
+                    }
+                    // Newer versions of FFmpeg tell it, too.
+                    Fact::Rotation => described.orientation.is_none(),
+                    _ => true,
+                });
+                // The decoder of JPEG XL has turned the picture already, whatever its Exif block says.
+                let is_turned = self.kind == ImageKind::Jxl;
                 frame.metadata = metadata;
                 Ok(Said {
+                    icc_profile,
+                    orientation: described.orientation.or(is_turned.then_some(1)),
                     losses: notes,
                     ..Said::default()
                 })
@@ -311,6 +411,40 @@ fn decoder<'a>(
     let mut reader = ImageReader::with_format(input, format);
     reader.limits(unlimited());
     Ok(Box::new(reader.into_decoder()?))
+}
+
+/// A file's bytes, to be searched for annotations; none and a sentence if they are too many.
+fn searched(path: &Path) -> Result<(Vec<u8>, Option<String>), SourceError> {
+    let io = |cause| io_error(path, cause);
+    let length = std::fs::metadata(path).map_err(io)?.len();
+    if length > MOST_SEARCHED {
+        let sentence = format!(
+            "larger than {} MiB, so that only its pixels are read",
+            MOST_SEARCHED >> 20
+        );
+        return Ok((Vec::new(), Some(sentence)));
+    }
+    Ok((std::fs::read(path).map_err(io)?, None))
+}
+
+/// Decodes floating-point samples as 16-bit ones.
+fn read_floats(decoder: Box<dyn ImageDecoder>, samples: &mut [u8]) -> Result<(), ImageError> {
+    let mut floats = vec![0; 2 * samples.len()];
+    decoder.read_image(&mut floats)?;
+    let (samples, _) = samples.as_chunks_mut::<2>();
+    let (floats, _) = floats.as_chunks::<4>();
+    for (to, from) in samples.iter_mut().zip(floats) {
+        *to = quantised(f32::from_ne_bytes(*from)).to_le_bytes();
+    }
+    Ok(())
+}
+
+/// True for a BMP file with the header of OS/2's second version, which the image crate does not know and FFmpeg
+/// does, and without the Huffman codes that it knows as well.
+fn is_second_os2(path: &Path) -> bool {
+    let mut head = [0; 34];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head[14..18] == [64, 0, 0, 0] && matches!(head[30..34], [0..=2, 0, 0, 0])
 }
 
 /// The library's own limit of 512 MiB would refuse honest pictures; headers that lie are found by their
@@ -381,7 +515,8 @@ fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceErro
         ColorType::Rgba8 => "rgba",
         ColorType::L16 => "gray16le",
         ColorType::La16 => "ya16le",
-        ColorType::Rgb16 => "rgb48le",
+        // See `read_floats`.
+        ColorType::Rgb16 | ColorType::Rgb32F => "rgb48le",
         ColorType::Rgba16 => "rgba64le",
         _ => "",
     };

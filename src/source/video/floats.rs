@@ -30,7 +30,7 @@ pub(super) fn read(picture: &Picture, frame: &mut Frame) -> Result<(), AvError> 
 }
 
 /// What is no number becomes 0.
-fn quantised(value: f32) -> u16 {
+pub(in crate::source) fn quantised(value: f32) -> u16 {
     (f64::from(value).clamp(0.0, 1.0) * 65535.0).round() as u16
 }
 

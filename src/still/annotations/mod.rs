@@ -14,10 +14,12 @@
 //! everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is named.
 
 mod bmp;
+pub mod boxes;
 mod exif;
 pub(crate) mod jpeg;
 mod photoshop;
 pub(crate) mod png;
+pub mod psd;
 mod tiff;
 mod webp;
 mod xmp;
@@ -173,6 +175,18 @@ pub struct Annotations {
     pub significant_bits: Option<Vec<u8>>,
     /// The words of what the file says, but was left out on reading, being too large or in unknown parts.
     pub left_out: Vec<&'static str>,
+}
+
+/// What a file says beside its pixels, where no decoder gives its profile and orientation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Described {
+    /// Exif, XMP, IPTC and resolution.
+    pub annotations: Annotations,
+    /// The ICC profile.
+    pub icc_profile: Option<Vec<u8>>,
+    /// How the pixels are to be turned, 1 to 8, where the file says so outside of its Exif block, which then
+    /// has no say in that.
+    pub orientation: Option<u8>,
 }
 
 impl Annotations {
@@ -427,14 +441,18 @@ pub fn read_from(
 
 /// What an excerpt says.
 fn understood(container: Container, file: &[u8]) -> Annotations {
-    let mut found = match container {
+    with_density_of_exif(match container {
         Container::Png => png::read(file),
         Container::Jpeg => jpeg::read(file),
         Container::WebP => webp::read(file),
         Container::Tiff => tiff::read(file),
         Container::Bmp => bmp::read(file),
         Container::Pnm => Annotations::default(),
-    };
+    })
+}
+
+/// The annotations with the resolution that the Exif block states where the file itself states none.
+fn with_density_of_exif(mut found: Annotations) -> Annotations {
     let inner = found.exif.as_deref().and_then(exif::density);
     if found.density.is_none_or(|d| d.unit == DensityUnit::None)
         && let Some(inner) = inner

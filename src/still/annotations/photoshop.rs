@@ -10,6 +10,11 @@ const IPTC: u16 = 0x0404;
 
 /// The IPTC records among resources.
 pub(super) fn iptc(resources: &[u8]) -> Option<&[u8]> {
+    resource(resources, IPTC)
+}
+
+/// The data of the first resource of this number.
+pub(super) fn resource(resources: &[u8], wanted: u16) -> Option<&[u8]> {
     let mut at = 0_usize;
     loop {
         if part(resources, at, 4)? != b"8BIM" {
@@ -22,7 +27,7 @@ pub(super) fn iptc(resources: &[u8]) -> Option<&[u8]> {
         let size_at = at.checked_add(6)?.checked_add(name)?;
         let size = usize::try_from(be32(resources, size_at)?).ok()?;
         let data = size_at.checked_add(4)?;
-        if id == IPTC {
+        if id == wanted {
             return part(resources, data, size);
         }
         at = data.checked_add(size)?.checked_add(size & 1)?;

@@ -1,0 +1,375 @@
+//! Truevision TGA files. FFmpeg's decoder takes gray with alpha for colours of 5 bits, drops alpha of one bit,
+//! and takes the unused byte of opaque pixels for alpha.
+//!
+//! ```text
+//!  header, 18 bytes | identity | colour map | pixels | .. | footer, 26 bytes
+//!  0 length of identity   1 has a map   2 kind   3 map: first, entries, bits   8 origin
+//!  12 width   14 height   16 bits of a pixel   17 bits of alpha 0..4, from the right 4, from the top 5
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes of the header.
+const HEADER: usize = 18;
+
+const FOOTER: &[u8] = b"TRUEVISION-XFILE.\0";
+
+/// Bytes of the footer: two places and [`FOOTER`].
+const FOOTER_LEN: usize = 26;
+
+/// Where the extension tells of what kind alpha is.
+const ALPHA_KIND: usize = 494;
+
+/// The kind of alpha by which the colours are multiplied.
+const PREMULTIPLIED: u8 = 4;
+
+/// Bytes of identity, colour map, extension and footer that are read at most.
+const MOST_AROUND: u64 = 16 << 20;
+
+/// A TGA file in memory, its header read.
+pub(super) struct Tga {
+    data: Vec<u8>,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    stored: Stored,
+    /// The colours that pixels are numbers of, and the number of the first.
+    map: Option<(Vec<u8>, usize)>,
+    /// Bytes of a pixel, or of its number.
+    pixel_bytes: usize,
+    is_packed: bool,
+    from_right: bool,
+    from_top: bool,
+    is_premultiplied: bool,
+    /// Where the pixels begin.
+    start: usize,
+}
+
+/// How a pixel or an entry of the map is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Gray,
+    GrayAlpha,
+    /// Five bits a colour, and alpha of one.
+    Words {
+        alpha: bool,
+    },
+    Rgb,
+    /// With a fourth byte, which is alpha or nothing.
+    Rgbx {
+        alpha: bool,
+    },
+}
+
+impl Stored {
+    fn has_alpha(self) -> bool {
+        matches!(
+            self,
+            Stored::GrayAlpha | Stored::Words { alpha: true } | Stored::Rgbx { alpha: true }
+        )
+    }
+
+    fn is_gray(self) -> bool {
+        matches!(self, Stored::Gray | Stored::GrayAlpha)
+    }
+
+    /// Bytes of a pixel that is given out.
+    fn channels(self) -> usize {
+        (if self.is_gray() { 1 } else { 3 }) + usize::from(self.has_alpha())
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Stored::Gray => 1,
+            Stored::GrayAlpha | Stored::Words { .. } => 2,
+            Stored::Rgb => 3,
+            Stored::Rgbx { .. } => 4,
+        }
+    }
+
+    /// Puts a stored pixel into `out`, which has [`Stored::channels`] bytes.
+    fn put(self, from: &[u8], out: &mut [u8]) {
+        match self {
+            Stored::Gray | Stored::GrayAlpha => out.copy_from_slice(from),
+            Stored::Words { alpha } => {
+                let word = u16::from_le_bytes([from[0], from[1]]);
+                for (sample, shift) in out.iter_mut().zip([10, 5, 0]) {
+                    *sample = (((word >> shift & 31) * 255 + 15) / 31) as u8;
+                }
+                if alpha {
+                    out[3] = if word >> 15 == 1 { 255 } else { 0 };
+                }
+            }
+            Stored::Rgb | Stored::Rgbx { .. } => {
+                let pixel = [from[2], from[1], from[0], from.get(3).copied().unwrap_or(255)];
+                out.copy_from_slice(&pixel[..out.len()]);
+            }
+        }
+    }
+}
+
+impl Tga {
+    /// The bytes of a file, as many as one of its size may have: twice its pixels, and what lies around them.
+    pub(super) fn file(path: &Path) -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let mut data = Vec::new();
+        Read::by_ref(&mut file)
+            .take(HEADER as u64)
+            .read_to_end(&mut data)?;
+        let word = |at: usize| {
+            let bytes = data.get(at..at + 2).and_then(|bytes| bytes.first_chunk());
+            u64::from(bytes.map_or(0, |bytes| u16::from_le_bytes(*bytes)))
+        };
+        let most = MOST_AROUND + 8 * word(12) * word(14);
+        file.take(most).read_to_end(&mut data)?;
+        Ok(data)
+    }
+
+    /// Reads the header; an error is a reason in words.
+    pub(super) fn open(data: Vec<u8>) -> Result<Tga, String> {
+        let header: [u8; HEADER] = *data.first_chunk().ok_or("the header ends early")?;
+        let word = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let (kind, bits, flags) = (header[2], header[16], header[17]);
+        let (width, height) = (word(12), word(14));
+        if width == 0 || height == 0 {
+            return Err(format!("a picture of {width}x{height} pixels"));
+        }
+        if flags >> 6 != 0 {
+            return Err("its rows are interleaved, which framepipe does not read".to_owned());
+        }
+        let alpha = flags & 15;
+        let colours = |bits: u8| match (bits, alpha) {
+            (15, _) => Ok(Stored::Words { alpha: false }),
+            (16, _) => Ok(Stored::Words { alpha: alpha == 1 }),
+            (24, _) => Ok(Stored::Rgb),
+            (32, _) => Ok(Stored::Rgbx { alpha: alpha == 8 }),
+            _ => Err(format!("holds colours of {bits} bits")),
+        };
+        let (map_entry, pixel_bytes) = (header[7], usize::from(bits.div_ceil(8)));
+        let stored = match (kind & !8, bits) {
+            (1, 8 | 16) if header[1] == 1 => colours(map_entry)?,
+            (2, _) => colours(bits)?,
+            (3, 8) => Stored::Gray,
+            (3, 16) => Stored::GrayAlpha,
+            _ => {
+                return Err(format!(
+                    "is of kind {kind} with {bits} bits a pixel, which framepipe does not read"
+                ));
+            }
+        };
+        let map_start = HEADER + usize::from(header[0]);
+        let map_bytes = if header[1] == 1 {
+            word(5) * usize::from(map_entry.div_ceil(8))
+        } else {
+            0
+        };
+        let map = match kind & !8 {
+            1 => {
+                let map = data.get(map_start..map_start + map_bytes);
+                Some((map.ok_or("the colour map ends early")?.to_vec(), word(3)))
+            }
+            _ => None,
+        };
+        Ok(Tga {
+            is_premultiplied: stored.has_alpha() && alpha_kind(&data) == Some(PREMULTIPLIED),
+            data,
+            width,
+            height,
+            stored,
+            map,
+            pixel_bytes,
+            is_packed: kind & 8 != 0,
+            from_right: flags & 16 != 0,
+            from_top: flags & 32 != 0,
+            start: map_start + map_bytes,
+        })
+    }
+
+    /// FFmpeg's name of the format that is given out.
+    pub(super) fn format(&self) -> &'static str {
+        match self.stored.channels() {
+            1 => "gray",
+            2 => "ya8",
+            3 => "rgb24",
+            _ => "rgba",
+        }
+    }
+
+    /// Decodes into `out`, which has room for the pixels without padding. Says what is left out, in words.
+    pub(super) fn read(self, out: &mut [u8]) -> Result<Option<String>, String> {
+        const EARLY: &str = "ends early; it is truncated";
+        let stored = self.stored;
+        let (channels, bytes) = (stored.channels(), self.pixel_bytes);
+        let mut rest = self.data.get(self.start..).ok_or(EARLY)?;
+        // Pixels that the packet still gives, and whether they are all the same.
+        let (mut left, mut same) = (if self.is_packed { 0 } else { usize::MAX }, false);
+        // The unused byte tells something if it is not the same everywhere.
+        let (mut unused, mut dropped) = (None, false);
+        for row in 0..self.height {
+            let y = if self.from_top { row } else { self.height - 1 - row };
+            for column in 0..self.width {
+                if left == 0 {
+                    let (&[packet], after) = rest.split_first_chunk().ok_or(EARLY)?;
+                    (left, same, rest) = (usize::from(packet & 127) + 1, packet & 128 != 0, after);
+                }
+                let pixel = rest.get(..bytes).ok_or(EARLY)?;
+                left -= 1;
+                if !same || left == 0 {
+                    rest = &rest[bytes..];
+                }
+                let x = if self.from_right {
+                    self.width - 1 - column
+                } else {
+                    column
+                };
+                let at = (y * self.width + x) * channels;
+                let to = out.get_mut(at..at + channels).ok_or("has another size")?;
+                let pixel = self.coloured(pixel)?;
+                if let (Stored::Rgbx { alpha: false }, Some(&byte)) = (stored, pixel.get(3)) {
+                    dropped |= *unused.get_or_insert(byte) != byte;
+                }
+                stored.put(pixel, to);
+                if self.is_premultiplied {
+                    divide(to);
+                }
+            }
+        }
+        Ok(dropped.then(|| {
+            "the fourth byte of each pixel is left out, since the header does not call it alpha".to_owned()
+        }))
+    }
+
+    /// What is stored for a pixel, which may be a number of a colour in the map.
+    fn coloured<'a>(&'a self, pixel: &'a [u8]) -> Result<&'a [u8], String> {
+        let Some((map, first)) = &self.map else {
+            return Ok(pixel);
+        };
+        let number = pixel.iter().rev().fold(0, |n, &byte| n << 8 | usize::from(byte));
+        let bytes = self.stored.bytes();
+        number
+            .checked_sub(*first)
+            .and_then(|entry| map.get(entry * bytes..(entry + 1) * bytes))
+            .ok_or_else(|| format!("a pixel has colour {number}, which the colour map does not have"))
+    }
+}
+
+/// Of what kind alpha is, as the extension at the end of the file tells.
+fn alpha_kind(data: &[u8]) -> Option<u8> {
+    let footer = data.last_chunk::<FOOTER_LEN>()?;
+    let extension = u32::from_le_bytes(*footer.first_chunk()?) as usize;
+    (footer.ends_with(FOOTER) && extension > 0)
+        .then(|| data.get(extension.checked_add(ALPHA_KIND)?).copied())
+        .flatten()
+}
+
+/// Divides the colours of a pixel by its alpha, which is the last sample.
+fn divide(pixel: &mut [u8]) {
+    if let Some((&mut alpha @ 1.., colours)) = pixel.split_last_mut() {
+        for sample in colours {
+            let straight = (u32::from(*sample) * 255 + u32::from(alpha) / 2) / u32::from(alpha);
+            *sample = straight.min(255) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A file of 2x2 pixels.
+    fn file(kind: u8, bits: u8, flags: u8, map: (u8, &[u8]), pixels: &[u8]) -> Vec<u8> {
+        let (entry, map) = map;
+        let entries = (map.len() / usize::from(entry / 8).max(1)) as u8;
+        let head = [
+            3,
+            u8::from(entry > 0),
+            kind,
+            5,
+            0,
+            entries,
+            0,
+            entry,
+            0,
+            0,
+            0,
+            0,
+            2,
+            0,
+            2,
+            0,
+            bits,
+            flags,
+        ];
+        [&head[..], b"abc", map, pixels].concat()
+    }
+
+    fn read(data: Vec<u8>) -> Result<(&'static str, Vec<u8>, bool), String> {
+        let tga = Tga::open(data)?;
+        let format = tga.format();
+        let mut out = vec![77; 4 * tga.stored.channels()];
+        let said = tga.read(&mut out)?;
+        Ok((format, out, said.is_some()))
+    }
+
+    const TOP: u8 = 32;
+
+    #[test]
+    fn every_kind_of_pixel_is_read() {
+        let none = (0, &[][..]);
+        let (format, out, _) = read(file(3, 8, 0, none, &[1, 2, 3, 4])).unwrap();
+        assert_eq!((format, &out[..]), ("gray", &[3, 4, 1, 2][..]));
+        let (_, out, _) = read(file(3, 8, TOP | 16, none, &[1, 2, 3, 4])).unwrap();
+        assert_eq!(out, [2, 1, 4, 3]);
+        let pixels = [1, 255, 2, 128, 3, 0, 4, 9];
+        let (format, out, _) = read(file(3, 16, TOP | 8, none, &pixels)).unwrap();
+        assert_eq!((format, &out[..]), ("ya8", &pixels[..]));
+        // Red 31, green 16, blue 0 with the bit of alpha, then without it.
+        let words = [0x00, 0xfe, 0x00, 0x7e, 0, 0, 0, 0x80];
+        let expected = [255, 132, 0, 255, 255, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255];
+        let (format, out, _) = read(file(2, 16, TOP | 1, none, &words)).unwrap();
+        assert_eq!((format, &out[..]), ("rgba", &expected[..]));
+        let (format, out, _) = read(file(2, 16, TOP, none, &words)).unwrap();
+        assert_eq!((format, &out[..3]), ("rgb24", &[255, 132, 0][..]));
+        // A run of three blue pixels, and a red one by itself.
+        let packed = [0x82, 255, 0, 0, 0x00, 0, 0, 255];
+        let (_, out, _) = read(file(10, 24, TOP, none, &packed)).unwrap();
+        assert_eq!(out, [0, 0, 255, 0, 0, 255, 0, 0, 255, 255, 0, 0]);
+        // Numbers of colours, counted from 5.
+        let map = (24, &[10, 20, 30, 40, 50, 60][..]);
+        let (_, out, _) = read(file(1, 8, TOP, map, &[5, 6, 6, 5])).unwrap();
+        assert_eq!(out, [30, 20, 10, 60, 50, 40, 60, 50, 40, 30, 20, 10]);
+        assert!(read(file(1, 8, TOP, map, &[5, 6, 7, 5])).is_err());
+    }
+
+    #[test]
+    fn a_fourth_byte_is_alpha_only_where_the_header_says_so() {
+        let none = (0, &[][..]);
+        let pixels = [1, 2, 3, 9, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0];
+        let (format, out, _) = read(file(2, 32, TOP | 8, none, &pixels)).unwrap();
+        assert_eq!((format, &out[..4]), ("rgba", &[3, 2, 1, 9][..]));
+        let (format, out, said) = read(file(2, 32, TOP, none, &pixels)).unwrap();
+        assert_eq!((format, &out[..3], said), ("rgb24", &[3, 2, 1][..], true));
+        let (_, _, said) = read(file(2, 32, TOP, none, &[1; 16])).unwrap();
+        assert!(!said);
+        // With an extension that says that the colours are multiplied by alpha.
+        let mut whole = file(2, 32, TOP | 8, none, &[50, 100, 0, 128].repeat(4));
+        let extension = whole.len() as u32;
+        whole.extend([0; ALPHA_KIND]);
+        whole.push(PREMULTIPLIED);
+        whole.extend([&extension.to_le_bytes()[..], &[0; 4], FOOTER].concat());
+        let (_, out, _) = read(whole).unwrap();
+        assert_eq!(out[..4], [0, 199, 100, 128]);
+    }
+
+    #[test]
+    fn damaged_files_are_refused() {
+        let whole = file(10, 24, TOP, (0, &[]), &[0x82, 255, 0, 0, 0x00, 0, 0, 255]);
+        for end in 0..whole.len() {
+            assert!(read(whole[..end].to_vec()).is_err(), "{end}");
+        }
+        assert!(read(file(2, 24, 64, (0, &[]), &[0; 12])).is_err_and(|e| e.contains("interleaved")));
+        assert!(read(file(32, 24, 0, (0, &[]), &[0; 12])).is_err());
+    }
+}

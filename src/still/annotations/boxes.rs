@@ -1,0 +1,370 @@
+//! AVIF, JPEG 2000 and JPEG XL: boxes, one within the other. Read only.
+//!
+//! ```text
+//!  a box: length, 32 bits, with itself | name, 4 bytes | data      length 1: 64 bits more; 0: to the end
+//!  AVIF   meta  pitm: the picture's item | iinf: kinds of items | iloc: where they are | idat
+//!               iprp  ipco: properties (colr, irot, imir) | ipma: which items have which, in order
+//!  JP2    jp2h  colr | res  resc or resd        uuid: XMP, Exif
+//!  JXL    Exif | xml                            brob: one of these, compressed by Brotli
+//! ```
+
+use super::{Density, DensityUnit, Described, array, be16, be32, once, part, word};
+
+const XMP_UUID: &[u8] = b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac";
+const EXIF_UUID: &[u8] = b"JpgTiffExif->JP2";
+
+/// The most boxes, items and properties that are looked at in one place.
+const MOST: usize = 4096;
+
+/// The boxes in `bytes` as far as they are whole: names and data.
+fn boxes(bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
+    let mut rest = bytes;
+    let next = move || {
+        let name = array(rest, 4)?;
+        let (head, len) = match be32(rest, 0)? {
+            0 => (8, rest.len()),
+            1 => (16, usize::try_from(array(rest, 8).map(u64::from_be_bytes)?).ok()?),
+            len => (8, usize::try_from(len).ok()?),
+        };
+        let data = part(rest, head, len.checked_sub(head)?)?;
+        rest = rest.get(len..).unwrap_or_default();
+        Some((name, data))
+    };
+    std::iter::from_fn(next).take(MOST)
+}
+
+fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<&'a [u8]> {
+    boxes(bytes)
+        .find(|(found, _)| found == name)
+        .map(|(_, data)| data)
+}
+
+/// The data of a box without its version and flags.
+fn full<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(u8, u32, &'a [u8])> {
+    let data = find(bytes, name)?;
+    let head = be32(data, 0)?;
+    Some(((head >> 24) as u8, head & 0xff_ffff, data.get(4..)?))
+}
+
+/// What an AVIF, JPEG 2000 or JPEG XL file says beside its pixels. Damaged parts are passed over.
+#[must_use]
+pub fn read(file: &[u8]) -> Described {
+    let mut found = Described::default();
+    for (name, data) in boxes(file) {
+        match &name {
+            b"meta" => read_meta(file, data.get(4..).unwrap_or_default(), &mut found),
+            b"jp2h" => read_jp2_header(data, &mut found),
+            b"uuid" => match (part(data, 0, 16), data.get(16..)) {
+                (Some(XMP_UUID), Some(packet)) => found.annotations.take_xmp(packet),
+                (Some(EXIF_UUID), Some(block)) => found.annotations.take_exif(block),
+                _ => {}
+            },
+            b"Exif" => take_exif(data, &mut found),
+            b"xml " if find(file, b"JXL ").is_some() => found.annotations.take_xmp(data),
+            b"brob" => match data.get(..4) {
+                Some(b"Exif") => once(&mut found.annotations.left_out, word::EXIF),
+                Some(b"xml ") => once(&mut found.annotations.left_out, word::XMP),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    found.annotations = super::with_density_of_exif(found.annotations);
+    found
+}
+
+/// An Exif block behind the distance to its first byte.
+fn take_exif(data: &[u8], found: &mut Described) {
+    let skipped = be32(data, 0).and_then(|skipped| usize::try_from(skipped).ok()?.checked_add(4));
+    if let Some(block) = skipped.and_then(|skipped| data.get(skipped..)) {
+        found.annotations.take_exif(block);
+    }
+}
+
+/// The profile in a box of colours; others number what they mean.
+fn profile(colours: &[u8]) -> Option<Vec<u8>> {
+    let profile = colours.strip_prefix(b"prof").or(colours.strip_prefix(b"rICC"))?;
+    (!profile.is_empty()).then(|| profile.to_vec())
+}
+
+fn read_jp2_header(header: &[u8], found: &mut Described) {
+    for (name, data) in boxes(header) {
+        match &name {
+            // Method, precedence, approximation, profile.
+            b"colr" if matches!(data, [2 | 3, _, _, _, ..]) && found.icc_profile.is_none() => {
+                found.icc_profile = data.get(3..).map(<[u8]>::to_vec);
+            }
+            b"res " => {
+                let density = |name| find(data, name).and_then(jp2_density);
+                found.annotations.density = density(b"resc").or_else(|| density(b"resd"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Pixels a metre: two fractions, down and across, then their powers of ten.
+fn jp2_density(data: &[u8]) -> Option<Density> {
+    let number = |at: usize, exponent: usize| {
+        let (num, den) = (be16(data, at)?, be16(data, at + 2)?);
+        let exponent = array(data, exponent).map(i8::from_be_bytes)?;
+        (den > 0).then(|| f64::from(num) / f64::from(den) * 10_f64.powi(exponent.into()))
+    };
+    Density::new(number(4, 9)?, number(0, 8)?, DensityUnit::Metre)
+}
+
+fn read_meta(file: &[u8], meta: &[u8], found: &mut Described) {
+    let primary = full(meta, b"pitm").and_then(|(version, _, data)| item_number(data, 0, version > 0));
+    if let Some(primary) = primary {
+        read_properties(meta, primary.0, found);
+    }
+    for (kind, item) in described_items(meta) {
+        if let Some(data) = item_data(file, meta, item) {
+            match kind {
+                Item::Exif => take_exif(&data, found),
+                Item::Xmp => found.annotations.take_xmp(&data),
+            }
+        }
+    }
+}
+
+/// The number of an item, and where the bytes after it begin.
+fn item_number(data: &[u8], at: usize, wide: bool) -> Option<(u32, usize)> {
+    if wide {
+        Some((be32(data, at)?, at + 4))
+    } else {
+        Some((be16(data, at)?.into(), at + 2))
+    }
+}
+
+fn read_properties(meta: &[u8], primary: u32, found: &mut Described) {
+    let Some(properties) = find(meta, b"iprp") else {
+        return;
+    };
+    let all: Vec<_> = find(properties, b"ipco")
+        .map(|data| boxes(data).collect())
+        .unwrap_or_default();
+    let mut orientation = 1;
+    for index in associated(properties, primary).unwrap_or_default() {
+        let property = usize::from(index).checked_sub(1).and_then(|at| all.get(at));
+        match property {
+            Some((name, [turns, ..])) if name == b"irot" => {
+                // Quarters of a turn against the clock.
+                orientation = after(orientation, [1, 8, 3, 6][usize::from(turns & 3)]);
+            }
+            Some((name, [axis, ..])) if name == b"imir" => {
+                // 0: the upper half becomes the lower one.
+                orientation = after(orientation, [4, 2][usize::from(axis & 1)]);
+            }
+            Some((name, data)) if name == b"colr" && found.icc_profile.is_none() => {
+                found.icc_profile = profile(data);
+            }
+            _ => {}
+        }
+    }
+    found.orientation = Some(orientation);
+}
+
+/// The places in the list of properties that an item has, counted from 1, in the order in which they apply.
+fn associated(properties: &[u8], primary: u32) -> Option<Vec<u16>> {
+    let (version, flags, data) = full(properties, b"ipma")?;
+    let mut at = 4;
+    for _ in 0..be32(data, 0)?.min(MOST as u32) {
+        let (item, next) = item_number(data, at, version > 0)?;
+        let [count] = array(data, next)?;
+        at = next + 1;
+        let mut places = Vec::new();
+        for _ in 0..count {
+            // The highest bit tells that the property must be understood.
+            if flags & 1 == 1 {
+                places.push(be16(data, at)? & 0x7fff);
+                at += 2;
+            } else {
+                let [place] = array::<1>(data, at)?;
+                places.push(u16::from(place & 0x7f));
+                at += 1;
+            }
+        }
+        if item == primary {
+            return Some(places);
+        }
+    }
+    None
+}
+
+/// The orientation of what is turned by `first` and then by `second`, of which the latter turns by quarters or
+/// mirrors.
+fn after(first: u8, second: u8) -> u8 {
+    // Where the corners are in what is shown: 0 and 1 above, 3 and 2 below.
+    let shown = |orientation: u8| match orientation {
+        2 => [1, 0, 3, 2],
+        3 => [2, 3, 0, 1],
+        4 => [3, 2, 1, 0],
+        5 => [0, 3, 2, 1],
+        6 => [3, 0, 1, 2],
+        7 => [2, 1, 0, 3],
+        8 => [1, 2, 3, 0],
+        _ => [0, 1, 2, 3_usize],
+    };
+    let (first, second) = (shown(first), shown(second));
+    let both = second.map(|corner| first[corner]);
+    (1..=8).find(|&o| shown(o) == both).unwrap_or(1)
+}
+
+/// What an item holds that is no picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Exif,
+    Xmp,
+}
+
+fn described_items(meta: &[u8]) -> Vec<(Item, u32)> {
+    let Some((version, _, data)) = full(meta, b"iinf") else {
+        return Vec::new();
+    };
+    let entries = data.get(if version == 0 { 2 } else { 4 }..).unwrap_or_default();
+    let entry = |(name, data): ([u8; 4], &[u8])| {
+        let version = *data.first().filter(|_| &name == b"infe")?;
+        let (number, at) = item_number(data, 4, version > 2)?;
+        // Two bytes of protection; then the kind, a name, and the type of the content.
+        let kind = match part(data, at + 2, 4)? {
+            b"Exif" => Item::Exif,
+            b"mime" => {
+                let mut texts = data.get(at + 6..)?.split(|&byte| byte == 0);
+                (texts.nth(1)? == b"application/rdf+xml").then_some(Item::Xmp)?
+            }
+            _ => return None,
+        };
+        (version >= 2).then_some((kind, number))
+    };
+    boxes(entries).filter_map(entry).collect()
+}
+
+/// The bytes of an item.
+fn item_data(file: &[u8], meta: &[u8], item: u32) -> Option<Vec<u8>> {
+    let (version, _, data) = full(meta, b"iloc")?;
+    let sizes = be16(data, 0)?;
+    let size = |shift: u16| usize::from(sizes >> shift & 15);
+    let (offset_size, length_size, base_size) = (size(12), size(8), size(4));
+    let index_size = if version > 0 { size(0) } else { 0 };
+    let number = |at: &mut usize, size: usize| {
+        let bytes = part(data, *at, size)?;
+        *at += size;
+        let number = bytes.iter().fold(0_u64, |number, &b| number << 8 | u64::from(b));
+        usize::try_from(number).ok()
+    };
+    let (count, mut at) = item_number(data, 2, version > 1)?;
+    for _ in 0..count.min(MOST as u32) {
+        let found;
+        (found, at) = item_number(data, at, version > 1)?;
+        let method = if version > 0 { number(&mut at, 2)? & 15 } else { 0 };
+        let other_file = number(&mut at, 2)?;
+        let base = number(&mut at, base_size)?;
+        let extents = number(&mut at, 2)?;
+        let within = match (other_file, method) {
+            (0, 0) => Some(file),
+            (0, 1) => find(meta, b"idat"),
+            _ => None,
+        };
+        let mut bytes = Vec::new();
+        for _ in 0..extents {
+            number(&mut at, index_size)?;
+            let place = base.checked_add(number(&mut at, offset_size)?)?;
+            let length = number(&mut at, length_size)?;
+            if found == item {
+                let whole = within?.get(place..)?;
+                let length = if length == 0 { whole.len() } else { length };
+                bytes.extend_from_slice(whole.get(..length)?);
+                if bytes.len() > super::METADATA_LIMIT {
+                    return None;
+                }
+            }
+        }
+        if found == item {
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn boxed(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+        [&(data.len() as u32 + 8).to_be_bytes(), &name[..], data].concat()
+    }
+
+    const EXIF: &[u8] = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+
+    /// An AVIF file whose first item has these properties, in order, and whose second is an Exif block.
+    fn avif(properties: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        let all: Vec<u8> = properties.iter().flat_map(|(n, d)| boxed(n, d)).collect();
+        let places: Vec<u8> = (1..=properties.len() as u8).collect();
+        let ipma = [&[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, places.len() as u8], &places[..]].concat();
+        let iprp = [boxed(b"ipco", &all), boxed(b"ipma", &ipma)].concat();
+        let infe = [&[2, 0, 0, 0, 0, 2, 0, 0], &b"Exif\0"[..]].concat();
+        let iinf = [&[0, 0, 0, 0, 0, 1], &boxed(b"infe", &infe)[..]].concat();
+        let len = EXIF.len() as u8 + 4;
+        let iloc = [
+            1, 0, 0, 0, 0x44, 0, 0, 1, 0, 2, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, len,
+        ];
+        let meta = [
+            vec![0; 4],
+            boxed(b"pitm", &[0, 0, 0, 0, 0, 1]),
+            boxed(b"iinf", &iinf),
+            boxed(b"iloc", &iloc),
+            boxed(b"iprp", &iprp),
+            boxed(b"idat", &[&[0; 4], EXIF].concat()),
+        ]
+        .concat();
+        [boxed(b"ftyp", b"avif\0\0\0\0"), boxed(b"meta", &meta)].concat()
+    }
+
+    #[test]
+    fn properties_of_the_picture_turn_it() {
+        for (properties, orientation) in [
+            (&[][..], 1),
+            (&[(b"irot", &[1][..])][..], 8),
+            (&[(b"irot", &[3])], 6),
+            (&[(b"imir", &[0])], 4),
+            (&[(b"imir", &[1])], 2),
+            // A quarter against the clock, then top and bottom change places: transposed.
+            (&[(b"irot", &[1]), (b"imir", &[0])], 5),
+            (&[(b"irot", &[1]), (b"imir", &[1])], 7),
+            (&[(b"irot", &[2]), (b"imir", &[1])], 4),
+        ] {
+            let found = read(&avif(properties));
+            assert_eq!(found.orientation, Some(orientation), "{properties:?}");
+            assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
+        }
+        let found = read(&avif(&[(b"colr", b"nclx\0\x01"), (b"colr", b"profICC")]));
+        assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
+        let whole = avif(&[(b"irot", &[1]), (b"colr", b"profICC")]);
+        for end in 0..whole.len() {
+            let _ = read(&whole[..end]);
+        }
+    }
+
+    #[test]
+    fn headers_of_jpeg_2000_tell_profile_and_resolution() {
+        // 254/100 x 10^2 pixels a metre across, 1/2 x 10^3 down.
+        let res = boxed(b"resc", &[0, 1, 0, 2, 0, 254, 0, 100, 3, 2]);
+        let header = [boxed(b"colr", b"\x02\0\0ICC"), boxed(b"res ", &res)].concat();
+        let found = read(&[boxed(b"jP  ", b"\r\n\x87\n"), boxed(b"jp2h", &header)].concat());
+        assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
+        assert_eq!(found.orientation, None);
+        let density = found.annotations.density.unwrap();
+        assert!((density.x - 254.0).abs() < 1e-9 && (density.y - 500.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn boxes_of_jpeg_xl_are_read_and_compressed_ones_named() {
+        let signature = boxed(b"JXL ", b"\r\n\x87\n");
+        let exif = boxed(b"Exif", &[&[0; 4], EXIF].concat());
+        let found = read(&[&signature[..], &exif, &boxed(b"brob", b"xml \0")].concat());
+        assert_eq!(found.annotations.exif.as_deref(), Some(EXIF));
+        assert_eq!(found.annotations.left_out, [word::XMP]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Photoshop's own files (PSD, PSB): image resources behind the header. Read only.
+//!
+//! ```text
+//!  "8BPS", version .. 26 bytes | colour table: length, 32 bits, data | resources: length, 32 bits, data | ..
+//! ```
+
+use super::{Annotations, Density, DensityUnit, Described, be32, part, photoshop};
+
+const HEADER: usize = 26;
+
+const RESOLUTION: u16 = 0x03ed;
+const IPTC: u16 = 0x0404;
+const PROFILE: u16 = 0x040f;
+const EXIF: u16 = 0x0422;
+const XMP: u16 = 0x0424;
+
+/// What a file says beside its pixels. Damaged parts are passed over.
+#[must_use]
+pub fn read(file: &[u8]) -> Described {
+    let mut found = Described::default();
+    let Some(resources) = resources(file) else {
+        return found;
+    };
+    let get = |id| photoshop::resource(resources, id);
+    let annotations = Annotations {
+        density: get(RESOLUTION).and_then(density),
+        ..Annotations::default()
+    };
+    found.annotations = annotations;
+    if let Some(block) = get(EXIF) {
+        found.annotations.take_exif(block);
+    }
+    if let Some(packet) = get(XMP) {
+        found.annotations.take_xmp(packet);
+    }
+    if let Some(records) = get(IPTC) {
+        found.annotations.take_iptc(records);
+    }
+    found.icc_profile = get(PROFILE).filter(|p| !p.is_empty()).map(<[u8]>::to_vec);
+    found
+}
+
+fn resources(file: &[u8]) -> Option<&[u8]> {
+    if !file.starts_with(b"8BPS") {
+        return None;
+    }
+    let table = usize::try_from(be32(file, HEADER)?).ok()?;
+    let at = table.checked_add(HEADER + 4)?;
+    part(file, at.checked_add(4)?, usize::try_from(be32(file, at)?).ok()?)
+}
+
+/// Pixels an inch, with 16 bits behind the point: across and down, each with two units of display behind it.
+fn density(resource: &[u8]) -> Option<Density> {
+    let number = |at| be32(resource, at).map(|fixed| f64::from(fixed) / 65_536.0);
+    Density::new(number(0)?, number(8)?, DensityUnit::Inch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_read() {
+        let resolution = b"\0\x48\x80\0\0\x01\0\x01\0\x90\0\0\0\x01\0\x01";
+        let resource = |id: u16, data: &[u8]| {
+            let size = (data.len() as u32).to_be_bytes();
+            let padding = vec![0; data.len() % 2];
+            [b"8BIM", &id.to_be_bytes()[..], &[0, 0], &size, data, &padding].concat()
+        };
+        let resources = [
+            resource(RESOLUTION, resolution),
+            resource(XMP, b"<xmp/>!"),
+            resource(PROFILE, b"ICC"),
+        ]
+        .concat();
+        let len = (resources.len() as u32).to_be_bytes();
+        let file = [b"8BPS", &[0; 22][..], &[0, 0, 0, 2, 9, 9], &len, &resources].concat();
+        let found = read(&file);
+        assert_eq!(found.icc_profile.as_deref(), Some(&b"ICC"[..]));
+        assert_eq!(found.annotations.xmp.as_deref(), Some(&b"<xmp/>!"[..]));
+        assert_eq!(
+            found.annotations.density,
+            Density::new(72.5, 144.0, DensityUnit::Inch)
+        );
+        for end in 0..file.len() {
+            assert!(read(&file[..end]).icc_profile.is_none());
+        }
+    }
+}
