@@ -291,6 +291,157 @@ impl Demuxer {
         &self.too_large
     }
 
+    /// Pixels of the largest picture that may be decoded, if not FFmpeg's own limit.
+    max_pixels: Option<u64>,
+    /// The words for what it says beside its pictures and is too large.
+    too_large: Vec<String>,
+}
+
+/// What a demuxer reads through.
+enum Reading {
+    /// FFmpeg's own reader of files.
+    Own,
+    Memory {
+        _file: MemoryFile,
+    },
+    Pipe {
+        _file: PipeFile,
+    },
+}
+
+// SAFETY: an AVFormatContext is bound to no thread, and only `&mut self` reaches what changes it.
+unsafe impl Send for Demuxer {}
+
+impl Demuxer {
+    /// Opens `path` and reads enough of it to know its streams. It may open what `access` allows; `limit` is
+    /// how long it may wait for a pipe or a network.
+    pub(crate) fn open(path: &Path, access: Access, limit: Option<Duration>) -> Result<Demuxer, OpenFailure> {
+        init();
+        let name = location(path).map_err(OpenFailure::Open)?;
+        let context = allocate()?;
+        let gate = Gate::install(context, &name, access, limit);
+        let max_pixels = access.max_pixels;
+        let mut reading = Reading::Own;
+        // A file is sought in; whatever else has a name here is read as it comes.
+        if path
+            .metadata()
+            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        {
+            let opened = File::open(path).map_err(|cause| AvError::of_io(&cause));
+            match opened.and_then(|file| PipeFile::new(file, &gate.patience)) {
+                Ok(file) => {
+                    // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own.
+                    unsafe { (*context).pb = file.as_ptr() };
+                    reading = Reading::Pipe { _file: file };
+                }
+                Err(e) => {
+                    // SAFETY: the context is ours and not open.
+                    unsafe { ffi::avformat_free_context(context) };
+                    return Err(OpenFailure::Open(e));
+                }
+            }
+        }
+        let mut format = ptr::null();
+        if access::begins_as_playlist(path) {
+            if !access.playlists {
+                // SAFETY: the context is ours and not open.
+                unsafe { ffi::avformat_free_context(context) };
+                return Err(OpenFailure::Refused(Access::refusal("hls")));
+            }
+            // SAFETY: demuxers are static; null leaves the choice to FFmpeg.
+            format = unsafe { ffi::av_find_input_format(c"hls".as_ptr()) };
+        }
+        Demuxer::begin(context, &name, format, reading, (Some(gate), max_pixels))
+    }
+
+    /// Opens a file that lies in memory. `name` is FFmpeg's name of its format, or helps to tell it as the
+    /// name of a file would.
+    pub(crate) fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Demuxer, OpenFailure> {
+        init();
+        let name = c_string(name.as_bytes()).map_err(OpenFailure::Open)?;
+        // SAFETY: demuxers are static; null means that none has that name, and leaves it to the bytes to
+        // tell.
+        let format = unsafe { ffi::av_find_input_format(name.as_ptr()) };
+        let file = MemoryFile::new(bytes, false).map_err(OpenFailure::Open)?;
+        let context = allocate()?;
+        // SAFETY: the context is not open yet. FFmpeg marks the I/O context as not its own and leaves it
+        // open.
+        unsafe { (*context).pb = file.as_ptr() };
+        Demuxer::begin(
+            context,
+            &name,
+            format,
+            Reading::Memory { _file: file },
+            (None, None),
+        )
+    }
+
+    /// Opens `name` with `context` and reads enough of it to know its streams.
+    fn begin(
+        mut context: *mut ffi::AVFormatContext,
+        name: &CStr,
+        format: *const ffi::AVInputFormat,
+        reading: Reading,
+        (gate, max_pixels): (Option<Box<Gate>>, Option<u64>),
+    ) -> Result<Demuxer, OpenFailure> {
+        log::forget();
+        // SAFETY: on success `context` is ours; on failure FFmpeg frees it and leaves null.
+        let code = unsafe { ffi::avformat_open_input(&mut context, name.as_ptr(), format, ptr::null_mut()) };
+        AvError::check(code).map_err(|e| refusal(gate.as_deref()).unwrap_or(OpenFailure::Open(e)))?;
+        let mut demuxer = Demuxer {
+            context,
+            clock: Clock::new(false, None),
+            format: String::new(),
+            _source: reading,
+            gate,
+            max_pixels,
+            too_large: Vec::new(),
+        };
+        // SAFETY: an open input has its format.
+        demuxer.format = text(unsafe { (*demuxer.context().iformat).name });
+        let code = demuxer.probe();
+        let gate = demuxer.gate.as_deref();
+        AvError::check(code).map_err(|e| refusal(gate).unwrap_or(OpenFailure::Streams(e)))?;
+        if let Some(failure) = refusal(gate) {
+            return Err(failure);
+        }
+        demuxer.clock = Clock::new(demuxer.may_jump(), demuxer.origin());
+        Ok(demuxer)
+    }
+
+    /// Has FFmpeg look into the streams, whose pictures it may decode to know them.
+    fn probe(&mut self) -> c_int {
+        // Taken by the streams that the header shows; the limit of those that appear later is our decoder's.
+        let mut options = vec![ptr::null_mut(); self.stream_count()];
+        let limit = self
+            .max_pixels
+            .and_then(|most| CString::new(most.to_string()).ok());
+        // SAFETY: the context is open and this thread's own, and there is a dictionary, null at first, for each of its streams; they are
+        // freed here.
+        unsafe {
+            if let Some(limit) = &limit {
+                for dictionary in &mut options {
+                    ffi::av_dict_set(dictionary, c"max_pixels".as_ptr(), limit.as_ptr(), 0);
+                }
+            }
+            if self.gate.is_some() {
+                self.too_large = beside::shorten_headers(self.context);
+                (*self.context).codec_whitelist = ffi::av_strdup(beside::probing_decoders());
+            }
+            let code = ffi::avformat_find_stream_info(self.context, options.as_mut_ptr());
+            self.too_large.extend(beside::shorten_texts(self.context));
+            for dictionary in &mut options {
+                ffi::av_dict_free(dictionary);
+            }
+            code
+        }
+    }
+
+    /// The words for what the file says beside its pictures and what was left out, being too large.
+    pub(crate) fn too_large(&self) -> &[String] {
+        &self.too_large
+    }
+
     /// Bytes of an attachment or a cover.
     pub(crate) fn attached_bytes(&self, index: usize) -> usize {
         // SAFETY: the stream lives as long as the context.

@@ -1,13 +1,32 @@
-//! Whether an image file is an animation: an animated PNG or WebP, told by its first chunks.
+//! Whether an image file is an animation: an animated PNG, WebP or AVIF, told by its first chunks.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-/// True if `path` is a PNG or WebP file that holds more than one frame.
+/// True if `path` is a PNG, WebP or AVIF file that holds more than one frame.
 pub fn is_animated(path: &Path) -> bool {
-    png_frames(path).is_ok_and(|frames| frames > 1) || is_animated_webp(path)
+    png_frames(path).is_ok_and(|frames| frames > 1) || is_animated_webp(path) || is_avif_sequence(path)
 }
+
+/// True if `path` is an AVIF file that calls itself a sequence.
+fn is_avif_sequence(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BRANDS).read_to_end(&mut head));
+    if read.is_err() || head.get(4..8) != Some(b"ftyp") {
+        return false;
+    }
+    let size = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    head.truncate(size);
+    // The first, its version, and those that the file is compatible with.
+    head.chunks_exact(4).skip(2).any(|brand| brand == b"avis")
+}
+
+/// Bytes of an AVIF file that hold all its brands.
+const BRANDS: u64 = 256;
 
 /// True if `path` is a WebP file with an animation.
 pub fn is_animated_webp(path: &Path) -> bool {
@@ -84,6 +103,9 @@ mod tests {
         ]
         .concat()));
         assert!(!is(&[signature, header, data, control(2)].concat()));
+        assert!(is(b"\0\0\0\x14ftypavif\0\0\0\0avisavis"));
+        assert!(is(b"\0\0\0\x10ftypavis\0\0\0\0"));
+        assert!(!is(b"\0\0\0\x14ftypavif\0\0\0\0miafavis"));
         assert!(is(b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0"));
         assert!(!is(b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0"));
         assert!(!is(b"RIFF"));

@@ -10,7 +10,7 @@ use super::selection::{AudioEncoding, StreamOptions, Streams};
 use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
-use crate::frame::{METADATA_LIMIT, Rational};
+use crate::frame::Rational;
 use crate::source::Origin;
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -470,10 +470,6 @@ impl Passthrough {
             "mov" | "mp4" | "ipod" | "3gp" | "3g2" | "psp" | "ismv" | "f4v"
         );
         let tag = facts.tag.to_le_bytes();
-        let is_attached = facts.is_cover || facts.medium == Medium::Attachment;
-        if is_attached && self.demuxer.attached_bytes(index) > METADATA_LIMIT {
-            return Prospect::Hopeless(format!("it is larger than {} MiB", METADATA_LIMIT >> 20));
-        }
         match facts.medium {
             // The text track of an MP4 file's chapters, which a muxer writes anew from the chapters.
             Medium::Data if &tag == b"text" && self.demuxer.chapter_count() > 0 => Prospect::Remade,

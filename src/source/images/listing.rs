@@ -97,10 +97,12 @@ pub fn names_images(input: &Path) -> bool {
     if input.is_dir() {
         return true;
     }
-    // A lone picture that FFmpeg reads has one frame, or is a film of several.
-    let is_own = ImageKind::read(input).is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
+    let kind = ImageKind::read(input);
+    // A lone picture that FFmpeg reads has one frame, or is a film of several, which only these never are.
+    let is_own = kind.is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
     if input.is_file() {
-        return is_own && !is_animated(input);
+        let is_still = matches!(kind, Some(ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd));
+        return (is_own || is_still) && !is_animated(input);
     }
     is_own || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))
 }
