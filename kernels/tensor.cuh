@@ -1,4 +1,4 @@
-// What the tensor-core kernels share: tiles in shared memory, byte products, the store. docs/kernels.md has the pictures.
+// What the tensor-core kernels share: tiles in shared memory, byte products, the store. docs/gpu-kernels.md has the pictures.
 //
 // Compile-time parameters (given by src/engine/cuda/tensor.rs), beside those of planes.cuh:
 //   SAMPLE_SHIFT    unused low bits of a stored sample

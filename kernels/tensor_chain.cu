@@ -1,7 +1,7 @@
 // Two masks one after the other on tensor cores, in one launch: what is between them is never written to the card's memory.
 //
 // A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle, and that with the next mask to
-// results. docs/kernels.md has the picture. For planes of one component of a byte. Parameters beside those of tensor.cuh, whose mask is as large as
+// results. docs/gpu-kernels.md has the picture. For planes of one component of a byte. Parameters beside those of tensor.cuh, whose mask is as large as
 // both together, so that a tile's halo is that of both:
 //   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS, NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask

@@ -1,4 +1,4 @@
-//! The CUDA engine on a stand-in for a card (docs/cuda.md): the reference's bits in every order that streams and threads allow, whatever call fails, and
+//! The CUDA engine on a stand-in for a card (docs/stand-in.md): the reference's bits in every order that streams and threads allow, whatever call fails, and
 //! the proof that the stand-in finds what is wrong.
 #![allow(clippy::unwrap_used)]
 

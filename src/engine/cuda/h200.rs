@@ -1,4 +1,4 @@
-//! What was measured on the NVIDIA H200 (docs/performance.md, docs/kernels.md), as the table that is built in for it.
+//! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in for it.
 
 use super::device::DeviceInfo;
 use super::table::{Origin, Table, TableCell, VariantTime};

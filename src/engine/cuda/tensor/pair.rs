@@ -36,8 +36,8 @@ const MIDDLE_MORE: usize = 16;
 const START: usize = 4;
 
 /// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is sure to be the faster. Apart, what is between the masks is
-/// written and read again, which takes as long as 9.8 products; but then half of a launch's products and more hide behind its bytes. docs/kernels.md
-/// has the figures.
+/// written and read again, which takes as long as 9.8 products; but then half of a launch's products and more hide behind its bytes. The figures
+/// are in docs/lab/2026-11-22-gpu-fused-filters.md.
 const MOST_PRODUCTS: usize = 16;
 
 /// Registers of weights with which four blocks have room on a multiprocessor; three with more.
