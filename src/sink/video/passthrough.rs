@@ -398,7 +398,7 @@ impl Passthrough {
             if !options.wants(index, facts.medium) {
                 continue;
             }
-            match self.prospect(muxer, index, &facts) {
+            match self.prospect(muxer, &facts) {
                 Prospect::Candidate => candidates.push((index, facts)),
                 Prospect::Remade => {}
                 Prospect::Hopeless(reason) => self.leave_out(index, &facts, &reason),
@@ -463,7 +463,7 @@ impl Passthrough {
     }
 
     /// What can be said of a stream before the container is tried.
-    fn prospect(&self, muxer: &Muxer, index: usize, facts: &StreamFacts) -> Prospect {
+    fn prospect(&self, muxer: &Muxer, facts: &StreamFacts) -> Prospect {
         let container = muxer.name();
         let is_mov = matches!(
             container.as_str(),
