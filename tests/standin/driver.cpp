@@ -26,6 +26,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace standin;
 using std::shared_ptr;
@@ -133,6 +134,13 @@ public:
         return true;
     }
     size_t count() const { return live.size(); }
+    template <class Which> void remove_all(Which which)
+    {
+        for (auto at = live.begin(); at != live.end();) {
+            T *thing = *at++;
+            if (which(*thing)) remove(thing);
+        }
+    }
 
 private:
     std::set<T *> live;
@@ -176,6 +184,18 @@ struct Driver {
         complaints += "complaint " + what + '\n';
     }
 
+    // What is allocated, made or retained now.
+    std::vector<std::pair<const char *, size_t>> left() const
+    {
+        size_t on_cards = 0, live_textures = 0, retained = 0;
+        for (int k = 0; k < cards; ++k) on_cards += memory.bytes_on(k);
+        for (const Texture *texture : textures) live_textures += texture->live;
+        for (const Context &context : contexts) retained += context.retained;
+        return {{"card-bytes", on_cards},   {"host-bytes", memory.bytes_on_host()}, {"streams", streams.count()},
+                {"events", events.count()}, {"modules", modules.size()},           {"graphs", graphs.count()},
+                {"textures", live_textures}, {"contexts", retained}};
+    }
+
     ~Driver();
 };
 
@@ -191,14 +211,7 @@ Driver::~Driver()
     FILE *file = path.empty() ? nullptr : fopen(path.c_str(), "a");
     if (!file) return;
     for (const auto &[name, count] : calls) fprintf(file, "call %s %u\n", name.c_str(), count);
-    size_t on_cards = 0;
-    for (int k = 0; k < cards; ++k) on_cards += memory.bytes_on(k);
-    size_t live_textures = 0;
-    for (const Texture *texture : textures) live_textures += texture->live;
-    int retained = 0;
-    for (const Context &context : contexts) retained += context.retained;
-    fprintf(file, "left card-bytes %zu\nleft host-bytes %zu\nleft streams %zu\nleft events %zu\nleft modules %zu\nleft graphs %zu\nleft textures %zu\nleft contexts %d\n",
-            on_cards, memory.bytes_on_host(), streams.count(), events.count(), modules.size(), graphs.count(), live_textures, retained);
+    for (const auto &[what, count] : left()) fprintf(file, "left %s %zu\n", what, count);
     fputs(complaints.c_str(), file);
     fclose(file);
 }
@@ -390,6 +403,29 @@ int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigne
 }  // namespace
 
 extern "C" {
+
+// For a process that goes through many cases: orders and laziness begin anew with this seed. Returns what was
+// complained of since the last call and what is not given back; an empty text if all is well. It is kept until
+// the next call.
+const char *standin_begin(uint64_t seed)
+{
+    static string told;
+    Driver &d = driver();
+    const Held held(d.queues.lock);
+    d.queues.begin(seed);
+    told = std::exchange(d.complaints, string());
+    // No kernel is under way that could use them yet.
+    for (auto at = d.textures.begin(); at != d.textures.end();) {
+        Texture *texture = *at++;
+        if (texture->live) continue;
+        d.textures.erase(texture);
+        delete texture;
+    }
+    for (const auto &[what, count] : d.left()) {
+        if (count != 0) told += string("left ") + what + ' ' + std::to_string(count) + '\n';
+    }
+    return told.c_str();
+}
 
 // --- the driver and its cards ------------------------------------------------------------------------------------------
 
@@ -790,6 +826,7 @@ int cuModuleUnload(Module *module)
     if (found == d.modules.end()) return INVALID_HANDLE;
     const shared_ptr<Module> kept = found->second;
     d.modules.erase(found);
+    d.functions.remove_all([&](const Function &function) { return function.module == kept; });
     for (const uint64_t begin : kept->globals) d.memory.disown(begin);
     kept->is_loaded = false;
     // A launch that is under way keeps the code until it has noticed.

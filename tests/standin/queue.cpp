@@ -10,8 +10,16 @@ constexpr int LAUNCH_FAILED = 719;
 
 }  // namespace
 
-Queues::Queues(uint64_t seed) : random{seed * 0x5851f42d4c957f2d + 1}
+Queues::Queues(uint64_t seed) : random{0}
 {
+    begin(seed);
+}
+
+void Queues::begin(uint64_t seed)
+{
+    random = Random{seed * 0x5851f42d4c957f2d + 1};
+    mood = patience = 0;
+    count = 0;
     // From a card that has done all before the host looks to one that does nothing until it must.
     constexpr unsigned EAGERNESS[] = {0, 1, 2, 8};
     eagerness = EAGERNESS[seed % 4];

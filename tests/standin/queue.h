@@ -60,6 +60,8 @@ public:
     Outcome broken;
 
     explicit Queues(uint64_t seed);
+    // Chooses, and numbers streams, from now on as a new one with this seed does.
+    void begin(uint64_t seed);
     std::shared_ptr<Stream> make();
     // What is still in it will be done yet.
     void forget(const std::shared_ptr<Stream> &stream);

@@ -1,14 +1,11 @@
 //! Animated WebP files.
-#![no_main]
 
-mod common;
-
+use super::common;
 use framepipe::source::Source;
 use framepipe::source::animation::is_animated;
 use framepipe::source::webp::WebpSource;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let path = common::file_of(data);
     std::hint::black_box(is_animated(&path));
     let strict = data.last().is_some_and(|b| b & 1 == 1);
@@ -21,4 +18,4 @@ fuzz_target!(|data: &[u8]| {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-});
+}

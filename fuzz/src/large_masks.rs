@@ -1,11 +1,7 @@
 //! The CPU engine against the reference: masks of up to 63 x 63 built from bytes, of many shapes.
-#![no_main]
 
-mod engine_case;
-
-use engine_case::{Case, HEAD};
+use super::engine_case::{Case, HEAD};
 use framepipe::filter::{Filter, MAX_MASK, Mask};
-use libfuzzer_sys::fuzz_target;
 
 /// Products of the mask and the frame, for the reference's sake.
 const MOST_WORK: usize = 600_000;
@@ -59,7 +55,7 @@ fn mask(head: &[u8], bytes: &[u8]) -> Option<Mask> {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let Some((head, rest)) = data.split_at_checked(HEAD) else {
         return;
     };
@@ -76,5 +72,5 @@ fuzz_target!(|data: &[u8]| {
     }
     let bias = f64::from(shape[4] as i8) / 4.0;
     let label = format!("{mask}, shape {}, divisor {}", shape[2] % 8, shape[3]);
-    case.check(vec![Filter { label, mask, bias }]);
-});
+    case.check_cpu(vec![Filter { label, mask, bias }]);
+}

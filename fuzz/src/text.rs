@@ -1,5 +1,4 @@
 //! What is written on the command line: filters, borders, planes, rates, geometries, names.
-#![no_main]
 
 use framepipe::convert::flatten::Background;
 use framepipe::engine::cpu::InstructionSet;
@@ -7,7 +6,6 @@ use framepipe::filter::{Algorithm, Border, Chain, Filter, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat, parse_rate};
 use framepipe::source::{raw::RawSpec, synthetic::SyntheticSpec};
 use framepipe::still::{ImageKind, pattern::Pattern};
-use libfuzzer_sys::fuzz_target;
 use std::fmt::{Debug, Display};
 use std::path::Path;
 use std::str::FromStr;
@@ -75,7 +73,7 @@ fn pattern(text: &str) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let Some((&which, rest)) = data.split_first() else {
         return;
     };
@@ -117,4 +115,4 @@ fuzz_target!(|data: &[u8]| {
             read::<Background>(text);
         }
     }
-});
+}

@@ -1,9 +1,7 @@
 //! What image files say beside their pixels: read from anything, and put into files of every other kind.
-#![no_main]
 
 use framepipe::still::annotations::{Container, Density, insert, read};
 use image::{DynamicImage, ImageFormat};
-use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::sync::LazyLock;
 
@@ -59,7 +57,7 @@ fn with_checksums(file: &[u8]) -> Vec<u8> {
     file
 }
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let Some((&choice, file)) = data.split_first() else {
         return;
     };
@@ -100,4 +98,4 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(once, twice, "{container:?} into {kind:?} twice");
         }
     }
-});
+}

@@ -1,19 +1,16 @@
 //! Video files, through FFmpeg: demuxers, decoders, facts, clocks.
-#![no_main]
 
-mod common;
-
+use super::common;
 use framepipe::source::Source;
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let path = common::file_of(data);
     let strict = data.last().is_some_and(|b| b & 1 == 1);
     let options = VideoSourceOptions {
-        stream: None,
         strict,
         threads: Some(1),
+        ..VideoSourceOptions::default()
     };
     match VideoSource::open(&path, &options) {
         Ok(mut source) => {
@@ -24,4 +21,4 @@ fuzz_target!(|data: &[u8]| {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-});
+}

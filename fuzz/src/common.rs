@@ -1,5 +1,4 @@
 //! What several targets share: files in memory, and sources read to their end.
-#![allow(dead_code)]
 
 use framepipe::frame::{FramePool, Pageable};
 use framepipe::source::{Source, Supply};

@@ -1,14 +1,11 @@
 //! Image files of every kind that is decoded here, their pixels and what they say beside them.
-#![no_main]
 
-mod common;
-
+use super::common;
 use framepipe::frame::Buffer;
 use framepipe::source::IndexedSource;
 use framepipe::source::images::{ImageSourceOptions, open};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub fn run(data: &[u8]) {
     let path = common::file_of(data);
     let strict = data.last().is_some_and(|b| b & 1 == 1);
     let options = ImageSourceOptions {
@@ -33,4 +30,4 @@ fuzz_target!(|data: &[u8]| {
         Err(error) => assert!(!error.to_string().is_empty()),
     }
     std::hint::black_box(images.warnings());
-});
+}

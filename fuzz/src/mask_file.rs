@@ -1,13 +1,9 @@
 //! Mask files.
-#![no_main]
-
-mod common;
 
 use framepipe::filter::Filter;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
-    let path = common::file_of(data);
+pub fn run(data: &[u8]) {
+    let path = super::common::file_of(data);
     match format!("mask:file={}", path.display()).parse::<Filter>() {
         Ok(filter) => {
             assert!(filter.mask.width() % 2 == 1 && filter.mask.height() % 2 == 1);
@@ -16,4 +12,4 @@ fuzz_target!(|data: &[u8]| {
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-});
+}
