@@ -109,6 +109,13 @@ fn kernels(card: &DeviceInfo, chain: &Chain, case: &Case, options: &CudaOptions)
     case.sizes(1).into_iter().flat_map(of_size).collect()
 }
 
+/// True if the kernel is not kept and cannot be compiled. Any other failure is the engine's to show.
+fn lacks_compiler(stand_in: &StandIn, kernel: &Recipe) -> bool {
+    let (major, minor) = stand_in.card.compute_capability;
+    let compiled = kernel.compile(10 * major + minor);
+    matches!(compiled, Err(EngineError::Device { reason, .. }) if reason.contains(NO_COMPILER))
+}
+
 pub fn run(data: &[u8]) -> Corpus {
     let Some((head, text)) = data.split_at_checked(HEAD) else {
         return Corpus::Reject;
@@ -124,18 +131,20 @@ pub fn run(data: &[u8]) -> Corpus {
     let stand_in = &*STAND_IN;
     let mut state = stand_in.state.lock().unwrap();
     let kernels = kernels(&stand_in.card, &chain, &case, &options);
-    let all = kernels.union(&state.compiled).count();
-    if all > state.compiled.len() && all > KERNELS_AT_ONCE + state.cases / CASES_A_KERNEL {
+    let new: Vec<&Recipe> = kernels.difference(&state.compiled).collect();
+    let most = KERNELS_AT_ONCE + state.cases / CASES_A_KERNEL;
+    if !new.is_empty() && state.compiled.len() + new.len() > most {
+        return Corpus::Reject;
+    }
+    // Where there is no compiler, only kernels that the stand-in has kept can be run.
+    if new.into_iter().any(|kernel| lacks_compiler(stand_in, kernel)) {
         return Corpus::Reject;
     }
     stand_in.begin(case.seed);
     let mut engine = Cuda::new(chain.clone(), options).unwrap();
-    let is_excused = |error: &EngineError| match error {
-        // A variant that was asked for may have no room for a mask.
-        EngineError::Unavailable(_) => !matches!(options.memory, MemoryVariant::Auto | MemoryVariant::Tensor),
-        EngineError::Device { reason, .. } => reason.contains(NO_COMPILER),
-        _ => false,
-    };
+    // A variant that was asked for may have no room for a mask.
+    let is_chosen = matches!(options.memory, MemoryVariant::Auto | MemoryVariant::Tensor);
+    let is_excused = |error: &EngineError| !is_chosen && matches!(error, EngineError::Unavailable(_));
     let whole = case.check(&chain, &mut engine, &case.sizes(FRAMES), is_excused);
     drop(engine);
     let wrong = stand_in.begin(0);
