@@ -148,11 +148,11 @@ fn read_properties(meta: &[u8], primary: u32, found: &mut Described) {
     for index in associated(properties, primary).unwrap_or_default() {
         let property = usize::from(index).checked_sub(1).and_then(|at| all.get(at));
         match property {
-            Some((name, [turns, ..])) if name == b"irot" => {
+            Some(([b'i', b'r', b'o', b't'], [turns, ..])) => {
                 // Quarters of a turn against the clock.
                 orientation = after(orientation, [1, 8, 3, 6][usize::from(turns & 3)]);
             }
-            Some((name, [axis, ..])) if name == b"imir" => {
+            Some(([b'i', b'm', b'i', b'r'], [axis, ..])) => {
                 // 0: the upper half becomes the lower one.
                 orientation = after(orientation, [4, 2][usize::from(axis & 1)]);
             }
