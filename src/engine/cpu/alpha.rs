@@ -1,8 +1,9 @@
 //! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the formula is at [`AlphaUse`]).
 
 use super::alpha_loops::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
-use super::simd::{Compiled, InstructionSet};
+use super::simd::InstructionSet;
 use super::strip::{Picture, Strip};
+use crate::engine::cpu::simd::autovectorised::Compiled;
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 

@@ -8,10 +8,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::edges::{Edges, From, Places};
-use super::lanes::{Lanes, Work};
-use super::loops::TILE;
-use super::memory::aligned;
 use super::window_loops::Scale;
+use crate::engine::cpu::simd::scratch::aligned;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// Columns of the masks that are made so.
 const COLUMNS: [usize; 3] = [3, 5, 7];

@@ -5,16 +5,16 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::count::with_count;
 use super::groups::Carrying;
-use super::lanes::{Lanes, Order, Work};
-use super::loops::{
-    Finish, HighWords, Joining, Lines, TILE, Tap, ask, has_more_registers, waits_for_products,
-};
+use super::loops::{Finish, HighWords, Joining, Lines, Tap, ask};
+use crate::engine::cpu::simd::unroll::with_count;
+use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers, waits_for_products};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
 const SUMS: u8 = 0;
+
 const HIGH_WORDS: u8 = 1;
+
 const GROUPS: u8 = 2;
 
 /// Taps of whole masks in groups (see `groups`), at most.

@@ -4,11 +4,11 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::count::with_count;
-use super::lanes::{Lanes, Work};
-use super::loops::{TILE, ask, has_more_registers, waits_for_products};
+use super::loops::ask;
 use super::reader::Reader;
 use super::row_pass::{Pairing, RowPass, Zips};
+use crate::engine::cpu::simd::unroll::with_count;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers, waits_for_products};
 
 /// A row pass of so few terms.
 pub(super) struct FewTerms {

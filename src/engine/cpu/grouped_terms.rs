@@ -3,11 +3,11 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::count::with_count;
 use super::groups::{Carrying, ends, groups};
-use super::lanes::{Lanes, Work};
-use super::loops::{TILE, ask, has_more_registers};
+use super::loops::ask;
 use super::row_pass::{IntermediatePieces, Pairing};
+use crate::engine::cpu::simd::unroll::with_count;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// A row pass in groups of terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl GroupedTerms {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](super::row_pass::row_pass) does, and asks for `ahead` meanwhile, four bytes with
+    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](crate::engine::cpu::row_pass::row_pass) does, and asks for `ahead` meanwhile, four bytes with
     /// each pair.
     pub(super) fn make<L: Lanes>(
         &self,

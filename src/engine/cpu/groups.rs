@@ -2,10 +2,9 @@
 //! result, and what lies below it is where the next one begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two
 //! pieces take two.
 
-use std::cmp::Reverse;
-
-use super::lanes::Lanes;
 use super::reader::{magnitude, range};
+use crate::engine::cpu::simd::vector::Lanes;
+use std::cmp::Reverse;
 
 /// The two weights of a pair.
 fn unpack(pair: i32) -> [i32; 2] {

@@ -1,7 +1,11 @@
 //! One frame's way through the steps of a chain.
 
 use super::alpha::{Alpha, Source, Weighted};
+#[cfg(target_arch = "x86_64")]
+use super::mirrored;
 use super::overlap_save::OverlapSave;
+#[cfg(target_arch = "x86_64")]
+use super::pairs;
 use super::portable;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
@@ -10,7 +14,7 @@ use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
 use super::transforms::Transforms;
 #[cfg(target_arch = "x86_64")]
-use super::{mirrored, pairs, window};
+use super::window;
 use crate::filter::{Kernel, Plan, Step};
 use crate::frame::{Frame, Layout, PixelFormat};
 use std::ops::Range;

@@ -8,10 +8,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::alpha::Source;
-use super::lanes::{Lanes, Order, Work};
-
-/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
-pub(super) const TILE: usize = 64;
+use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers};
 
 /// One multiply-add of the sums of several output rows.
 #[derive(Debug, Clone, Copy)]
@@ -228,16 +225,6 @@ pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
         3 if const { R == 2 } => lanes.enter(Rows::<BYTES, 3, 2, R, false>(work)),
         n => unreachable!("{R} rows of {n} pieces"),
     }
-}
-
-/// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
-pub(super) const fn has_more_registers<L: Lanes>() -> bool {
-    L::LANES == 16
-}
-
-/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as many vectors as fill that time.
-pub(super) const fn waits_for_products<L: Lanes>() -> bool {
-    L::FUSES && has_more_registers::<L>()
 }
 
 /// Folded taps from which on four output rows are worth it where registers hold the sums of half as many samples: each takes a second load.

@@ -6,13 +6,13 @@
 
 use super::alpha::Source;
 use super::edges::{Edges, complete, is_partial};
-use super::lanes::Lanes;
 use super::loops::worth_asking;
-use super::memory::room;
 use super::mirrored_loops::{self, Ends, MOST_CHANNELS, Mask, ROWS};
 use super::simd::{Vectors, with_lanes};
 use super::strip::{OutputRows, Strip};
 use super::tap_places::pack;
+use crate::engine::cpu::simd::scratch::room;
+use crate::engine::cpu::simd::vector::Lanes;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 

@@ -5,8 +5,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::{Lanes, Work};
-use super::loops::{TILE, ask};
+use super::loops::ask;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// Output rows that are made at a time.
 pub(super) const ROWS: usize = 4;

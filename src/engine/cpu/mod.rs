@@ -9,14 +9,8 @@
 mod alpha;
 mod alpha_loops;
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-#[cfg(target_arch = "x86_64")]
 mod column_sums;
 mod component;
-#[cfg(target_arch = "x86_64")]
-mod count;
 mod edges;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;
@@ -29,10 +23,7 @@ mod grouped_terms;
 mod groups;
 mod job;
 #[cfg(target_arch = "x86_64")]
-mod lanes;
-#[cfg(target_arch = "x86_64")]
 mod loops;
-mod memory;
 mod mending;
 #[cfg(target_arch = "x86_64")]
 mod mirrored;

@@ -7,12 +7,12 @@
 use super::alpha::Source;
 use super::component::Component;
 use super::edges::{complete, is_partial};
-use super::memory::{aligned, spread};
 use super::mending::{Mender, Tile};
 use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
 use super::tiles::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
+use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -222,10 +222,12 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::portable;
-    use super::super::strip::{Picture, strips};
-    use super::super::transforms::{Transforms, tests::step};
     use super::*;
+    use crate::engine::cpu::portable;
+    use crate::engine::cpu::strip::Picture;
+    use crate::engine::cpu::strip::strips;
+    use crate::engine::cpu::transforms::Transforms;
+    use crate::engine::cpu::transforms::tests::step;
     use crate::engine::verify::BORDERS;
     use crate::filter::{Border, Mask};
 

@@ -11,9 +11,7 @@ use super::edges::{self, Edges, complete, is_partial};
 use super::few_taps::{self, Alike, Few};
 use super::few_terms::FewTerms;
 use super::grouped_terms::GroupedTerms;
-use super::lanes::{Lanes, Order};
-use super::loops::{self, Finish, Group, Lines, Running, TILE, Taps};
-use super::memory::{aligned, room, spread};
+use super::loops::{self, Finish, Group, Lines, Running, Taps};
 use super::planar_rows::{self, Apart};
 use super::reader::{Reader, magnitude, range, total};
 use super::reading;
@@ -22,6 +20,8 @@ use super::simd::{Vectors, with_lanes};
 use super::strip::{OutputRows, Strip};
 use super::sums::{self, Sums};
 use super::tap_places::{self, Places, pack, vertical, vertical_changes};
+use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::engine::cpu::simd::vector::{self, Lanes, Order, TILE};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -50,7 +50,7 @@ impl Work {
                 format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.asks()
             }
             Row::Grouped(_) => {
-                loops::has_more_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
+                vector::has_more_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
             }
         }
     }
@@ -87,7 +87,7 @@ pub(super) struct Pairs {
 
 /// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
 const fn short_column<L: Lanes>() -> usize {
-    match (loops::has_more_registers::<L>(), L::FUSES) {
+    match (vector::has_more_registers::<L>(), L::FUSES) {
         (true, true) => 4,
         (true, false) => 3,
         (false, _) => 0,

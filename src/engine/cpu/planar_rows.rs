@@ -5,9 +5,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::{Lanes, Work};
-use super::loops::{TILE, has_more_registers};
 use super::reading::{Reading, Words};
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
 /// many of them count for more than what it costs; with others once that is a small part of it all.
@@ -198,9 +197,9 @@ unsafe fn put_step<L: Lanes, const C: usize, const BYTES: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::avx2::Avx2;
-    use super::super::avx512::Avx512;
     use super::*;
+    use crate::engine::cpu::simd::avx2::Avx2;
+    use crate::engine::cpu::simd::avx512::Avx512;
 
     /// Takes apart the pixels of a vector of words of each component, and puts together vectors of components.
     struct Both<'a, const C: usize, const BYTES: usize> {

@@ -1,8 +1,7 @@
 //! How samples in memory become words, or pairs of them, in registers, for vectors of any width.
 #![allow(unsafe_code)]
 
-use super::lanes::{Lanes, Work};
-use super::loops::TILE;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// How samples in memory become words that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

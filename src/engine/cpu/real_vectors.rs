@@ -41,6 +41,7 @@ columns_within_quarters!(
     _mm256_unpackhi_ps,
     _mm256_shuffle_ps
 );
+
 columns_within_quarters!(
     quarters_of_sixteen,
     __m512,
@@ -408,18 +409,21 @@ vectors!(
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, _mm256_fmsub_pd, _mm256_max_pd, _mm256_min_pd,
     doubles4_of_words, doubles4_to_words, doubles4_far, columns_of_doubles4
 );
+
 vectors!(
     /// The same: vectors of eight numbers of 32 bits.
     Singles8, __m256, f32, 8, "avx2,fma", has_avx2,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, _mm256_fmsub_ps, _mm256_max_ps, _mm256_min_ps,
     singles8_of_words, singles8_to_words, singles8_far, columns_of_singles8
 );
+
 vectors!(
     /// The proof that this machine has AVX-512F: vectors of eight numbers of 64 bits.
     Doubles8, __m512d, f64, 8, "avx512f", has_avx512,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, _mm512_fmsub_pd, _mm512_max_pd, _mm512_min_pd,
     doubles8_of_words, doubles8_to_words, doubles8_far, columns_of_doubles8
 );
+
 vectors!(
     /// The same: vectors of sixteen numbers of 32 bits.
     Singles16, __m512, f32, 16, "avx512f", has_avx512,

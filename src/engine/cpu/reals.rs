@@ -178,6 +178,7 @@ plain!(
     /// Two numbers of 64 bits.
     Doubles2, f64, 2
 );
+
 plain!(
     /// Four numbers of 32 bits.
     Singles4, f32, 4

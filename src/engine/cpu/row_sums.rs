@@ -1,12 +1,12 @@
 //! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added up where the sums are used (see `window_loops`).
 #![allow(unsafe_code)]
 
-use super::lanes::{Lanes, Work};
-use super::loops::TILE;
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_RUNNING`] on all along the row. Where neighbours
 /// lie side by side, so that hardly any two loads are of different cache lines, they are added up by eight first where few of these make a sum.
 const LEAST_FOURS: usize = 9;
+
 const LEAST_RUNNING: usize = 17;
 
 /// Samples of a row, at most, for rows to be made one by one.

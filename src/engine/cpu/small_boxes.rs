@@ -9,10 +9,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::edges::{Edges, From, Places};
-use super::lanes::{Lanes, Work};
-use super::loops::{TILE, has_more_registers};
-use super::memory::{aligned, spread};
 use super::window_loops::Scale;
+use crate::engine::cpu::simd::scratch::{aligned, spread};
+use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// Columns and rows of the largest ones.
 const LARGEST: usize = 5;

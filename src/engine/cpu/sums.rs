@@ -1,7 +1,7 @@
 //! Sums of products, and how they become samples within 32 bits.
 
-use super::lanes::Order;
-use super::loops::{Finish, TILE};
+use super::loops::Finish;
+use crate::engine::cpu::simd::vector::{Order, TILE};
 use crate::filter::{ChannelStep, Convolve};
 use crate::frame::PixelFormat;
 

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
 #[derive(Default)]
 pub(super) struct Scratch {
-    pub(super) overlap_save: super::overlap_save::Scratch,
+    pub(super) overlap_save: crate::engine::cpu::overlap_save::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) mirrored: super::mirrored::Scratch,
+    pub(super) mirrored: crate::engine::cpu::mirrored::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) pairs: super::pairs::Scratch,
+    pub(super) pairs: crate::engine::cpu::pairs::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) window: super::window::Scratch,
+    pub(super) window: crate::engine::cpu::window::Scratch,
 }
 
 /// What is done with one frame.

@@ -343,8 +343,8 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reals::Singles4;
     use super::*;
+    use crate::engine::cpu::reals::Singles4;
 
     #[test]
     fn sums_of_64_bits_are_exact_whatever_the_mask() {

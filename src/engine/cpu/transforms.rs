@@ -31,16 +31,19 @@ const TERMS_PLAIN: Terms = Terms {
     singles: [1.1e6, 5.6e6, 28e6],
     doubles: [1.6e6, 7.5e6, 28e6],
 };
+
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX2: Terms = Terms {
     singles: [0.42e6, 2.3e6, 12e6],
     doubles: [0.7e6, 3.6e6, 22e6],
 };
+
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX512: Terms = Terms {
     singles: [0.44e6, 2.4e6, 13e6],
     doubles: [0.78e6, 4.0e6, 24e6],
 };
+
 /// There multiply-adds take half as long.
 #[cfg(target_arch = "x86_64")]
 const TERMS_AVX512_VNNI: Terms = Terms {

@@ -7,9 +7,7 @@
 use super::alpha::Source;
 use super::column_sums::{self, ColumnSums};
 use super::edges::{self, Edges, complete, is_partial};
-use super::lanes::{Lanes, Order};
-use super::loops::{Finish, TILE, worth_asking};
-use super::memory::{aligned, room, spread};
+use super::loops::{Finish, worth_asking};
 use super::reader::Reader;
 use super::reading::{self, Reading};
 use super::row_sums::Horizontal;
@@ -18,6 +16,8 @@ use super::small_boxes::{self, SmallBoxes};
 use super::strip::{OutputRows, Strip};
 use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, FewRows, LINES, Making, NewRow, Scale};
+use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 

@@ -13,4 +13,4 @@ macro_rules! with_count {
     };
 }
 
-pub(super) use with_count;
+pub(in crate::engine::cpu) use with_count;

@@ -1,7 +1,7 @@
 //! Memory that is kept from frame to frame, and how rows lie in it.
 
 /// The first `len` of a vector that only grows.
-pub(super) fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+pub(in crate::engine::cpu) fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
     if memory.len() < len {
         memory.resize(len, T::default());
     }
@@ -9,7 +9,7 @@ pub(super) fn room<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut 
 }
 
 /// The same, beginning on a cache line.
-pub(super) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+pub(in crate::engine::cpu) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
     let most = 64 / size_of::<T>();
     room(memory, len + most);
     // Where alignment cannot be found out, speed suffers, no result.
@@ -18,6 +18,6 @@ pub(super) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, len: usize) -> &m
 }
 
 /// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
-pub(super) fn spread(len: usize) -> usize {
+pub(in crate::engine::cpu) fn spread(len: usize) -> usize {
     (len.div_ceil(32) | 1) * 32
 }

@@ -1,13 +1,24 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
+pub(super) mod autovectorised;
 #[cfg(target_arch = "x86_64")]
-use super::avx2::Avx2;
+pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
-use super::avx512::Avx512;
+pub(super) mod avx512;
+pub(super) mod scratch;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{Lanes, Work};
+pub(super) mod unroll;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod vector;
+
+#[cfg(target_arch = "x86_64")]
+use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use avx512::Avx512;
 use std::fmt;
 use std::str::FromStr;
+#[cfg(target_arch = "x86_64")]
+use vector::Lanes;
 
 /// A set of vector instructions. All give the same bits; they differ in speed alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,6 +132,7 @@ macro_rules! with_lanes {
         }
     };
 }
+
 #[cfg(target_arch = "x86_64")]
 pub(super) use with_lanes;
 
@@ -132,62 +144,6 @@ impl Vectors {
             L::LANES
         }
         with_lanes!(self, lanes => numbers(lanes))
-    }
-}
-
-/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
-pub(super) trait Plain {
-    /// The loop.
-    fn run(self);
-}
-
-/// A plain loop as [`Lanes::enter`] takes it.
-#[cfg(target_arch = "x86_64")]
-struct Entered<P>(P);
-
-#[cfg(target_arch = "x86_64")]
-impl<P: Plain> Work for Entered<P> {
-    #[inline(always)]
-    fn run<L: Lanes>(self, _: L) {
-        self.0.run();
-    }
-}
-
-/// The set of instructions that a plain loop is compiled for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Compiled {
-    /// What every machine of this kind has.
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2<false>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512<false>),
-}
-
-impl Compiled {
-    /// For `set`, or, if this machine lacks it, for any machine.
-    pub(super) fn of(set: InstructionSet) -> Compiled {
-        #[cfg(target_arch = "x86_64")]
-        let best = match set {
-            InstructionSet::Portable => None,
-            // What VNNI adds is no use to plain arithmetic.
-            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Avx2::detect().map(Compiled::Avx2),
-            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let (best, _) = (None, set);
-        best.unwrap_or(Compiled::Portable)
-    }
-
-    /// Runs the loop as compiled for the set.
-    pub(super) fn run(self, plain: impl Plain) {
-        match self {
-            Compiled::Portable => plain.run(),
-            #[cfg(target_arch = "x86_64")]
-            Compiled::Avx2(lanes) => lanes.enter(Entered(plain)),
-            #[cfg(target_arch = "x86_64")]
-            Compiled::Avx512(lanes) => lanes.enter(Entered(plain)),
-        }
     }
 }
 

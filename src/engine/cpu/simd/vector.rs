@@ -8,7 +8,7 @@ use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(in crate::engine::cpu) enum Order {
     /// One after the other.
     Plain,
     /// As [`Lanes::zip`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
@@ -19,7 +19,7 @@ pub(super) enum Order {
 
 impl Order {
     /// Which sample lies at place `at`, in vectors of `lanes` numbers.
-    pub(super) fn sample(self, at: usize, lanes: usize) -> usize {
+    pub(in crate::engine::cpu) fn sample(self, at: usize, lanes: usize) -> usize {
         let (pair, within) = (at / (2 * lanes) * 2 * lanes, at % (2 * lanes));
         let (second, lane) = (within / lanes, within % lanes);
         match self {
@@ -33,7 +33,7 @@ impl Order {
 
 /// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
 /// *words* of 16 bits.
-pub(super) trait Lanes: Copy {
+pub(in crate::engine::cpu) trait Lanes: Copy {
     /// A vector.
     type V: Copy;
 
@@ -192,7 +192,20 @@ pub(super) trait Lanes: Copy {
 }
 
 /// A loop over vectors of any width. `run` is `inline(always)`, and so is what it calls.
-pub(super) trait Work {
+pub(in crate::engine::cpu) trait Work {
     /// The loop.
     fn run<L: Lanes>(self, lanes: L);
+}
+
+/// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.
+pub(in crate::engine::cpu) const TILE: usize = 64;
+
+/// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
+pub(in crate::engine::cpu) const fn has_more_registers<L: Lanes>() -> bool {
+    L::LANES == 16
+}
+
+/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as many vectors as fill that time.
+pub(in crate::engine::cpu) const fn waits_for_products<L: Lanes>() -> bool {
+    L::FUSES && has_more_registers::<L>()
 }

@@ -4,17 +4,17 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
-use super::lanes::{Lanes, Order, Work};
+use super::vector::{Lanes, Order, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX-512F and BW, and VNNI and VBMI if these are true.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx512<const VNNI: bool, const VBMI: bool = false>(());
+pub(in crate::engine::cpu) struct Avx512<const VNNI: bool, const VBMI: bool = false>(());
 
 impl<const VNNI: bool> Avx512<VNNI> {
     /// The proof, if there is one.
-    pub(super) fn detect() -> Option<Avx512<VNNI>> {
+    pub(in crate::engine::cpu) fn detect() -> Option<Avx512<VNNI>> {
         let has_words =
             std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw");
         let has_all = has_words && (!VNNI || std::arch::is_x86_feature_detected!("avx512vnni"));

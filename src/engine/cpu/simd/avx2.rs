@@ -3,17 +3,17 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::lanes::{Lanes, Order, Work};
+use super::vector::{Lanes, Order, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The proof that this machine has AVX2, and AVX-VNNI if that is true.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx2<const VNNI: bool>(());
+pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx2<VNNI> {
     /// The proof, if there is one.
-    pub(super) fn detect() -> Option<Avx2<VNNI>> {
+    pub(in crate::engine::cpu) fn detect() -> Option<Avx2<VNNI>> {
         let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
         let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
         has_all.then_some(Avx2(()))
