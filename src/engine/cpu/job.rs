@@ -6,7 +6,7 @@ use super::mirrored;
 use super::overlap_save::OverlapSave;
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
-use super::portable;
+use super::scalar;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
@@ -80,7 +80,7 @@ impl Way {
         scratch: &mut Scratch,
     ) {
         match self {
-            Way::Portable => portable::convolve(step, source, layout, strip),
+            Way::Portable => scalar::convolve(step, source, layout, strip),
             #[cfg(target_arch = "x86_64")]
             Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
             #[cfg(target_arch = "x86_64")]

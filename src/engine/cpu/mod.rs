@@ -10,7 +10,6 @@ mod alpha;
 mod alpha_loops;
 #[cfg(target_arch = "x86_64")]
 mod column_sums;
-mod component;
 mod edges;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;
@@ -34,7 +33,6 @@ mod overlap_save;
 mod pairs;
 #[cfg(target_arch = "x86_64")]
 mod planar_rows;
-mod portable;
 #[cfg(target_arch = "x86_64")]
 mod reader;
 #[cfg(target_arch = "x86_64")]
@@ -46,7 +44,7 @@ mod reals;
 mod row_pass;
 #[cfg(target_arch = "x86_64")]
 mod row_sums;
-mod rows;
+mod scalar;
 mod simd;
 #[cfg(target_arch = "x86_64")]
 mod small_boxes;

@@ -5,13 +5,13 @@
 //! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
 
 use super::alpha::Source;
-use super::component::Component;
 use super::edges::{complete, is_partial};
 use super::mending::{Mender, Tile};
-use super::rows::{Place, store};
 use super::simd::InstructionSet;
 use super::strip::Strip;
 use super::tiles::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
+use crate::engine::cpu::scalar::component::Component;
+use crate::engine::cpu::scalar::row::{Place, store};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -223,7 +223,7 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::engine::cpu::portable;
+    use crate::engine::cpu::scalar;
     use crate::engine::cpu::strip::Picture;
     use crate::engine::cpu::strip::strips;
     use crate::engine::cpu::transforms::Transforms;

@@ -1,21 +1,21 @@
 //! One component of a plane, as numbers.
 
-use super::alpha::Source;
-use super::rows::{Place, extend, load};
+use super::row::{Place, extend, load};
+use crate::engine::cpu::alpha::Source;
 use crate::filter::{Border, Convolve};
 
 /// One component to convolve.
-pub(super) struct Component<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) plane: usize,
-    pub(super) place: Place,
-    pub(super) border: Border,
-    pub(super) c: &'a Convolve,
+pub(in crate::engine::cpu) struct Component<'a> {
+    pub(in crate::engine::cpu) source: Source<'a>,
+    pub(in crate::engine::cpu) plane: usize,
+    pub(in crate::engine::cpu) place: Place,
+    pub(in crate::engine::cpu) border: Border,
+    pub(in crate::engine::cpu) c: &'a Convolve,
 }
 
 impl Component<'_> {
     /// Row `y` of the component, which may lie outside the frame, with `radius` samples on each side.
-    pub(super) fn load<T: Copy + From<u16>>(
+    pub(in crate::engine::cpu) fn load<T: Copy + From<u16>>(
         &self,
         y: i64,
         radius: usize,

@@ -34,17 +34,17 @@ impl Sum for i64 {
 
 /// Where a component's samples lie in a row of bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(in crate::engine::cpu) struct Place {
     /// Samples that a pixel interleaves.
-    pub(super) channels: usize,
+    pub(in crate::engine::cpu) channels: usize,
     /// Which of them.
-    pub(super) channel: usize,
+    pub(in crate::engine::cpu) channel: usize,
     /// The format, for the size of a sample and its padding bits.
-    pub(super) format: PixelFormat,
+    pub(in crate::engine::cpu) format: PixelFormat,
 }
 
 /// Reads the component's samples of one row.
-pub(super) fn load<T: From<u16>>(place: Place, row: &[u8], out: &mut [T]) {
+pub(in crate::engine::cpu) fn load<T: From<u16>>(place: Place, row: &[u8], out: &mut [T]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
         let sample = |v: u8| T::from(u16::from(v));
@@ -73,7 +73,7 @@ pub(super) fn load<T: From<u16>>(place: Place, row: &[u8], out: &mut [T]) {
 }
 
 /// Writes the component's samples of one row; the values are in range.
-pub(super) fn store<T: Copy + Into<i32>>(place: Place, values: &[T], row: &mut [u8]) {
+pub(in crate::engine::cpu) fn store<T: Copy + Into<i32>>(place: Place, values: &[T], row: &mut [u8]) {
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
         match place.channels {
@@ -101,7 +101,7 @@ pub(super) fn store<T: Copy + Into<i32>>(place: Place, values: &[T], row: &mut [
 }
 
 /// Fills the `radius` samples on each side of a row whose middle is loaded.
-pub(super) fn extend<T: Copy>(line: &mut [T], radius: usize, border: Border, outside: T) {
+pub(in crate::engine::cpu) fn extend<T: Copy>(line: &mut [T], radius: usize, border: Border, outside: T) {
     let width = line.len() - 2 * radius;
     for k in 1..=radius {
         let left = border.index(-(k as i64), width);
@@ -122,7 +122,7 @@ pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) 
 }
 
 /// The samples that the sums stand for.
-pub(super) fn finish<S: Sum>(sums: &[S], shift: u32, high: i64, max: i32, out: &mut [i32]) {
+pub(in crate::engine::cpu) fn finish<S: Sum>(sums: &[S], shift: u32, high: i64, max: i32, out: &mut [i32]) {
     for (o, &s) in out.iter_mut().zip(sums) {
         *o = ((s >> shift).widen() + high).clamp(0, i64::from(max)) as i32;
     }

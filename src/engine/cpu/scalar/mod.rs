@@ -1,11 +1,14 @@
 //! The portable way to make a strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
 
+pub(super) mod component;
+pub(super) mod row;
+
 use super::alpha::Source;
-use super::component::Component;
-use super::rows::{Place, Sum, accumulate, accumulate_column, finish, intermediate, load, store};
 use super::strip::Strip;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::Layout;
+use component::Component;
+use row::{Place, Sum, accumulate, accumulate_column, finish, intermediate, load, store};
 
 /// Makes the strip's rows from the picture.
 pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {
