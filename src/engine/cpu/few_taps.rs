@@ -6,7 +6,9 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::groups::Carrying;
-use super::loops::{Finish, HighWords, Joining, Lines, Tap, ask};
+use super::loops::{Lines, Tap};
+use crate::engine::cpu::rows::prefetch::ask;
+use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining};
 use crate::engine::cpu::simd::unroll::with_count;
 use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers, waits_for_products};
 

@@ -4,9 +4,9 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::loops::ask;
-use super::reader::Reader;
 use super::row_pass::{Pairing, RowPass, Zips};
+use crate::engine::cpu::rows::prefetch::ask;
+use crate::engine::cpu::rows::sample::Reader;
 use crate::engine::cpu::simd::unroll::with_count;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers, waits_for_products};
 

@@ -4,8 +4,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::groups::{Carrying, ends, groups};
-use super::loops::ask;
 use super::row_pass::{IntermediatePieces, Pairing};
+use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::simd::unroll::with_count;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 

@@ -2,7 +2,7 @@
 //! result, and what lies below it is where the next one begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two
 //! pieces take two.
 
-use super::reader::{magnitude, range};
+use crate::engine::cpu::rows::sample::{magnitude, range};
 use crate::engine::cpu::simd::vector::Lanes;
 use std::cmp::Reverse;
 

@@ -1,6 +1,5 @@
 //! One frame's way through the steps of a chain.
 
-use super::alpha::{Alpha, Source, Weighted};
 #[cfg(target_arch = "x86_64")]
 use super::mirrored;
 use super::overlap_save::OverlapSave;
@@ -10,11 +9,12 @@ use super::scalar;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
-use super::strip::{Picture, Strip, strips};
 use super::team::{Scratch, Team};
 use super::transforms::Transforms;
 #[cfg(target_arch = "x86_64")]
 use super::window;
+use crate::engine::cpu::rows::alpha::{Alpha, Source, Weighted};
+use crate::engine::cpu::rows::strip::{Picture, Strip, strips};
 use crate::filter::{Kernel, Plan, Step};
 use crate::frame::{Frame, Layout, PixelFormat};
 use std::ops::Range;

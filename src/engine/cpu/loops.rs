@@ -7,7 +7,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::alpha::Source;
+use crate::engine::cpu::rows::prefetch::ask;
+use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining, give};
 use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers};
 
 /// One multiply-add of the sums of several output rows.
@@ -63,109 +64,12 @@ pub(super) struct Lines<'a> {
     pub(super) ahead: [&'a [u8]; 2],
 }
 
-/// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
-const LEAST_ASKED: usize = 3 << 20;
-
-/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, and
-/// where rows are weighted by alpha before, which reads them.
-pub(super) fn worth_asking(source: Source<'_>, plane: usize, y: i64, count: usize) -> &[u8] {
-    let place = source.picture.layout.planes()[plane];
-    let is_large = place.stride * place.height >= LEAST_ASKED;
-    if source.alpha.is_some() || !is_large {
-        return &[];
-    }
-    source.picture.rows(plane, y, count)
-}
-
-/// Asks for the part of rows `ahead` that belongs to a step: as many bytes as it makes, of which `made` are made.
-#[inline(always)]
-pub(super) fn ask<L: Lanes, const N: usize>(lanes: L, ahead: [&[u8]; N], made: usize, step: usize) {
-    const CACHE_LINE: usize = 64;
-    for n in 0..N {
-        if made < ahead[n].len() {
-            for at in (0..step).step_by(CACHE_LINE) {
-                lanes.prefetch(ahead[n].as_ptr().wrapping_add(made + at));
-            }
-        }
-    }
-}
-
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
 pub(super) struct Running<'a> {
     /// The sums; those of the pair just made are put here.
     pub(super) sums: &'a mut [i32],
     /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
     pub(super) resumes: bool,
-}
-
-/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Finish {
-    /// What the sums of each piece begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
-    /// so on, in the order in which samples lie in the lines.
-    pub(super) start: [Vec<i32>; 3],
-    /// What is added after the shift, likewise; empty if that is 0 for all channels.
-    pub(super) high: Vec<i32>,
-    /// Samples that a pixel interleaves.
-    pub(super) channels: usize,
-    /// Bits of a piece.
-    pub(super) bits: u32,
-    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
-    pub(super) whole: bool,
-    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
-    pub(super) shift: u32,
-    /// The largest sample.
-    pub(super) max: u16,
-    /// Padding bits below a stored sample.
-    pub(super) left: u32,
-    /// True if 32 bits hold sums that begin with nothing as well.
-    pub(super) fits_alone: bool,
-}
-
-impl Finish {
-    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
-    /// be rounded as a product of words is.
-    pub(super) fn rounds_high_words(&self) -> bool {
-        HIGH_SHIFTS.contains(&self.shift)
-            && self.fits_alone
-            && self.high.is_empty()
-            && self.start[0].iter().all(|&start| Some(start) == self.half())
-    }
-
-    /// What is added for halves to be rounded up; `None` if nothing is shifted out.
-    pub(super) fn half(&self) -> Option<i32> {
-        self.shift.checked_sub(1).map(|below| 1 << below)
-    }
-}
-
-/// How far sums are shifted down where results are rounded high words.
-const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
-
-/// Makes results of the high words of sums.
-#[derive(Clone, Copy)]
-pub(super) struct HighWords<T> {
-    sixteen: T,
-    /// What words are multiplied by, so that 15 bits are shifted out.
-    factor: T,
-}
-
-impl<T: Copy> HighWords<T> {
-    /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
-    #[inline(always)]
-    pub(super) fn new<L: Lanes<V = T>>(lanes: L, shift: u32) -> HighWords<T> {
-        let factor = 1 << 31_u32.saturating_sub(shift).min(14);
-        HighWords {
-            sixteen: lanes.splat(16),
-            factor: lanes.splat(factor << 16 | factor),
-        }
-    }
-
-    /// The results of two vectors of sums, as [`Lanes::merge`] leaves their words.
-    #[inline(always)]
-    pub(super) fn of<L: Lanes<V = T>>(self, lanes: L, sums: [T; 2]) -> T {
-        let high = lanes.merge(lanes.shift_down(sums[0], self.sixteen), sums[1]);
-        lanes.multiply_round_words(high, self.factor)
-    }
 }
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
@@ -426,85 +330,5 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     .copy_from_nonoverlapping(last[row].as_ptr(), rest);
             }
         }
-    }
-}
-
-/// Adds what is added after the shift, clamps and stores LANES V samples.
-#[inline(always)]
-unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
-    lanes: L,
-    mut values: [L::V; V],
-    finish: &Finish,
-    phase: usize,
-    order: Order,
-    to: *mut u8,
-) {
-    if !finish.high.is_empty() {
-        for v in 0..V {
-            // SAFETY: the pattern is TILE x channels long.
-            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
-            values[v] = lanes.add(values[v], high);
-        }
-    }
-    // SAFETY: the caller has the room.
-    unsafe { put::<L, BYTES, V>(lanes, values, finish, order, to) };
-}
-
-/// Clamps and stores LANES V samples.
-#[inline(always)]
-pub(super) unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
-    lanes: L,
-    values: [L::V; V],
-    finish: &Finish,
-    order: Order,
-    out: *mut u8,
-) {
-    if BYTES == 1 {
-        // SAFETY: the caller has the room.
-        unsafe { lanes.put_bytes(values, order, out) };
-        return;
-    }
-    for v in (0..V).step_by(2) {
-        let two = [values[v], values[v + 1]];
-        // SAFETY: the caller has the room.
-        unsafe { lanes.put_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
-    }
-}
-
-/// How the sums of pieces become one, and how far that is shifted down.
-#[derive(Clone, Copy)]
-pub(super) struct Joining<T> {
-    whole: bool,
-    bits: T,
-    twice: T,
-    shift: T,
-}
-
-impl<T: Copy> Joining<T> {
-    #[inline(always)]
-    pub(super) fn new<L: Lanes<V = T>>(lanes: L, bits: u32, whole: bool, shift: u32) -> Joining<T> {
-        Joining {
-            whole,
-            bits: lanes.splat(bits as i32),
-            twice: lanes.splat(2 * bits as i32),
-            shift: lanes.splat(shift as i32),
-        }
-    }
-
-    /// The sum of all pieces, shifted down.
-    #[inline(always)]
-    pub(super) fn join<L: Lanes<V = T>, const P: usize>(self, lanes: L, pieces: [T; P]) -> T {
-        let mut sum = pieces[0];
-        if P > 1 && self.whole {
-            sum = lanes.add(sum, lanes.shift_up(pieces[1], self.bits));
-            if P > 2 {
-                sum = lanes.add(sum, lanes.shift_up(pieces[2], self.twice));
-            }
-        } else {
-            for p in 1..P {
-                sum = lanes.add(pieces[p], lanes.shift_down(sum, self.bits));
-            }
-        }
-        lanes.shift_down(sum, self.shift)
     }
 }

@@ -4,13 +4,14 @@
 //! result, the sum of the outer samples and the middle one, and these with two pairs of weights, as an outer row and as the middle one.
 //! Bytes are taken where they lie in the picture: no row is copied, and none is kept.
 
-use super::alpha::Source;
-use super::edges::{Edges, complete, is_partial};
-use super::loops::worth_asking;
 use super::mirrored_loops::{self, Ends, MOST_CHANNELS, Mask, ROWS};
 use super::simd::{Vectors, with_lanes};
-use super::strip::{OutputRows, Strip};
 use super::tap_places::pack;
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::border::Edges;
+use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::prefetch::worth_asking;
+use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::simd::scratch::room;
 use crate::engine::cpu::simd::vector::Lanes;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};

@@ -5,7 +5,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::loops::ask;
+use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// Output rows that are made at a time.

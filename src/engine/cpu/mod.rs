@@ -6,11 +6,8 @@
 // Where there are no vectors, what only they need is not used.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables))]
 
-mod alpha;
-mod alpha_loops;
 #[cfg(target_arch = "x86_64")]
 mod column_sums;
-mod edges;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;
 #[cfg(target_arch = "x86_64")]
@@ -32,25 +29,17 @@ mod overlap_save;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 #[cfg(target_arch = "x86_64")]
-mod planar_rows;
-#[cfg(target_arch = "x86_64")]
-mod reader;
-#[cfg(target_arch = "x86_64")]
-mod reading;
-#[cfg(target_arch = "x86_64")]
 mod real_vectors;
 mod reals;
 #[cfg(target_arch = "x86_64")]
 mod row_pass;
 #[cfg(target_arch = "x86_64")]
 mod row_sums;
+mod rows;
 mod scalar;
 mod simd;
 #[cfg(target_arch = "x86_64")]
 mod small_boxes;
-mod strip;
-#[cfg(target_arch = "x86_64")]
-mod sums;
 #[cfg(target_arch = "x86_64")]
 mod tap_places;
 mod team;

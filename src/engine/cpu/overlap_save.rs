@@ -4,14 +4,13 @@
 //! (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says.
 //! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
 
-use super::alpha::Source;
-use super::edges::{complete, is_partial};
 use super::mending::{Mender, Tile};
 use super::simd::InstructionSet;
-use super::strip::Strip;
 use super::tiles::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
-use crate::engine::cpu::scalar::component::Component;
-use crate::engine::cpu::scalar::row::{Place, store};
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::component::{Component, Place, store};
+use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -223,9 +222,9 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::engine::cpu::rows::strip::Picture;
+    use crate::engine::cpu::rows::strip::strips;
     use crate::engine::cpu::scalar;
-    use crate::engine::cpu::strip::Picture;
-    use crate::engine::cpu::strip::strips;
     use crate::engine::cpu::transforms::Transforms;
     use crate::engine::cpu::transforms::tests::step;
     use crate::engine::verify::BORDERS;

@@ -2,24 +2,26 @@
 //!
 //! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
 //! one load serves all of these output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
-//! or where several are taken apart (see `planar_rows`), and are else brought together in registers, after the two halves of a row of weights that mirrors
+//! or where several are taken apart (see `deinterleave`), and are else brought together in registers, after the two halves of a row of weights that mirrors
 //! itself have been added up; its results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide.
 //! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart unless they are taken apart.
 
-use super::alpha::Source;
-use super::edges::{self, Edges, complete, is_partial};
 use super::few_taps::{self, Alike, Few};
 use super::few_terms::FewTerms;
 use super::grouped_terms::GroupedTerms;
-use super::loops::{self, Finish, Group, Lines, Running, Taps};
-use super::planar_rows::{self, Apart};
-use super::reader::{Reader, magnitude, range, total};
-use super::reading;
+use super::loops::{self, Group, Lines, Running, Taps};
 use super::row_pass::{self, Pairing, RowPass, Zips};
 use super::simd::{Vectors, with_lanes};
-use super::strip::{OutputRows, Strip};
-use super::sums::{self, Sums};
 use super::tap_places::{self, Places, pack, vertical, vertical_changes};
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::border::{self, Edges};
+use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::deinterleave::{self, Apart};
+use crate::engine::cpu::rows::prefetch;
+use crate::engine::cpu::rows::requantize::{self, Finish, Sums};
+use crate::engine::cpu::rows::sample::{Reader, magnitude, range, total};
+use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::widen;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{self, Lanes, Order, TILE};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
@@ -33,7 +35,7 @@ enum Work {
         row: Row,
         columns: usize,
         pieces: usize,
-        /// True if components lie one after the other (see `planar_rows`).
+        /// True if components lie one after the other (see `deinterleave`).
         planar: bool,
     },
 }
@@ -130,7 +132,7 @@ pub(super) struct Scratch {
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
     taps: [Group; 3],
-    places: edges::Places,
+    places: border::Places,
     /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
 }
@@ -202,7 +204,7 @@ fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<
     let first = convolved.next()?;
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
     let are_alike = convolved.all(|c| made(c) == made(first));
-    let is_better = with_lanes!(vectors, lanes => planar_rows::suit(lanes, channels.len(), weights));
+    let is_better = with_lanes!(vectors, lanes => deinterleave::suit(lanes, channels.len(), weights));
     (are_alike && is_better).then_some(*first)
 }
 
@@ -356,7 +358,7 @@ fn in_groups(
         taps,
         changes: None,
         ends,
-        finish: sums::finish_groups(format, channels, kernel.shift, correction)?,
+        finish: requantize::finish_groups(format, channels, kernel.shift, correction)?,
     };
     parts.alike(vectors, format).map(|_| parts)
 }
@@ -524,7 +526,7 @@ impl Pairs {
             let made = strip.rows.min(row + at_once) - row;
             let place = |k: usize| (row + k) * plane.stride;
             let taps = places.taps(&mut scratch.taps, start);
-            let planar_row = spread(samples + planar_rows::BEHIND) * bytes;
+            let planar_row = spread(samples + deinterleave::BEHIND) * bytes;
             let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
             let (rows, later): (_, &[u8]) = match apart {
                 Some(_) => (
@@ -548,7 +550,7 @@ impl Pairs {
             };
             let next = match self.asks_in_rows {
                 true => &[],
-                false => loops::worth_asking(source, strip.plane, first + 2 * next as i64, at_once),
+                false => prefetch::worth_asking(source, strip.plane, first + 2 * next as i64, at_once),
             };
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
@@ -597,7 +599,7 @@ impl Pairs {
                 if let Some(apart) = apart {
                     let planar =
                         &aligned(&mut scratch.planar, 4 * planar_row)[k * planar_row..][..planar_row];
-                    planar_rows::put(lanes, apart, bytes, planar, out);
+                    deinterleave::put(lanes, apart, bytes, planar, out);
                 }
                 if partial {
                     let y = strip.first_row + row + k;
@@ -708,7 +710,7 @@ impl Pairs {
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
-            reading::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
+            widen::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
                 Edges::fill(places, line, |sample| pair(self.reader.word(sample, piece)));
@@ -720,8 +722,8 @@ impl Pairs {
         for (row, words) in rows.iter().zip(words.each_mut()) {
             let to = &mut words[origin..];
             match apart {
-                Some(apart) => planar_rows::load(lanes, reading, apart, row, to, padded),
-                None => reading::load_row(lanes, reading, row, to, padded),
+                Some(apart) => deinterleave::load(lanes, reading, apart, row, to, padded),
+                None => widen::load_row(lanes, reading, row, to, padded),
             }
             for (piece, words) in words.chunks_mut(padded).enumerate() {
                 Edges::fill(places, words, |sample| self.reader.word(sample, piece));
@@ -730,7 +732,7 @@ impl Pairs {
         let rows = words.each_ref().map(|row| &row[lead..]);
         // Those that take this line's place among the next rows to be made.
         let ahead = match self.asks_in_rows {
-            true => loops::worth_asking(source, plane, y + self.making.at_once(), 2),
+            true => prefetch::worth_asking(source, plane, y + self.making.at_once(), 2),
             false => &[],
         };
         match row {

@@ -3,7 +3,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::loops::Joining;
+use crate::engine::cpu::rows::requantize::Joining;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// What the row pass of a separable kernel does.

@@ -8,8 +8,8 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::edges::{Edges, From, Places};
 use super::window_loops::Scale;
+use crate::engine::cpu::rows::border::{Edges, From, Places};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 

@@ -2,7 +2,7 @@
 
 use super::groups::{ends, groups};
 use super::loops::{Fold, Group, Tap, Taps};
-use super::reader::Reader;
+use crate::engine::cpu::rows::sample::Reader;
 use crate::filter::DirectKernel;
 
 /// A tap before it is known where in memory its line lies.

@@ -4,18 +4,19 @@
 //! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
-use super::alpha::Source;
 use super::column_sums::{self, ColumnSums};
-use super::edges::{self, Edges, complete, is_partial};
-use super::loops::{Finish, worth_asking};
-use super::reader::Reader;
-use super::reading::{self, Reading};
 use super::row_sums::Horizontal;
 use super::simd::{Vectors, with_lanes};
 use super::small_boxes::{self, SmallBoxes};
-use super::strip::{OutputRows, Strip};
-use super::sums::Sums;
 use super::window_loops::{self, DIFFERENCES, FewRows, LINES, Making, NewRow, Scale};
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::border::{self, Edges};
+use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::prefetch::worth_asking;
+use crate::engine::cpu::rows::requantize::{Finish, Sums};
+use crate::engine::cpu::rows::sample::Reader;
+use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::rows::widen::{self, Reading};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
@@ -86,7 +87,7 @@ pub(super) struct Scratch {
     outside: Vec<u8>,
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
-    places: edges::Places,
+    places: border::Places,
     /// What boxes of bytes are made with.
     columns: column_sums::Scratch,
     small: small_boxes::Scratch,
@@ -467,7 +468,7 @@ impl Window {
                 let entering =
                     self.edges
                         .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-                reading::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
+                widen::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
                 Edges::fill(&scratch.places, words, |sample| sample);
                 match &self.ending {
                     Ending::Scaled(_) => {}
@@ -488,7 +489,7 @@ impl Window {
                         let centre = |row: usize| rows + row % CENTRES;
                         let to = &mut ring[centre(row) * slot..][..made];
                         let middle = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
-                        reading::load_row(lanes, self.reading, middle, to, made);
+                        widen::load_row(lanes, self.reading, middle, to, made);
                         lines[0] = centre(row);
                         lines[1] = row.checked_sub(1).map_or(zeros, centre);
                     }

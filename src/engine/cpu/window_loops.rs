@@ -5,8 +5,9 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::loops::{Finish, ask, put};
 use super::row_sums::{RUNNING, Rest, add_steps};
+use crate::engine::cpu::rows::prefetch::ask;
+use crate::engine::cpu::rows::requantize::{Finish, put};
 use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work};
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.

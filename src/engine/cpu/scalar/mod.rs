@@ -1,14 +1,13 @@
 //! The portable way to make a strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
 
-pub(super) mod component;
-pub(super) mod row;
+mod row;
 
-use super::alpha::Source;
-use super::strip::Strip;
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::component::{Component, Place, load, store};
+use crate::engine::cpu::rows::strip::Strip;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::Layout;
-use component::Component;
-use row::{Place, Sum, accumulate, accumulate_column, finish, intermediate, load, store};
+use row::{Sum, accumulate, accumulate_column, finish, intermediate};
 
 /// Makes the strip's rows from the picture.
 pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {

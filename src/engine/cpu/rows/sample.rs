@@ -1,11 +1,11 @@
 //! How samples become numbers that signed 16-bit multiplications take.
 
-use super::reading::Reading;
+use super::widen::Reading;
 use crate::frame::PixelFormat;
 
 /// How samples become pieces that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(in crate::engine::cpu) enum Reader {
     /// Bytes as they are.
     Bytes,
     /// Words as they are.
@@ -17,7 +17,7 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    pub(super) fn pieces(self) -> usize {
+    pub(in crate::engine::cpu) fn pieces(self) -> usize {
         if self == Reader::Halves { 2 } else { 1 }
     }
 
@@ -32,7 +32,7 @@ impl Reader {
     }
 
     /// The reader for which such sums are exact, and what is missing in them; `offset` is what would be in those of offset words.
-    pub(super) fn choose(
+    pub(in crate::engine::cpu) fn choose(
         format: PixelFormat,
         bound: i64,
         offset: impl Fn() -> Option<i64>,
@@ -48,7 +48,7 @@ impl Reader {
     }
 
     /// The reader of whole words as signed ones, and between which numbers they lie then.
-    pub(super) fn whole_words(format: PixelFormat) -> (Reader, (i64, i64)) {
+    pub(in crate::engine::cpu) fn whole_words(format: PixelFormat) -> (Reader, (i64, i64)) {
         match format.depth() {
             16 => (Reader::Offset, (i16::MIN.into(), i16::MAX.into())),
             _ => (Reader::Words, (0, format.max_value().into())),
@@ -57,14 +57,14 @@ impl Reader {
 
     /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way: without what makes up for the offset, and with
     /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
-    pub(super) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
+    pub(in crate::engine::cpu) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
         let offset = total(weights) << 15;
         let fits = lowest >= i64::from(i32::MIN) && highest + added <= i64::from(i32::MAX);
         (fits && offset % (1 << shift) == 0).then_some(offset >> shift)
     }
 
-    pub(super) fn reading(self, format: PixelFormat) -> Reading {
+    pub(in crate::engine::cpu) fn reading(self, format: PixelFormat) -> Reading {
         Reading {
             bytes: format.bytes_per_sample(),
             shift: format.shift(),
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// Piece `piece` of a sample, as the loops hold it.
-    pub(super) fn word(self, sample: u16, piece: usize) -> u16 {
+    pub(in crate::engine::cpu) fn word(self, sample: u16, piece: usize) -> u16 {
         match self {
             Reader::Bytes | Reader::Words => sample,
             Reader::Offset => sample ^ 0x8000,
@@ -83,23 +83,23 @@ impl Reader {
     }
 
     /// What is to be added to a sum over weights that add up to `total`.
-    pub(super) fn correction(self, total: i64) -> i64 {
+    pub(in crate::engine::cpu) fn correction(self, total: i64) -> i64 {
         if self == Reader::Offset { total << 15 } else { 0 }
     }
 }
 
 /// What weights add up to.
-pub(super) fn total(weights: &[i32]) -> i64 {
+pub(in crate::engine::cpu) fn total(weights: &[i32]) -> i64 {
     weights.iter().map(|&q| i64::from(q)).sum()
 }
 
 /// What they add up to without their signs.
-pub(super) fn magnitude(weights: &[i32]) -> i64 {
+pub(in crate::engine::cpu) fn magnitude(weights: &[i32]) -> i64 {
     weights.iter().map(|&q| i64::from(q).abs()).sum()
 }
 
 /// The least and the largest sum that values between two numbers come to, weighted.
-pub(super) fn range(weights: &[i32], (least, most): (i64, i64)) -> (i64, i64) {
+pub(in crate::engine::cpu) fn range(weights: &[i32], (least, most): (i64, i64)) -> (i64, i64) {
     let all = |sign: i64| -> i64 { weights.iter().map(|&q| (sign * i64::from(q)).max(0)).sum() };
     let (positive, negative) = (all(1), all(-1));
     (

@@ -6,27 +6,27 @@ use std::ops::Range;
 
 /// A picture to read.
 #[derive(Clone, Copy)]
-pub(super) struct Picture<'a> {
-    pub(super) layout: &'a Layout,
-    pub(super) bytes: &'a [u8],
+pub(in crate::engine::cpu) struct Picture<'a> {
+    pub(in crate::engine::cpu) layout: &'a Layout,
+    pub(in crate::engine::cpu) bytes: &'a [u8],
 }
 
 impl<'a> Picture<'a> {
     /// Row `y` of plane `index`, without its padding.
     #[inline]
-    pub(super) fn row(&self, index: usize, y: usize) -> &'a [u8] {
+    pub(in crate::engine::cpu) fn row(&self, index: usize, y: usize) -> &'a [u8] {
         let (bytes, start) = self.place(index, y);
         &bytes[start..start + self.layout.row_bytes(index)]
     }
 
     /// The picture's bytes, and where row `y` of plane `index` begins in them.
-    pub(super) fn place(&self, index: usize, y: usize) -> (&'a [u8], usize) {
+    pub(in crate::engine::cpu) fn place(&self, index: usize, y: usize) -> (&'a [u8], usize) {
         let plane = &self.layout.planes()[index];
         (self.bytes, plane.offset + y * plane.stride)
     }
 
     /// As many as are there of `count` rows of plane `index` from row `y` on, with the padding between them.
-    pub(super) fn rows(&self, index: usize, y: i64, count: usize) -> &'a [u8] {
+    pub(in crate::engine::cpu) fn rows(&self, index: usize, y: i64, count: usize) -> &'a [u8] {
         let plane = self.layout.planes()[index];
         let Some(y) = usize::try_from(y).ok().filter(|&y| y < plane.height) else {
             return &[];
@@ -38,25 +38,25 @@ impl<'a> Picture<'a> {
 }
 
 /// Rows of one plane of the result, for one thread to write.
-pub(super) struct Strip<'a> {
-    pub(super) plane: usize,
-    pub(super) first_row: usize,
-    pub(super) rows: usize,
-    pub(super) bytes: &'a mut [u8],
+pub(in crate::engine::cpu) struct Strip<'a> {
+    pub(in crate::engine::cpu) plane: usize,
+    pub(in crate::engine::cpu) first_row: usize,
+    pub(in crate::engine::cpu) rows: usize,
+    pub(in crate::engine::cpu) bytes: &'a mut [u8],
 }
 
 /// Output rows of a strip, of which it may lack the last ones: what is made of those is lost.
-pub(super) struct OutputRows<'a> {
-    pub(super) bytes: &'a mut [u8],
-    pub(super) stride: usize,
-    pub(super) row_bytes: usize,
+pub(in crate::engine::cpu) struct OutputRows<'a> {
+    pub(in crate::engine::cpu) bytes: &'a mut [u8],
+    pub(in crate::engine::cpu) stride: usize,
+    pub(in crate::engine::cpu) row_bytes: usize,
     /// Room for as many rows as may be lacking.
-    pub(super) spare: &'a mut [u8],
+    pub(in crate::engine::cpu) spare: &'a mut [u8],
 }
 
 impl<'a> OutputRows<'a> {
     /// The rows one by one, `R` of them.
-    pub(super) fn split<const R: usize>(self) -> [&'a mut [u8]; R] {
+    pub(in crate::engine::cpu) fn split<const R: usize>(self) -> [&'a mut [u8]; R] {
         let there = self.bytes.chunks_mut(self.stride);
         let there = there.map(|row| &mut row[..self.row_bytes]);
         let mut rows = there.chain(self.spare.chunks_exact_mut(self.row_bytes));
@@ -65,15 +65,15 @@ impl<'a> OutputRows<'a> {
 }
 
 /// Which row of which plane is being made.
-pub(super) struct At {
-    pub(super) plane: usize,
+pub(in crate::engine::cpu) struct At {
+    pub(in crate::engine::cpu) plane: usize,
     /// The row in the plane.
-    pub(super) row: usize,
+    pub(in crate::engine::cpu) row: usize,
 }
 
 impl Strip<'_> {
     /// Calls `make` with each row of the strip, padding excluded.
-    pub(super) fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
+    pub(in crate::engine::cpu) fn each_row(&mut self, layout: &Layout, mut make: impl FnMut(At, &mut [u8])) {
         let (stride, len) = (layout.planes()[self.plane].stride, layout.row_bytes(self.plane));
         for (k, row) in self.bytes.chunks_mut(stride).take(self.rows).enumerate() {
             let at = At {
@@ -88,7 +88,7 @@ impl Strip<'_> {
 /// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
 /// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
 /// All but the last one of a plane are multiples of what `at_once` says: the rows of that plane that are made at once.
-pub(super) fn strips<'a>(
+pub(in crate::engine::cpu) fn strips<'a>(
     step: &Step,
     layout: &Layout,
     planes: Range<usize>,

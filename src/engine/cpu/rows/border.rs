@@ -1,16 +1,16 @@
 //! Rows with what lies beyond their ends.
 
 use super::alpha::Source;
-use super::planar_rows;
+use super::deinterleave;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
 /// Samples beyond the edges: where they belong in a padded row, and where they come from.
-pub(super) type Places = Vec<(usize, From)>;
+pub(in crate::engine::cpu) type Places = Vec<(usize, From)>;
 
 /// Where a sample beyond the edges comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
+pub(in crate::engine::cpu) enum From {
     /// A place in the padded row.
     Place(usize),
     /// The border, which holds a constant.
@@ -18,19 +18,19 @@ pub(super) enum From {
 }
 
 /// How the rows of a plane go on beyond their ends, for a mask.
-pub(super) struct Edges {
+pub(in crate::engine::cpu) struct Edges {
     border: Border,
     format: PixelFormat,
     /// The value beyond the edges of each channel, where the border holds a constant.
     outside: Vec<u16>,
     /// Columns of the mask.
     columns: usize,
-    /// True if the components of padded rows lie one after the other (see `planar_rows`).
+    /// True if the components of padded rows lie one after the other (see `deinterleave`).
     planar: bool,
 }
 
 impl Edges {
-    pub(super) fn new(
+    pub(in crate::engine::cpu) fn new(
         border: Border,
         format: PixelFormat,
         channels: &[ChannelStep],
@@ -50,26 +50,26 @@ impl Edges {
     }
 
     /// Samples that a pixel interleaves.
-    pub(super) fn channels(&self) -> usize {
+    pub(in crate::engine::cpu) fn channels(&self) -> usize {
         self.outside.len()
     }
 
     /// From a pixel of a padded row to the next one.
-    pub(super) fn step(&self) -> usize {
+    pub(in crate::engine::cpu) fn step(&self) -> usize {
         if self.planar { 1 } else { self.channels() }
     }
 
     /// From a component of a padded row of so many pixels to the next one.
-    pub(super) fn pitch(&self, width: usize) -> usize {
+    pub(in crate::engine::cpu) fn pitch(&self, width: usize) -> usize {
         if self.planar {
-            planar_rows::pitch(width, self.reach())
+            deinterleave::pitch(width, self.reach())
         } else {
             1
         }
     }
 
     /// Samples of a padded row of so many pixels, from the first to the last one: with components one after the other, what lies between these, too.
-    pub(super) fn samples(&self, width: usize) -> usize {
+    pub(in crate::engine::cpu) fn samples(&self, width: usize) -> usize {
         (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
     }
 
@@ -79,17 +79,17 @@ impl Edges {
     }
 
     /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
-    pub(super) fn origin(&self) -> usize {
+    pub(in crate::engine::cpu) fn origin(&self) -> usize {
         self.reach().next_multiple_of(32)
     }
 
     /// Where a padded row begins in its memory.
-    pub(super) fn lead(&self) -> usize {
+    pub(in crate::engine::cpu) fn lead(&self) -> usize {
         self.origin() - self.reach()
     }
 
     /// Where the samples beyond the ends of a row come from, as positions in the padded row.
-    pub(super) fn find(&self, width: usize, places: &mut Places) {
+    pub(in crate::engine::cpu) fn find(&self, width: usize, places: &mut Places) {
         let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
         places.clear();
         for k in 1..=self.columns / 2 {
@@ -107,7 +107,7 @@ impl Edges {
     }
 
     /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
-    pub(super) fn fill<T: Copy>(places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
+    pub(in crate::engine::cpu) fn fill<T: Copy>(places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
         for &(to, from) in places {
             row[to] = match from {
                 From::Place(from) => row[from],
@@ -117,17 +117,17 @@ impl Edges {
     }
 
     /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the border holds a constant.
-    pub(super) fn neighbours(&self, width: usize) -> [Option<usize>; 2] {
+    pub(in crate::engine::cpu) fn neighbours(&self, width: usize) -> [Option<usize>; 2] {
         [-1, width as i64].map(|x| self.border.index(x, width))
     }
 
     /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border holds a constant.
-    pub(super) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
+    pub(in crate::engine::cpu) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
         self.border.index(y, height)
     }
 
     /// A row outside the frame, as rows are stored.
-    pub(super) fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
+    pub(in crate::engine::cpu) fn store_outside(&self, width: usize, row: &mut Vec<u8>) {
         row.clear();
         let bytes = self.format.bytes_per_sample();
         for _ in 0..width {
@@ -139,7 +139,7 @@ impl Edges {
 
     /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant; perhaps in `room`.
     #[inline]
-    pub(super) fn row<'a>(
+    pub(in crate::engine::cpu) fn row<'a>(
         &self,
         source: Source<'a>,
         plane: usize,
@@ -150,56 +150,6 @@ impl Edges {
         match self.row_index(y, source.picture.layout.planes()[plane].height) {
             None => outside,
             Some(y) => source.row(plane, y, room),
-        }
-    }
-}
-
-/// True if rows of what is convolved are not yet rows of the result, but have to be [`complete`]d.
-pub(super) fn is_partial(channels: &[ChannelStep], source: Source<'_>) -> bool {
-    source.alpha.is_some() || channels.iter().any(|c| c.convolved().is_none())
-}
-
-/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not, and makes colours straight.
-pub(super) fn complete(
-    channels: &[ChannelStep],
-    format: PixelFormat,
-    source: Source<'_>,
-    (plane, y): (usize, usize),
-    row: &mut [u8],
-) {
-    keep(channels, format, source.picture.row(plane, y), row);
-    source.finish(plane, y, row);
-}
-
-/// Puts the channels that are not convolved into a row of the result.
-fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
-    if format.bytes_per_sample() == 1 {
-        keep_samples::<1>(channels, format, input, out);
-    } else {
-        keep_samples::<2>(channels, format, input, out);
-    }
-}
-
-/// [`keep`] for samples of `BYTES` bytes.
-fn keep_samples<const BYTES: usize>(
-    channels: &[ChannelStep],
-    format: PixelFormat,
-    input: &[u8],
-    out: &mut [u8],
-) {
-    let (input, out) = (input.as_chunks::<BYTES>().0, out.as_chunks_mut::<BYTES>().0);
-    for (c, what) in channels.iter().enumerate() {
-        let to = out.iter_mut().skip(c).step_by(channels.len());
-        match what {
-            ChannelStep::Convolve(_) => {}
-            ChannelStep::Copy => {
-                let from = input.iter().skip(c).step_by(channels.len());
-                to.zip(from).for_each(|(o, i)| *o = *i);
-            }
-            ChannelStep::Fill(value) => {
-                let word = (value << format.shift()).to_le_bytes();
-                to.for_each(|o| o.copy_from_slice(&word[..BYTES]));
-            }
         }
     }
 }

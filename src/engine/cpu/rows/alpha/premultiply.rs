@@ -248,16 +248,16 @@ macro_rules! straightening {
     };
 }
 
-pub(super) mod words {
+pub(in crate::engine::cpu) mod words {
     weighing!(u16);
 }
 
-pub(super) mod numbers {
+pub(in crate::engine::cpu) mod numbers {
     weighing!(u32);
     straightening!(u32, f32);
 }
 
-pub(super) mod doubles {
+pub(in crate::engine::cpu) mod doubles {
     weighing!(u64);
     straightening!(u64, f64);
 }

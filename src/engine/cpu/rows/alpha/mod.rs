@@ -1,14 +1,16 @@
 //! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the formula is at [`AlphaUse`]).
 
-use super::alpha_loops::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
-use super::simd::InstructionSet;
+mod premultiply;
+
 use super::strip::{Picture, Strip};
+use crate::engine::cpu::simd::InstructionSet;
 use crate::engine::cpu::simd::autovectorised::Compiled;
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
+use premultiply::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
 
 /// How a step's colours are weighted by alpha and made straight.
-pub(super) struct Alpha {
+pub(in crate::engine::cpu) struct Alpha {
     compiled: Compiled,
     /// The plane that alpha lies in.
     plane: usize,
@@ -54,7 +56,11 @@ impl Kind {
 
 impl Alpha {
     /// That of `step`; `None` if no colour is weighted.
-    pub(super) fn new(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Alpha> {
+    pub(in crate::engine::cpu) fn new(
+        step: &Step,
+        format: PixelFormat,
+        set: InstructionSet,
+    ) -> Option<Alpha> {
         let used: AlphaUse = step.alpha?;
         let planes = format.planes();
         let is_alpha = |c: &Channel| *c == Channel::Alpha;
@@ -96,12 +102,12 @@ impl Alpha {
     }
 
     /// The plane that alpha has to itself; `None` if it lies beside the colours.
-    pub(super) fn own_plane(&self) -> Option<usize> {
+    pub(in crate::engine::cpu) fn own_plane(&self) -> Option<usize> {
         (self.forms.len() > 1).then_some(self.plane)
     }
 
     /// Puts the original's alpha into rows of alpha's own plane, if that was convolved for the average alone.
-    pub(super) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
+    pub(in crate::engine::cpu) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
         if self.restores {
             strip.each_row(layout, |at, row| {
                 row.copy_from_slice(input.row(at.plane, at.row));
@@ -172,25 +178,25 @@ impl Alpha {
 
 /// What a step reads.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(in crate::engine::cpu) struct Source<'a> {
     /// The picture as it is.
-    pub(super) picture: Picture<'a>,
+    pub(in crate::engine::cpu) picture: Picture<'a>,
     /// How its colours are weighted, if they are.
-    pub(super) alpha: Option<Weighted<'a>>,
+    pub(in crate::engine::cpu) alpha: Option<Weighted<'a>>,
 }
 
 /// Colours that are weighted by alpha.
 #[derive(Clone, Copy)]
-pub(super) struct Weighted<'a> {
-    pub(super) by: &'a Alpha,
+pub(in crate::engine::cpu) struct Weighted<'a> {
+    pub(in crate::engine::cpu) by: &'a Alpha,
     /// Alpha's own plane of the result, if it has one, and bytes from a row of it to the next.
-    pub(super) convolved: Option<(&'a [u8], usize)>,
+    pub(in crate::engine::cpu) convolved: Option<(&'a [u8], usize)>,
 }
 
 impl<'a> Source<'a> {
     /// Row `y` of a plane as it is convolved, in `room` if that is not how it lies in the picture.
     #[inline]
-    pub(super) fn row<'b>(&self, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
+    pub(in crate::engine::cpu) fn row<'b>(&self, plane: usize, y: usize, room: &'b mut Vec<u8>) -> &'b [u8]
     where
         'a: 'b,
     {
@@ -225,7 +231,7 @@ impl<'a> Source<'a> {
     }
 
     /// Makes row `y` of a plane of the result from `row`, where what is convolved has been.
-    pub(super) fn finish(&self, plane: usize, y: usize, row: &mut [u8]) {
+    pub(in crate::engine::cpu) fn finish(&self, plane: usize, y: usize, row: &mut [u8]) {
         let Some((weighted, form)) = self.alpha.and_then(|a| Some((a, a.by.forms[plane]?))) else {
             return;
         };

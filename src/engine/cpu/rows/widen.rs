@@ -5,20 +5,20 @@ use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
 
 /// How samples in memory become words that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(in crate::engine::cpu) struct Reading {
     /// Bytes of a stored sample, 1 or 2.
-    pub(super) bytes: usize,
+    pub(in crate::engine::cpu) bytes: usize,
     /// Padding bits below a sample of two bytes.
-    pub(super) shift: u32,
+    pub(in crate::engine::cpu) shift: u32,
     /// Bits that are turned over: 0x8000 takes 32768 from a sample.
     pub(super) flip: u16,
     /// True if the two bytes of a sample are two pieces.
-    pub(super) halves: bool,
+    pub(in crate::engine::cpu) halves: bool,
 }
 
 /// The same in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Words<T> {
+pub(in crate::engine::cpu) struct Words<T> {
     reading: Reading,
     shift: T,
     kept: T,
@@ -29,7 +29,7 @@ pub(super) struct Words<T> {
 
 impl<T: Copy> Words<T> {
     #[inline(always)]
-    pub(super) fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
         let both = |word: u16| i32::from(word) << 16 | i32::from(word);
         Words {
             reading,
@@ -62,7 +62,13 @@ impl<T: Copy> Words<T> {
     /// # Safety
     /// A vector is writable at `to`, and at the second piece's place.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Lanes<V = T>>(&self, lanes: L, stored: T, to: *mut u16, stride: usize) {
+    pub(in crate::engine::cpu) unsafe fn put<L: Lanes<V = T>>(
+        &self,
+        lanes: L,
+        stored: T,
+        to: *mut u16,
+        stride: usize,
+    ) {
         let taken = self.taken(lanes, stored);
         // SAFETY: the caller's.
         unsafe {
@@ -79,7 +85,7 @@ impl<T: Copy> Words<T> {
 
 /// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
 /// samples; what is written beyond the row means nothing.
-pub(super) fn pair_rows<L: Lanes>(
+pub(in crate::engine::cpu) fn pair_rows<L: Lanes>(
     lanes: L,
     reading: Reading,
     rows: [&[u8]; 2],
@@ -159,7 +165,13 @@ unsafe fn pair_step<L: Lanes, const BYTES: usize>(
 }
 
 /// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
-pub(super) fn load_row<L: Lanes>(lanes: L, reading: Reading, row: &[u8], out: &mut [u16], stride: usize) {
+pub(in crate::engine::cpu) fn load_row<L: Lanes>(
+    lanes: L,
+    reading: Reading,
+    row: &[u8],
+    out: &mut [u16],
+    stride: usize,
+) {
     let reach = (row.len() / reading.bytes).next_multiple_of(TILE / 2);
     let pieces = if reading.halves { 2 } else { 1 };
     assert!((pieces - 1) * stride + reach <= out.len());

@@ -1,11 +1,11 @@
 //! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by side then, as in a plane of its own, and a row pass
-//! takes them in pairs where they lie (see `row_pass`). Between the components of such a row lies room for what is beyond their ends (see `edges`), so that
+//! takes them in pairs where they lie (see `row_pass`). Between the components of such a row lies room for what is beyond their ends (see `border`), so that
 //! loops go over the whole of it as over a plane's row; what they make of that room means nothing.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::reading::{Reading, Words};
+use super::widen::{Reading, Words};
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
@@ -15,7 +15,7 @@ const fn least_weights<L: Lanes>() -> usize {
 }
 
 /// True if the components of a row of so many weights are worth taking apart.
-pub(super) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
+pub(in crate::engine::cpu) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
     (2..=4).contains(&channels) && weights >= least_weights::<L>()
 }
 
@@ -23,7 +23,7 @@ pub(super) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
 const LINE: usize = 32;
 
 /// Samples from a component of a row to the next one, where `reach` samples lie beyond each end: whole cache lines, and room for whole steps.
-pub(super) fn pitch(width: usize, reach: usize) -> usize {
+pub(in crate::engine::cpu) fn pitch(width: usize, reach: usize) -> usize {
     width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)
 }
 
@@ -32,9 +32,9 @@ const STEP: usize = 4 * TILE;
 
 /// Where the rows of components lie: one after the other, `pitch` samples apart.
 #[derive(Clone, Copy)]
-pub(super) struct Apart {
-    pub(super) channels: usize,
-    pub(super) pitch: usize,
+pub(in crate::engine::cpu) struct Apart {
+    pub(in crate::engine::cpu) channels: usize,
+    pub(in crate::engine::cpu) pitch: usize,
 }
 
 /// Calls a loop of so many components and bytes of a sample.
@@ -54,7 +54,7 @@ macro_rules! with_form {
 
 /// Reads a row of pixels into words of one component after the other, and a second piece `stride` words on if there is one. Components are written in whole cache
 /// lines, for which there has to be room; what is written beyond the row means nothing.
-pub(super) fn load<L: Lanes>(
+pub(in crate::engine::cpu) fn load<L: Lanes>(
     lanes: L,
     reading: Reading,
     apart: Apart,
@@ -133,10 +133,16 @@ unsafe fn load_step<L: Lanes, const C: usize, const BYTES: usize>(
 }
 
 /// Samples that lie behind the last one of a row that is [put together](put).
-pub(super) const BEHIND: usize = TILE;
+pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
 /// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with [`BEHIND`] more samples behind the last one.
-pub(super) fn put<L: Lanes>(lanes: L, apart: Apart, bytes: usize, row: &[u8], out: &mut [u8]) {
+pub(in crate::engine::cpu) fn put<L: Lanes>(
+    lanes: L,
+    apart: Apart,
+    bytes: usize,
+    row: &[u8],
+    out: &mut [u8],
+) {
     let Apart { channels, pitch } = apart;
     let pixels = out.len() / (channels * bytes);
     assert!(((channels - 1) * pitch + pixels + BEHIND) * bytes <= row.len());

@@ -1,0 +1,287 @@
+//! Sums of products, and how they become samples within 32 bits.
+#![allow(unsafe_code)]
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+#![allow(clippy::needless_range_loop)]
+
+use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
+use crate::filter::{ChannelStep, Convolve};
+use crate::frame::PixelFormat;
+
+/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::engine::cpu) struct Finish {
+    /// What the sums of each piece begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
+    /// so on, in the order in which samples lie in the lines.
+    pub(in crate::engine::cpu) start: [Vec<i32>; 3],
+    /// What is added after the shift, likewise; empty if that is 0 for all channels.
+    pub(in crate::engine::cpu) high: Vec<i32>,
+    /// Samples that a pixel interleaves.
+    pub(in crate::engine::cpu) channels: usize,
+    /// Bits of a piece.
+    pub(in crate::engine::cpu) bits: u32,
+    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    pub(in crate::engine::cpu) whole: bool,
+    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
+    pub(in crate::engine::cpu) shift: u32,
+    /// The largest sample.
+    pub(in crate::engine::cpu) max: u16,
+    /// Padding bits below a stored sample.
+    pub(in crate::engine::cpu) left: u32,
+    /// True if 32 bits hold sums that begin with nothing as well.
+    pub(in crate::engine::cpu) fits_alone: bool,
+}
+
+impl Finish {
+    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
+    /// be rounded as a product of words is.
+    pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
+        HIGH_SHIFTS.contains(&self.shift)
+            && self.fits_alone
+            && self.high.is_empty()
+            && self.start[0].iter().all(|&start| Some(start) == self.half())
+    }
+
+    /// What is added for halves to be rounded up; `None` if nothing is shifted out.
+    pub(in crate::engine::cpu) fn half(&self) -> Option<i32> {
+        self.shift.checked_sub(1).map(|below| 1 << below)
+    }
+}
+
+/// How far sums are shifted down where results are rounded high words.
+const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
+
+/// Makes results of the high words of sums.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct HighWords<T> {
+    sixteen: T,
+    /// What words are multiplied by, so that 15 bits are shifted out.
+    factor: T,
+}
+
+impl<T: Copy> HighWords<T> {
+    /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(lanes: L, shift: u32) -> HighWords<T> {
+        let factor = 1 << 31_u32.saturating_sub(shift).min(14);
+        HighWords {
+            sixteen: lanes.splat(16),
+            factor: lanes.splat(factor << 16 | factor),
+        }
+    }
+
+    /// The results of two vectors of sums, as [`Lanes::merge`] leaves their words.
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn of<L: Lanes<V = T>>(self, lanes: L, sums: [T; 2]) -> T {
+        let high = lanes.merge(lanes.shift_down(sums[0], self.sixteen), sums[1]);
+        lanes.multiply_round_words(high, self.factor)
+    }
+}
+
+/// Adds what is added after the shift, clamps and stores LANES V samples.
+#[inline(always)]
+pub(in crate::engine::cpu) unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    mut values: [L::V; V],
+    finish: &Finish,
+    phase: usize,
+    order: Order,
+    to: *mut u8,
+) {
+    if !finish.high.is_empty() {
+        for v in 0..V {
+            // SAFETY: the pattern is TILE x channels long.
+            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
+            values[v] = lanes.add(values[v], high);
+        }
+    }
+    // SAFETY: the caller has the room.
+    unsafe { put::<L, BYTES, V>(lanes, values, finish, order, to) };
+}
+
+/// Clamps and stores LANES V samples.
+#[inline(always)]
+pub(in crate::engine::cpu) unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
+    lanes: L,
+    values: [L::V; V],
+    finish: &Finish,
+    order: Order,
+    out: *mut u8,
+) {
+    if BYTES == 1 {
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_bytes(values, order, out) };
+        return;
+    }
+    for v in (0..V).step_by(2) {
+        let two = [values[v], values[v + 1]];
+        // SAFETY: the caller has the room.
+        unsafe { lanes.put_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+    }
+}
+
+/// How the sums of pieces become one, and how far that is shifted down.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct Joining<T> {
+    whole: bool,
+    bits: T,
+    twice: T,
+    shift: T,
+}
+
+impl<T: Copy> Joining<T> {
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(
+        lanes: L,
+        bits: u32,
+        whole: bool,
+        shift: u32,
+    ) -> Joining<T> {
+        Joining {
+            whole,
+            bits: lanes.splat(bits as i32),
+            twice: lanes.splat(2 * bits as i32),
+            shift: lanes.splat(shift as i32),
+        }
+    }
+
+    /// The sum of all pieces, shifted down.
+    #[inline(always)]
+    pub(in crate::engine::cpu) fn join<L: Lanes<V = T>, const P: usize>(self, lanes: L, pieces: [T; P]) -> T {
+        let mut sum = pieces[0];
+        if P > 1 && self.whole {
+            sum = lanes.add(sum, lanes.shift_up(pieces[1], self.bits));
+            if P > 2 {
+                sum = lanes.add(sum, lanes.shift_up(pieces[2], self.twice));
+            }
+        } else {
+            for p in 1..P {
+                sum = lanes.add(pieces[p], lanes.shift_down(sum, self.bits));
+            }
+        }
+        lanes.shift_down(sum, self.shift)
+    }
+}
+
+/// Sums as they come to their last step.
+pub(in crate::engine::cpu) struct Sums {
+    pub(in crate::engine::cpu) pieces: usize,
+    pub(in crate::engine::cpu) bits: u32,
+    /// The scale: samples are `sum >> shift`.
+    pub(in crate::engine::cpu) shift: u32,
+    /// The least and the largest sum, without bias.
+    pub(in crate::engine::cpu) range: (i64, i64),
+    /// The largest magnitude of a value that is weighted.
+    pub(in crate::engine::cpu) largest: i64,
+    /// The sum of the weights' magnitudes.
+    pub(in crate::engine::cpu) weight: i64,
+    /// What is added to make up for an offset of the values.
+    pub(in crate::engine::cpu) correction: i64,
+    /// What is added for the same reason once sums are shifted down.
+    pub(in crate::engine::cpu) raise: i64,
+}
+
+impl Sums {
+    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes` numbers.
+    pub(in crate::engine::cpu) fn finish(
+        &self,
+        format: PixelFormat,
+        channels: &[ChannelStep],
+        (order, lanes): (Order, usize),
+    ) -> Option<Finish> {
+        let each = convolved(channels, self.raise)?;
+        let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (order, lanes), value);
+        let limit = i64::from(i32::MAX);
+        let (lowest, highest) = self.range;
+        let fits = |more: i64| lowest + more >= i64::from(i32::MIN) && highest + more <= limit;
+        let biased = |c: &Convolve| (c.high << self.shift) + c.low;
+        let mut finish = Finish {
+            bits: self.bits,
+            fits_alone: fits(0),
+            ..unbiased(format, channels, self.shift)
+        };
+        if each.iter().all(|c| fits(biased(c))) {
+            // 32-bit sums may wrap on the way: they end where they should.
+            finish.start[0] = pattern(&|c| biased(c).wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let high_fits = |c: &Convolve| c.high.abs() + (highest.max(-lowest) >> self.shift) + 2 <= limit;
+        if !each.iter().all(high_fits) {
+            return None;
+        }
+        finish.high = pattern(&|c| c.high);
+        if each.iter().all(|c| fits(c.low)) {
+            finish.start[0] = pattern(&|c| c.low.wrapping_add(self.correction));
+            finish.start[1..].fill(pattern(&|_| 0));
+            return Some(finish);
+        }
+        let below = self.bits * (self.pieces as u32 - 1);
+        let carry = limit >> self.bits;
+        let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
+        let top_fits =
+            |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
+        if self.pieces == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
+            return None;
+        }
+        finish.whole = false;
+        finish.shift = self.shift - below;
+        for p in 0..self.pieces {
+            let down = self.bits * p as u32;
+            let mask = if p + 1 < self.pieces {
+                (1 << self.bits) - 1
+            } else {
+                -1
+            };
+            finish.start[p] = pattern(&|c| (c.low >> down) & mask);
+        }
+        Some(finish)
+    }
+}
+
+/// How sums of groups of terms (see `groups`) become samples; with `correction` is added what makes up for an offset of the values.
+pub(in crate::engine::cpu) fn finish_groups(
+    format: PixelFormat,
+    channels: &[ChannelStep],
+    shift: u32,
+    correction: i64,
+) -> Option<Finish> {
+    let below = (1_i64 << shift) - 1;
+    let each = convolved(channels, 0)?;
+    let start = |c: &Convolve| c.low + correction;
+    let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (Order::Plain, 1), value);
+    Some(Finish {
+        start: [pattern(&|c| start(c) & below), pattern(&|_| 0), pattern(&|_| 0)],
+        high: pattern(&|c| c.high + (start(c) >> shift)),
+        ..unbiased(format, channels, shift)
+    })
+}
+
+/// What the channels' samples are made with, and `raise` added. Channels that are not convolved are computed along with the others and then replaced.
+fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
+    let first = channels.iter().find_map(ChannelStep::convolved)?;
+    let of = |c: &ChannelStep| {
+        let c = c.convolved().unwrap_or(first);
+        let high = c.high + raise;
+        Convolve { high, ..*c }
+    };
+    Some(channels.iter().map(of).collect())
+}
+
+/// How sums become samples, but for what is added to them.
+fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Finish {
+    Finish {
+        channels: channels.len(),
+        shift,
+        whole: true,
+        max: format.max_value() as u16,
+        left: format.shift(),
+        ..Finish::default()
+    }
+}
+
+/// A value of each channel for the numbers of a step of the inner loops, for every channel that it may begin with.
+fn pattern(each: &[Convolve], (order, lanes): (Order, usize), value: &dyn Fn(&Convolve) -> i64) -> Vec<i32> {
+    let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
+    all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)
+        .collect()
+}
