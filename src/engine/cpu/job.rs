@@ -1,6 +1,8 @@
 //! One frame's way through the steps of a chain.
 
 #[cfg(target_arch = "x86_64")]
+use super::box_blur;
+#[cfg(target_arch = "x86_64")]
 use super::mirrored;
 use super::overlap_save::OverlapSave;
 #[cfg(target_arch = "x86_64")]
@@ -11,8 +13,6 @@ use super::simd::InstructionSet;
 use super::simd::Vectors;
 use super::team::{Scratch, Team};
 use super::transforms::Transforms;
-#[cfg(target_arch = "x86_64")]
-use super::window;
 use crate::engine::cpu::rows::alpha::{Alpha, Source, Weighted};
 use crate::engine::cpu::rows::strip::{Picture, Strip, strips};
 use crate::filter::{Kernel, Plan, Step};
@@ -26,7 +26,7 @@ enum Way {
     Portable,
     /// Sums of windows that rows enter and leave.
     #[cfg(target_arch = "x86_64")]
-    Window(Box<window::Window>),
+    Window(Box<box_blur::Window>),
     /// Small masks that mirror themselves, on bytes where they lie.
     #[cfg(target_arch = "x86_64")]
     Mirrored(Box<mirrored::Mirrored>),
@@ -43,7 +43,7 @@ impl Way {
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet, under_alpha: bool) -> Way {
         #[cfg(target_arch = "x86_64")]
         if let Some(vectors) = Vectors::of(set) {
-            if let Some(window) = window::Window::new(vectors, step, plane, format) {
+            if let Some(window) = box_blur::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
             }
             if let Some(mirrored) = mirrored::Mirrored::new(vectors, step, plane, format)

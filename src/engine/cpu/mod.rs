@@ -7,7 +7,7 @@
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables))]
 
 #[cfg(target_arch = "x86_64")]
-mod column_sums;
+mod box_blur;
 #[cfg(target_arch = "x86_64")]
 mod few_taps;
 #[cfg(target_arch = "x86_64")]
@@ -33,22 +33,14 @@ mod real_vectors;
 mod reals;
 #[cfg(target_arch = "x86_64")]
 mod row_pass;
-#[cfg(target_arch = "x86_64")]
-mod row_sums;
 mod rows;
 mod scalar;
 mod simd;
-#[cfg(target_arch = "x86_64")]
-mod small_boxes;
 #[cfg(target_arch = "x86_64")]
 mod tap_places;
 mod team;
 mod tiles;
 mod transforms;
-#[cfg(target_arch = "x86_64")]
-mod window;
-#[cfg(target_arch = "x86_64")]
-mod window_loops;
 
 pub use simd::{InstructionSet, UnknownInstructionSet};
 

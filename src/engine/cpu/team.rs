@@ -16,7 +16,7 @@ pub(super) struct Scratch {
     #[cfg(target_arch = "x86_64")]
     pub(super) pairs: crate::engine::cpu::pairs::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) window: crate::engine::cpu::window::Scratch,
+    pub(super) window: crate::engine::cpu::box_blur::Scratch,
 }
 
 /// What is done with one frame.

@@ -8,7 +8,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::window_loops::Scale;
+use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Edges, From, Places};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
@@ -26,14 +26,19 @@ pub(super) const AT_ONCE: usize = 8;
 pub(super) const MOST_ROWS: usize = AT_ONCE + LARGEST - 1;
 
 /// True for boxes that are made so: what enters and leaves stays in registers, of which larger ones have too few.
-pub(super) fn suit<L: Lanes>(_: L, (columns, rows): (usize, usize), channels: usize, scale: Scale) -> bool {
+pub(in crate::engine::cpu) fn suit<L: Lanes>(
+    _: L,
+    (columns, rows): (usize, usize),
+    channels: usize,
+    scale: Scale,
+) -> bool {
     let is_small = columns == 3 || columns == LARGEST && const { has_more_registers::<L>() };
     columns == rows && is_small && channels <= MOST_CHANNELS && scale.down <= 8
 }
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(in crate::engine::cpu) struct Scratch {
     /// Copies of rows beside which there is nothing to read, with room at both ends.
     alone: Vec<u8>,
     ends: Vec<End>,

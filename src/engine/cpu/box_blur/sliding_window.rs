@@ -51,7 +51,7 @@ pub(super) struct NewRow<'a> {
 }
 
 /// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next multiple of [`TILE`].
-pub(super) enum Making<'a> {
+pub(in crate::engine::cpu) enum Making<'a> {
     /// The window's sums are scaled.
     Scaled {
         sums: &'a mut [u16],
@@ -109,7 +109,7 @@ impl FewRows {
 /// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along both, so that the windows' sums are in the nearest cache for the second one.
 /// What is read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a
 /// multiple of [`TILE`]) of them.
-pub(super) fn make<L: Lanes, const BYTES: usize, const R: usize>(
+pub(in crate::engine::cpu) fn make<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
     (rows, next): ([NewRow<'_>; R], &[u8]),
     (ring, made): (&mut [u16], usize),

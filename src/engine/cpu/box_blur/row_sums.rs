@@ -1,4 +1,4 @@
-//! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added up where the sums are used (see `window_loops`).
+//! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added up where the sums are used (see `sliding_window`).
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};

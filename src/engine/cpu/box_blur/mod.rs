@@ -4,23 +4,29 @@
 //! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
 //! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
 
-use super::column_sums::{self, ColumnSums};
-use super::row_sums::Horizontal;
+mod column_sums;
+mod in_registers;
+mod plan;
+mod row_sums;
+mod sliding_window;
+
 use super::simd::{Vectors, with_lanes};
-use super::small_boxes::{self, SmallBoxes};
-use super::window_loops::{self, DIFFERENCES, FewRows, LINES, Making, NewRow, Scale};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, Edges};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::prefetch::worth_asking;
-use crate::engine::cpu::rows::requantize::{Finish, Sums};
 use crate::engine::cpu::rows::sample::Reader;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen::{self, Reading};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
-use crate::filter::{ChannelStep, Convolve, Kernel, Step};
+use crate::engine::cpu::simd::vector::{Lanes, TILE};
+use crate::filter::{ChannelStep, Convolve, Step};
 use crate::frame::{Layout, PixelFormat};
+use column_sums::ColumnSums;
+use in_registers::SmallBoxes;
+use plan::{Ending, Flat};
+use row_sums::Horizontal;
+use sliding_window::{FewRows, LINES, Making, NewRow, Scale};
 
 /// One plane's part of a step with such a mask.
 pub(super) struct Window {
@@ -31,40 +37,6 @@ pub(super) struct Window {
     reading: Reading,
     mask: Flat,
     ending: Ending,
-}
-
-/// How sums become samples.
-enum Ending {
-    /// The window's sum is all that counts.
-    Scaled(Scale),
-    /// The window's sum and that of a few of its rows count.
-    Uneven {
-        weights: [i32; 2],
-        /// True if the newest row is one of the few.
-        newest: bool,
-        /// The others of them.
-        others: Vec<usize>,
-        /// True if the window's sum needs more than 16 bits.
-        is_wide: bool,
-        finish: Finish,
-    },
-    /// Weighted sums of 32 bits.
-    Weighted {
-        /// What the edge of the window weighs, and after it what each step does.
-        weights: [i32; 1 + DIFFERENCES],
-        finish: Finish,
-    },
-}
-
-/// A mask of equal weights, but for a few steps.
-struct Flat {
-    columns: usize,
-    rows: usize,
-    /// The weights of the whole mask, or of the column if the row's are 1.
-    weights: Vec<i64>,
-    /// True if each row's samples are added up before they are weighted.
-    is_column: bool,
-    shift: u32,
 }
 
 /// Middle rows that are kept where the centre weighs more: two new ones, and the one before them.
@@ -90,169 +62,9 @@ pub(super) struct Scratch {
     places: border::Places,
     /// What boxes of bytes are made with.
     columns: column_sums::Scratch,
-    small: small_boxes::Scratch,
+    small: in_registers::Scratch,
     /// The rows of the result that windows which are not yet full would make.
     spare: Vec<u8>,
-}
-
-impl Flat {
-    fn of(kernel: &Kernel) -> Option<Flat> {
-        let (columns, rows) = kernel.size();
-        let (weights, shift, is_column) = match kernel {
-            Kernel::Direct(k) => (&k.weights, k.shift, false),
-            // The row pass has to be a sum of pixels.
-            Kernel::Separable(k) if k.row.shift == 0 && k.row.weights.iter().all(|&q| q == 1) => {
-                (&k.column.weights, k.column.shift, true)
-            }
-            Kernel::Separable(_) => return None,
-        };
-        let flat = Flat {
-            columns,
-            rows,
-            weights: weights.iter().map(|&q| i64::from(q)).collect(),
-            is_column,
-            shift,
-        };
-        let q = &flat.weights;
-        let known = match kernel {
-            Kernel::Direct(_) => flat.is_even(),
-            Kernel::Separable(_) => q.iter().eq(q.iter().rev()) && flat.steps().count() <= DIFFERENCES,
-        };
-        // Windows of fewer rows than three have no row between the one that enters and the one that leaves.
-        (known && rows >= 3).then_some(flat)
-    }
-
-    /// True if all weights but the centre's are the same.
-    fn is_even(&self) -> bool {
-        let q = &self.weights;
-        (0..q.len()).all(|i| i == q.len() / 2 || q[i] == q[0])
-    }
-
-    /// Samples that are added up before they are weighted.
-    fn values(&self) -> usize {
-        if self.is_column { self.columns } else { 1 }
-    }
-
-    /// How much more than the others the centre weighs.
-    fn excess(&self) -> i64 {
-        self.weights[self.weights.len() / 2] - self.weights[0]
-    }
-
-    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are.
-    fn uneven(&self) -> Option<(i64, i64, Vec<usize>)> {
-        let q = &self.weights;
-        let others_than = |base: i64| (0..q.len()).filter(move |&j| q[j] != base).collect::<Vec<_>>();
-        let (base, rows) = q
-            .iter()
-            .map(|&base| (base, others_than(base)))
-            .min_by_key(|(_, rows)| rows.len())?;
-        let excess = rows.first().map_or(0, |&j| q[j] - base);
-        let fits = self.is_column && rows.iter().all(|&j| q[j] - base == excess);
-        fits.then_some((base, excess, rows))
-    }
-
-    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the middle, after which it mirrors itself.
-    fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
-        let q = &self.weights;
-        let all = (0..q.len() / 2).map(|j| (j, q[j] - q[j + 1]));
-        all.filter(|(_, step)| *step != 0)
-    }
-
-    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to `max`.
-    fn result(&self, sum: i64, c: &Convolve, max: i64) -> Option<i64> {
-        let (all, centre) = ((self.columns * self.rows) as i64, self.values() as i64);
-        let of = |middle: i64| {
-            let weighted = self.weights[0] * sum + self.excess() * middle;
-            (((weighted + c.low) >> self.shift) + c.high).clamp(0, max)
-        };
-        // The sum of the middle samples changes it in one direction, so its least and its largest one tell.
-        let (least, most) = ((sum - (all - centre) * max).max(0), sum.min(centre * max));
-        (of(least) == of(most)).then(|| of(least))
-    }
-
-    /// How the window's sum becomes the sample by a 16-bit multiplication, if one gives it for every sum.
-    fn scale(&self, c: &Convolve, max: i64) -> Option<Scale> {
-        let (limit, weight) = (i64::from(i16::MAX), self.weights[0]);
-        let largest = (self.columns * self.rows) as i64 * max;
-        if !self.is_even() || weight <= 0 {
-            return None;
-        }
-        // The multiplication takes 15 bits off; the shift down takes what lets the factor have as many.
-        let factor = |down: u32| (weight << (15 + down)) >> self.shift;
-        let down = (0..15).rev().find(|&down| factor(down) < limit)?;
-        let half = 1 << 14;
-        let add = ((c.low << (15 + down) >> self.shift) - half) / factor(down).max(1);
-        for add in (add - 1).max(0)..=add + 1 {
-            for factor in factor(down) - 1..=factor(down) + 1 {
-                let scaled = |sum: i64| (((sum + add) * factor + half) >> 15) >> down;
-                if largest + add <= limit
-                    && (0..=largest).all(|sum| self.result(sum, c, max) == Some(scaled(sum)))
-                {
-                    return Some(Scale {
-                        add: add as u16,
-                        factor: factor as u16,
-                        down,
-                    });
-                }
-            }
-        }
-        None
-    }
-
-    /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
-    fn weighted(&self, vectors: Vectors, format: PixelFormat, channels: &[ChannelStep]) -> Option<Ending> {
-        let of_window = (self.columns * self.rows) as i64 * i64::from(format.max_value());
-        let largest = self.values() as i64 * i64::from(format.max_value());
-        let is_wide = of_window > i64::from(u16::MAX);
-        let newest = self.rows - 1;
-        let uneven = self.uneven().filter(|(_, _, few)| {
-            let has_newest = few.contains(&newest);
-            let others = few.len() - usize::from(has_newest);
-            let fits = few.len() as i64 * largest <= i64::from(i16::MAX);
-            // Of wide sums those that weigh differently are best told by where weights change, unless that takes more lines: two for each change.
-            let is_better = !is_wide || (others <= 2 && others < 2 * self.steps().count());
-            fits && is_better && FewRows::suit(has_newest, others)
-        });
-        let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
-        let sums = Sums {
-            pieces: 1,
-            bits: 16,
-            shift: self.shift,
-            range: (-weight * largest, weight * largest),
-            largest,
-            weight,
-            correction: match &uneven {
-                Some((base, ..)) if !is_wide => base << 15,
-                _ => 0,
-            },
-            raise: 0,
-        };
-        let mut weights = [0; 1 + DIFFERENCES];
-        weights[0] = i16::try_from(self.weights[0]).ok()?.into();
-        if self.is_column {
-            for (weight, (_, step)) in weights[1..].iter_mut().zip(self.steps()) {
-                *weight = i16::try_from(step).ok()?.into();
-            }
-        } else {
-            weights[1] = i16::try_from(self.excess()).ok()?.into();
-        }
-        let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
-        if let Some((base, excess, mut others)) = uneven {
-            let weights = [
-                i16::try_from(base).ok()?.into(),
-                i16::try_from(excess).ok()?.into(),
-            ];
-            let newest = others.pop_if(|last| *last == newest).is_some();
-            return Some(Ending::Uneven {
-                weights,
-                newest,
-                others,
-                is_wide,
-                finish,
-            });
-        }
-        Some(Ending::Weighted { weights, finish })
-    }
 }
 
 impl Window {
@@ -361,8 +173,8 @@ impl Window {
         );
         let partial = is_partial(&self.channels, source);
         let first = strip.first_row as i64 - rows as i64 / 2;
-        let spare = room(&mut scratch.spare, small_boxes::AT_ONCE * samples);
-        for row in (0..strip.rows).step_by(small_boxes::AT_ONCE) {
+        let spare = room(&mut scratch.spare, in_registers::AT_ONCE * samples);
+        for row in (0..strip.rows).step_by(in_registers::AT_ONCE) {
             let from = std::array::from_fn(|k| {
                 let y = self.edges.row_index(first + (row + k) as i64, plane.height);
                 y.map_or((&scratch.outside[..], 0), |y| {
@@ -377,7 +189,7 @@ impl Window {
             };
             boxes.make(lanes, from, out.split());
             if partial {
-                for row in (row..strip.rows).take(small_boxes::AT_ONCE) {
+                for row in (row..strip.rows).take(in_registers::AT_ONCE) {
                     let out = &mut strip.bytes[row * plane.stride..][..samples];
                     let y = strip.first_row + row;
                     complete(&self.channels, self.format, source, (strip.plane, y), out);
@@ -402,7 +214,7 @@ impl Window {
             && source.alpha.is_none()
         {
             let (size, channels) = ((self.mask.columns, self.mask.rows), self.edges.channels());
-            if small_boxes::suit(lanes, size, channels, scale) {
+            if in_registers::suit(lanes, size, channels, scale) {
                 self.convolve_small(lanes, scale, source, layout, strip, scratch);
                 return;
             }
@@ -547,9 +359,9 @@ impl Window {
             });
             let next = worth_asking(source, strip.plane, first + (k + R) as i64, R);
             if bytes == 1 {
-                window_loops::make::<L, 1, R>(lanes, (new, next), (ring, made), making, out);
+                sliding_window::make::<L, 1, R>(lanes, (new, next), (ring, made), making, out);
             } else {
-                window_loops::make::<L, 2, R>(lanes, (new, next), (ring, made), making, out);
+                sliding_window::make::<L, 2, R>(lanes, (new, next), (ring, made), making, out);
             }
             for row in completed.into_iter().flatten().filter(|_| partial) {
                 let out = &mut strip.bytes[from(row)..][..row_bytes];

@@ -7,7 +7,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::window_loops::Scale;
+use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Edges, From, Places};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
@@ -19,13 +19,13 @@ const COLUMNS: [usize; 3] = [3, 5, 7];
 const MOST_CHANNELS: usize = 4;
 
 /// True for masks of so many columns that are made so.
-pub(super) fn suit(columns: usize, channels: usize) -> bool {
+pub(in crate::engine::cpu) fn suit(columns: usize, channels: usize) -> bool {
     COLUMNS.contains(&columns) && channels <= MOST_CHANNELS
 }
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(in crate::engine::cpu) struct Scratch {
     /// Sums of the columns at even places, and at odd ones.
     sums: [Vec<u16>; 2],
     /// A row of zeros.

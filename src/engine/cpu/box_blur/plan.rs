@@ -1,0 +1,207 @@
+//! How a box is made: the mask that it is, and how its sums become samples.
+
+use super::sliding_window::{DIFFERENCES, FewRows, Scale};
+use crate::engine::cpu::rows::requantize::{Finish, Sums};
+use crate::engine::cpu::simd::Vectors;
+use crate::engine::cpu::simd::vector::Order;
+use crate::filter::{ChannelStep, Convolve, Kernel};
+use crate::frame::PixelFormat;
+
+/// How sums become samples.
+pub(super) enum Ending {
+    /// The window's sum is all that counts.
+    Scaled(Scale),
+    /// The window's sum and that of a few of its rows count.
+    Uneven {
+        weights: [i32; 2],
+        /// True if the newest row is one of the few.
+        newest: bool,
+        /// The others of them.
+        others: Vec<usize>,
+        /// True if the window's sum needs more than 16 bits.
+        is_wide: bool,
+        finish: Finish,
+    },
+    /// Weighted sums of 32 bits.
+    Weighted {
+        /// What the edge of the window weighs, and after it what each step does.
+        weights: [i32; 1 + DIFFERENCES],
+        finish: Finish,
+    },
+}
+
+/// A mask of equal weights, but for a few steps.
+pub(super) struct Flat {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+    /// The weights of the whole mask, or of the column if the row's are 1.
+    pub(super) weights: Vec<i64>,
+    /// True if each row's samples are added up before they are weighted.
+    pub(super) is_column: bool,
+    pub(super) shift: u32,
+}
+
+impl Flat {
+    pub(super) fn of(kernel: &Kernel) -> Option<Flat> {
+        let (columns, rows) = kernel.size();
+        let (weights, shift, is_column) = match kernel {
+            Kernel::Direct(k) => (&k.weights, k.shift, false),
+            // The row pass has to be a sum of pixels.
+            Kernel::Separable(k) if k.row.shift == 0 && k.row.weights.iter().all(|&q| q == 1) => {
+                (&k.column.weights, k.column.shift, true)
+            }
+            Kernel::Separable(_) => return None,
+        };
+        let flat = Flat {
+            columns,
+            rows,
+            weights: weights.iter().map(|&q| i64::from(q)).collect(),
+            is_column,
+            shift,
+        };
+        let q = &flat.weights;
+        let known = match kernel {
+            Kernel::Direct(_) => flat.is_even(),
+            Kernel::Separable(_) => q.iter().eq(q.iter().rev()) && flat.steps().count() <= DIFFERENCES,
+        };
+        // Windows of fewer rows than three have no row between the one that enters and the one that leaves.
+        (known && rows >= 3).then_some(flat)
+    }
+
+    /// True if all weights but the centre's are the same.
+    fn is_even(&self) -> bool {
+        let q = &self.weights;
+        (0..q.len()).all(|i| i == q.len() / 2 || q[i] == q[0])
+    }
+
+    /// Samples that are added up before they are weighted.
+    fn values(&self) -> usize {
+        if self.is_column { self.columns } else { 1 }
+    }
+
+    /// How much more than the others the centre weighs.
+    fn excess(&self) -> i64 {
+        self.weights[self.weights.len() / 2] - self.weights[0]
+    }
+
+    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are.
+    pub(super) fn uneven(&self) -> Option<(i64, i64, Vec<usize>)> {
+        let q = &self.weights;
+        let others_than = |base: i64| (0..q.len()).filter(move |&j| q[j] != base).collect::<Vec<_>>();
+        let (base, rows) = q
+            .iter()
+            .map(|&base| (base, others_than(base)))
+            .min_by_key(|(_, rows)| rows.len())?;
+        let excess = rows.first().map_or(0, |&j| q[j] - base);
+        let fits = self.is_column && rows.iter().all(|&j| q[j] - base == excess);
+        fits.then_some((base, excess, rows))
+    }
+
+    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the middle, after which it mirrors itself.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
+        let q = &self.weights;
+        let all = (0..q.len() / 2).map(|j| (j, q[j] - q[j + 1]));
+        all.filter(|(_, step)| *step != 0)
+    }
+
+    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to `max`.
+    fn result(&self, sum: i64, c: &Convolve, max: i64) -> Option<i64> {
+        let (all, centre) = ((self.columns * self.rows) as i64, self.values() as i64);
+        let of = |middle: i64| {
+            let weighted = self.weights[0] * sum + self.excess() * middle;
+            (((weighted + c.low) >> self.shift) + c.high).clamp(0, max)
+        };
+        // The sum of the middle samples changes it in one direction, so its least and its largest one tell.
+        let (least, most) = ((sum - (all - centre) * max).max(0), sum.min(centre * max));
+        (of(least) == of(most)).then(|| of(least))
+    }
+
+    /// How the window's sum becomes the sample by a 16-bit multiplication, if one gives it for every sum.
+    pub(super) fn scale(&self, c: &Convolve, max: i64) -> Option<Scale> {
+        let (limit, weight) = (i64::from(i16::MAX), self.weights[0]);
+        let largest = (self.columns * self.rows) as i64 * max;
+        if !self.is_even() || weight <= 0 {
+            return None;
+        }
+        // The multiplication takes 15 bits off; the shift down takes what lets the factor have as many.
+        let factor = |down: u32| (weight << (15 + down)) >> self.shift;
+        let down = (0..15).rev().find(|&down| factor(down) < limit)?;
+        let half = 1 << 14;
+        let add = ((c.low << (15 + down) >> self.shift) - half) / factor(down).max(1);
+        for add in (add - 1).max(0)..=add + 1 {
+            for factor in factor(down) - 1..=factor(down) + 1 {
+                let scaled = |sum: i64| (((sum + add) * factor + half) >> 15) >> down;
+                if largest + add <= limit
+                    && (0..=largest).all(|sum| self.result(sum, c, max) == Some(scaled(sum)))
+                {
+                    return Some(Scale {
+                        add: add as u16,
+                        factor: factor as u16,
+                        down,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// How weighted sums become samples, if 32 bits and weights of 16 suffice for that.
+    pub(super) fn weighted(
+        &self,
+        vectors: Vectors,
+        format: PixelFormat,
+        channels: &[ChannelStep],
+    ) -> Option<Ending> {
+        let of_window = (self.columns * self.rows) as i64 * i64::from(format.max_value());
+        let largest = self.values() as i64 * i64::from(format.max_value());
+        let is_wide = of_window > i64::from(u16::MAX);
+        let newest = self.rows - 1;
+        let uneven = self.uneven().filter(|(_, _, few)| {
+            let has_newest = few.contains(&newest);
+            let others = few.len() - usize::from(has_newest);
+            let fits = few.len() as i64 * largest <= i64::from(i16::MAX);
+            // Of wide sums those that weigh differently are best told by where weights change, unless that takes more lines: two for each change.
+            let is_better = !is_wide || (others <= 2 && others < 2 * self.steps().count());
+            fits && is_better && FewRows::suit(has_newest, others)
+        });
+        let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
+        let sums = Sums {
+            pieces: 1,
+            bits: 16,
+            shift: self.shift,
+            range: (-weight * largest, weight * largest),
+            largest,
+            weight,
+            correction: match &uneven {
+                Some((base, ..)) if !is_wide => base << 15,
+                _ => 0,
+            },
+            raise: 0,
+        };
+        let mut weights = [0; 1 + DIFFERENCES];
+        weights[0] = i16::try_from(self.weights[0]).ok()?.into();
+        if self.is_column {
+            for (weight, (_, step)) in weights[1..].iter_mut().zip(self.steps()) {
+                *weight = i16::try_from(step).ok()?.into();
+            }
+        } else {
+            weights[1] = i16::try_from(self.excess()).ok()?.into();
+        }
+        let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
+        if let Some((base, excess, mut others)) = uneven {
+            let weights = [
+                i16::try_from(base).ok()?.into(),
+                i16::try_from(excess).ok()?.into(),
+            ];
+            let newest = others.pop_if(|last| *last == newest).is_some();
+            return Some(Ending::Uneven {
+                weights,
+                newest,
+                others,
+                is_wide,
+                finish,
+            });
+        }
+        Some(Ending::Weighted { weights, finish })
+    }
+}
