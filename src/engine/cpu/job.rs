@@ -2,9 +2,9 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::box_blur;
+use super::fft::Transforms;
 #[cfg(target_arch = "x86_64")]
 use super::mirrored;
-use super::overlap_save::OverlapSave;
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
 use super::scalar;
@@ -12,7 +12,7 @@ use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
 use super::team::{Scratch, Team};
-use super::transforms::Transforms;
+use crate::engine::cpu::fft::overlap_save::OverlapSave;
 use crate::engine::cpu::rows::alpha::{Alpha, Source, Weighted};
 use crate::engine::cpu::rows::strip::{Picture, Strip, strips};
 use crate::filter::{Kernel, Plan, Step};

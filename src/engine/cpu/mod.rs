@@ -12,7 +12,7 @@ mod box_blur;
 mod few_taps;
 #[cfg(target_arch = "x86_64")]
 mod few_terms;
-mod fourier;
+mod fft;
 #[cfg(target_arch = "x86_64")]
 mod grouped_terms;
 #[cfg(target_arch = "x86_64")]
@@ -20,17 +20,12 @@ mod groups;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod loops;
-mod mending;
 #[cfg(target_arch = "x86_64")]
 mod mirrored;
 #[cfg(target_arch = "x86_64")]
 mod mirrored_loops;
-mod overlap_save;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
-#[cfg(target_arch = "x86_64")]
-mod real_vectors;
-mod reals;
 #[cfg(target_arch = "x86_64")]
 mod row_pass;
 mod rows;
@@ -39,8 +34,6 @@ mod simd;
 #[cfg(target_arch = "x86_64")]
 mod tap_places;
 mod team;
-mod tiles;
-mod transforms;
 
 pub use simd::{InstructionSet, UnknownInstructionSet};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
 #[derive(Default)]
 pub(super) struct Scratch {
-    pub(super) overlap_save: crate::engine::cpu::overlap_save::Scratch,
+    pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
     #[cfg(target_arch = "x86_64")]
     pub(super) mirrored: crate::engine::cpu::mirrored::Scratch,
     #[cfg(target_arch = "x86_64")]

@@ -1,14 +1,22 @@
 //! Which tiles a mask is transformed over (see `overlap_save`): of the side that takes the least on a plane. Their spectra are made when a plane first asks for them.
 
-use super::overlap_save::{OverlapSave, convolved};
+mod butterfly;
+mod float;
 #[cfg(target_arch = "x86_64")]
-use super::real_vectors::{Doubles4, Doubles8, Singles8, Singles16};
-use super::reals::{Doubles2, Reals, Singles4};
+mod float_x86;
+pub(super) mod overlap_save;
+mod recheck;
+mod tile;
+
 use super::simd::InstructionSet;
-use super::tiles::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{PixelFormat, Plane};
+use float::{Doubles2, Reals, Singles4};
+#[cfg(target_arch = "x86_64")]
+use float_x86::{Doubles4, Doubles8, Singles8, Singles16};
+use overlap_save::{OverlapSave, convolved};
 use std::sync::OnceLock;
+use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 
 /// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
 const LEAST_WEIGHTS: usize = 81;

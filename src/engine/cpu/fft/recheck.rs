@@ -1,12 +1,12 @@
 //! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products for each.
 #![allow(unsafe_code)]
 
-use super::simd::InstructionSet;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Vectors, with_lanes};
-use super::tiles::{Doubt, row_of_results};
+use super::tile::{Doubt, row_of_results};
+use crate::engine::cpu::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use crate::engine::cpu::simd::vector::{Lanes, Work};
+#[cfg(target_arch = "x86_64")]
+use crate::engine::cpu::simd::{Vectors, with_lanes};
 use crate::filter::{Convolve, DirectKernel};
 
 /// Weights that rows are filled up with zeros to a multiple of: as many as the longest vectors hold.

@@ -1,7 +1,7 @@
 //! Vectors of real numbers in AVX2 with fused multiply-adds, and in AVX-512.
 #![allow(unsafe_code)]
 
-use super::reals::{Complex, Reals, Work};
+use super::float::{Complex, Reals, Work};
 use core::arch::x86_64::*;
 
 /// True if this machine has AVX2 and fused multiply-adds.
@@ -287,7 +287,7 @@ macro_rules! vectors {
 
         impl $name {
             /// The proof, if there is one.
-            pub(super) fn detect() -> Option<$name> {
+            pub(in crate::engine::cpu) fn detect() -> Option<$name> {
                 $has().then_some($name(()))
             }
         }

@@ -1,16 +1,16 @@
-//! Strips of rows by way of Fourier transforms (see `tiles`), for large direct masks: what they cost hardly depends on the number of weights.
+//! Strips of rows by way of Fourier transforms (see `tile`), for large direct masks: what they cost hardly depends on the number of weights.
 //!
 //! A square tile of the picture is transformed with all that the mask reaches from what becomes results, and the samples whose mask lies within the tile are kept
 //! (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says.
 //! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
 
-use super::mending::{Mender, Tile};
-use super::simd::InstructionSet;
-use super::tiles::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
+use super::recheck::{Mender, Tile};
+use super::tile::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::component::{Component, Place, store};
 use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::simd::InstructionSet;
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -19,7 +19,7 @@ use crate::frame::{Layout, PixelFormat};
 const MOST_VECTORS_DOUBTED: f64 = 0.5;
 
 /// What convolves with a mask over tiles of one side.
-pub(super) struct OverlapSave {
+pub(in crate::engine::cpu) struct OverlapSave {
     /// In 32 bits, where few results are doubted, and what computes those.
     fast: Option<(Box<dyn Tiles>, Mender)>,
     /// In 64 bits.
@@ -32,7 +32,7 @@ pub(super) struct OverlapSave {
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(in crate::engine::cpu) struct Scratch {
     memory: Memory,
     /// The rows of all components that a row of tiles reads, with what lies beyond their ends.
     staged: Vec<u16>,
@@ -45,7 +45,7 @@ pub(super) struct Scratch {
 
 impl OverlapSave {
     /// That of a mask, by its spectra.
-    pub(super) fn new(
+    pub(in crate::engine::cpu) fn new(
         kernel: &DirectKernel,
         format: PixelFormat,
         set: InstructionSet,
@@ -61,12 +61,12 @@ impl OverlapSave {
     }
 
     /// Rows that are made at once.
-    pub(super) fn rows(&self) -> usize {
+    pub(in crate::engine::cpu) fn rows(&self) -> usize {
         self.exact.kept().1
     }
 
     /// Makes the strip's rows from the picture.
-    pub(super) fn convolve(
+    pub(in crate::engine::cpu) fn convolve(
         &self,
         step: &Step,
         source: Source<'_>,
@@ -213,7 +213,9 @@ impl OverlapSave {
 }
 
 /// The components that are convolved, and which they are.
-pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
+pub(in crate::engine::cpu) fn convolved(
+    channels: &[ChannelStep],
+) -> impl Iterator<Item = (usize, &Convolve)> {
     let channels = channels.iter().enumerate();
     channels.filter_map(|(channel, what)| Some((channel, what.convolved()?)))
 }
@@ -222,11 +224,11 @@ pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::engine::cpu::fft::Transforms;
+    use crate::engine::cpu::fft::tests::step;
     use crate::engine::cpu::rows::strip::Picture;
     use crate::engine::cpu::rows::strip::strips;
     use crate::engine::cpu::scalar;
-    use crate::engine::cpu::transforms::Transforms;
-    use crate::engine::cpu::transforms::tests::step;
     use crate::engine::verify::BORDERS;
     use crate::filter::{Border, Mask};
 

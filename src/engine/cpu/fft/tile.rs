@@ -21,8 +21,8 @@
 //! up to m of at most 12 bits, so that q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a level for masks that blur:
 //! results that lie closer to the border between two levels are named, for the caller to find them in another way.
 
-use super::fourier::Turns;
-use super::reals::{Complex, Doubles2, Line, Reals, Work};
+use super::butterfly::Turns;
+use super::float::{Complex, Doubles2, Line, Reals, Work};
 use crate::filter::DirectKernel;
 use std::any::Any;
 
@@ -192,7 +192,7 @@ pub(super) fn norm(weights: &[i32]) -> f64 {
 }
 
 /// How far off sums may be, by the formula above, of samples and weights of these norms.
-pub(super) fn error<R: Reals>(samples: f64, weights: f64) -> f64 {
+pub(in crate::engine::cpu) fn error<R: Reals>(samples: f64, weights: f64) -> f64 {
     let factor = if R::IS_EXACT { 250.0 } else { 84.0 };
     factor * R::UNIT * samples * weights
 }
@@ -344,7 +344,7 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::reals::Singles4;
+    use crate::engine::cpu::fft::float::Singles4;
 
     #[test]
     fn sums_of_64_bits_are_exact_whatever_the_mask() {

@@ -73,7 +73,7 @@ pub(super) trait Reals: Copy + Send + Sync + 'static {
 }
 
 /// A loop over vectors. `run` is `inline(always)`, and so is what it calls.
-pub(super) trait Work<R> {
+pub(in crate::engine::cpu) trait Work<R> {
     /// The loop.
     fn run(self, reals: R);
 }
