@@ -4,15 +4,15 @@
 use super::box_blur;
 use super::fft::Transforms;
 #[cfg(target_arch = "x86_64")]
-use super::mirrored;
-#[cfg(target_arch = "x86_64")]
-use super::pairs;
+use super::fir;
 use super::scalar;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
 use super::team::{Scratch, Team};
 use crate::engine::cpu::fft::overlap_save::OverlapSave;
+#[cfg(target_arch = "x86_64")]
+use crate::engine::cpu::fir::symmetric_3x3;
 use crate::engine::cpu::rows::alpha::{Alpha, Source, Weighted};
 use crate::engine::cpu::rows::strip::{Picture, Strip, strips};
 use crate::filter::{Kernel, Plan, Step};
@@ -29,10 +29,10 @@ enum Way {
     Window(Box<box_blur::Window>),
     /// Small masks that mirror themselves, on bytes where they lie.
     #[cfg(target_arch = "x86_64")]
-    Mirrored(Box<mirrored::Mirrored>),
+    Mirrored(Box<symmetric_3x3::Mirrored>),
     /// Pairs of samples, two rows at a time.
     #[cfg(target_arch = "x86_64")]
-    Pairs(Box<pairs::Pairs>),
+    Pairs(Box<fir::Pairs>),
 }
 
 /// What plain loops take for a weight and a sample, in terms of [`Way::terms`].
@@ -46,12 +46,12 @@ impl Way {
             if let Some(window) = box_blur::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
             }
-            if let Some(mirrored) = mirrored::Mirrored::new(vectors, step, plane, format)
+            if let Some(mirrored) = symmetric_3x3::Mirrored::new(vectors, step, plane, format)
                 && !under_alpha
             {
                 return Way::Mirrored(Box::new(mirrored));
             }
-            if let Some(pairs) = pairs::Pairs::new(vectors, step, plane, format) {
+            if let Some(pairs) = fir::Pairs::new(vectors, step, plane, format) {
                 return Way::Pairs(Box::new(pairs));
             }
         }

@@ -8,31 +8,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod box_blur;
-#[cfg(target_arch = "x86_64")]
-mod few_taps;
-#[cfg(target_arch = "x86_64")]
-mod few_terms;
 mod fft;
 #[cfg(target_arch = "x86_64")]
-mod grouped_terms;
-#[cfg(target_arch = "x86_64")]
-mod groups;
+mod fir;
 mod job;
-#[cfg(target_arch = "x86_64")]
-mod loops;
-#[cfg(target_arch = "x86_64")]
-mod mirrored;
-#[cfg(target_arch = "x86_64")]
-mod mirrored_loops;
-#[cfg(target_arch = "x86_64")]
-mod pairs;
-#[cfg(target_arch = "x86_64")]
-mod row_pass;
 mod rows;
 mod scalar;
 mod simd;
-#[cfg(target_arch = "x86_64")]
-mod tap_places;
 mod team;
 
 pub use simd::{InstructionSet, UnknownInstructionSet};

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 pub(super) struct Scratch {
     pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) mirrored: crate::engine::cpu::mirrored::Scratch,
+    pub(super) mirrored: crate::engine::cpu::fir::symmetric_3x3::Scratch,
     #[cfg(target_arch = "x86_64")]
-    pub(super) pairs: crate::engine::cpu::pairs::Scratch,
+    pub(super) pairs: crate::engine::cpu::fir::Scratch,
     #[cfg(target_arch = "x86_64")]
     pub(super) window: crate::engine::cpu::box_blur::Scratch,
 }

@@ -29,7 +29,7 @@ const SIDES: [usize; 3] = [64, 128, 256];
 const MOST_VECTORS_DOUBTED: f64 = 0.35;
 
 /// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
-/// `pairs` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in 32 bits, and in 64.
+/// `fir` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in 32 bits, and in 64.
 struct Terms {
     singles: [f64; 3],
     doubles: [f64; 3],

@@ -1,5 +1,5 @@
 //! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by side then, as in a plane of its own, and a row pass
-//! takes them in pairs where they lie (see `row_pass`). Between the components of such a row lies room for what is beyond their ends (see `border`), so that
+//! takes them in pairs where they lie (see `row_filter`). Between the components of such a row lies room for what is beyond their ends (see `border`), so that
 //! loops go over the whole of it as over a plane's row; what they make of that room means nothing.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.

@@ -238,7 +238,7 @@ impl Sums {
     }
 }
 
-/// How sums of groups of terms (see `groups`) become samples; with `correction` is added what makes up for an offset of the values.
+/// How sums of groups of terms (see `carry`) become samples; with `correction` is added what makes up for an offset of the values.
 pub(in crate::engine::cpu) fn finish_groups(
     format: PixelFormat,
     channels: &[ChannelStep],

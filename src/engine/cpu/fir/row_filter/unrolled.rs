@@ -1,17 +1,17 @@
-//! Row passes of few terms (see `row_pass`), how many is known when they are compiled, from words of 16 bits to intermediates of as many: all weights stay
+//! Row passes of few terms (see `row_filter`), how many is known when they are compiled, from words of 16 bits to intermediates of as many: all weights stay
 //! in registers.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::row_pass::{Pairing, RowPass, Zips};
+use super::{Pairing, RowPass, Zips};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::sample::Reader;
 use crate::engine::cpu::simd::unroll::with_count;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers, waits_for_products};
 
 /// A row pass of so few terms.
-pub(super) struct FewTerms {
+pub(in crate::engine::cpu::fir) struct FewTerms {
     terms: Terms,
     start: i32,
     shift: u32,
@@ -46,7 +46,11 @@ const fn most_taps<L: Lanes>() -> usize {
 
 impl FewTerms {
     /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
-    pub(super) fn of<L: Lanes>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
+    pub(in crate::engine::cpu::fir) fn of<L: Lanes>(
+        _: L,
+        pass: &RowPass,
+        reader: Reader,
+    ) -> Option<FewTerms> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -90,12 +94,18 @@ impl FewTerms {
     }
 
     /// True if [`FewTerms::make`] asks for what is `ahead`.
-    pub(super) fn asks(&self) -> bool {
+    pub(in crate::engine::cpu::fir) fn asks(&self) -> bool {
         matches!(self.terms, Terms::InPlace { .. })
     }
 
     /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::asks), two bytes with each pair.
-    pub(super) fn make<L: Lanes>(&self, lanes: L, rows: [&[u16]; 2], out: &mut [u32], ahead: &[u8]) {
+    pub(in crate::engine::cpu::fir) fn make<L: Lanes>(
+        &self,
+        lanes: L,
+        rows: [&[u16]; 2],
+        out: &mut [u32],
+        ahead: &[u8],
+    ) {
         let work = Few {
             rows,
             pass: self,

@@ -1,17 +1,17 @@
-//! Row passes of whole words of 16 bits (see `row_pass`) whose sums 32 bits do not hold, in groups of terms (see `groups`).
+//! Row passes of whole words of 16 bits (see `row_filter`) whose sums 32 bits do not hold, in groups of terms (see `carry`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::groups::{Carrying, ends, groups};
-use super::row_pass::{IntermediatePieces, Pairing};
+use super::{IntermediatePieces, Pairing};
+use crate::engine::cpu::fir::carry::{Carrying, ends, groups};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::simd::unroll::with_count;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
 
 /// A row pass in groups of terms.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct GroupedTerms {
+pub(in crate::engine::cpu::fir) struct GroupedTerms {
     terms: Terms,
     /// What the result begins with, and what the first group's sums do.
     begin: i32,
@@ -68,7 +68,7 @@ enum Terms {
 impl GroupedTerms {
     /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are shifted down. `None` if that
     /// is not better than words in two pieces.
-    pub(super) fn of(
+    pub(in crate::engine::cpu::fir) fn of(
         pairing: &Pairing,
         values: (i64, i64),
         (start, shift): (i64, u32),
@@ -98,9 +98,9 @@ impl GroupedTerms {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](crate::engine::cpu::row_pass::row_pass) does, and asks for `ahead` meanwhile, four bytes with
+    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](crate::engine::cpu::fir::row_filter::row_pass) does, and asks for `ahead` meanwhile, four bytes with
     /// each pair.
-    pub(super) fn make<L: Lanes>(
+    pub(in crate::engine::cpu::fir) fn make<L: Lanes>(
         &self,
         lanes: L,
         rows: [&[u16]; 2],

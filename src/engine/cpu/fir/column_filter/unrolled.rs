@@ -1,12 +1,13 @@
-//! The inner loop of whole masks and columns of few taps (see `loops`), how many is known when it is compiled: weights stay in registers as far as these
+//! The inner loop of whole masks and columns of few taps (see `column_filter`), how many is known when it is compiled: weights stay in registers as far as these
 //! reach, and what the general loop asks of each step is asked once for a row. Of columns it makes four rows at a time: a line that is read serves the upper
 //! two and, a line further on in the column, the lower two.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::groups::Carrying;
-use super::loops::{Lines, Tap};
+use super::Lines;
+use crate::engine::cpu::fir::carry::Carrying;
+use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining};
 use crate::engine::cpu::simd::unroll::with_count;
@@ -19,17 +20,17 @@ const HIGH_WORDS: u8 = 1;
 
 const GROUPS: u8 = 2;
 
-/// Taps of whole masks in groups (see `groups`), at most.
-pub(super) const MOST_GROUPED: usize = 15;
+/// Taps of whole masks in groups (see `carry`), at most.
+pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
 
 /// True if so many taps in so many groups are better than in two pieces.
-pub(super) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
+pub(in crate::engine::cpu::fir) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
     // A product that is added for nothing saves less than what a group hands on costs.
     !L::FUSES || groups <= taps / 2
 }
 
 /// Taps in one sum for each piece whose weights registers can hold, at most.
-pub(super) const MOST: usize = 8;
+pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
 const fn holds_four_rows<L: Lanes>() -> bool {
@@ -37,7 +38,7 @@ const fn holds_four_rows<L: Lanes>() -> bool {
 }
 
 /// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes, of components that are taken apart if `is_planar`.
-pub(super) fn makes_four_rows<L: Lanes>(
+pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Lanes>(
     _: L,
     taps: usize,
     pieces: usize,
@@ -62,26 +63,26 @@ pub(super) fn makes_four_rows<L: Lanes>(
 }
 
 /// What such a loop makes: two rows of samples, or four.
-pub(super) struct Few<'a> {
-    pub(super) lines: Lines<'a>,
-    pub(super) taps: &'a [Tap],
+pub(in crate::engine::cpu::fir) struct Few<'a> {
+    pub(in crate::engine::cpu::fir) lines: Lines<'a>,
+    pub(in crate::engine::cpu::fir) taps: &'a [Tap],
     /// The element where the line below the last tap's begins, for four rows.
-    pub(super) beyond: usize,
-    pub(super) finish: &'a Finish,
-    pub(super) alike: Alike,
+    pub(in crate::engine::cpu::fir) beyond: usize,
+    pub(in crate::engine::cpu::fir) finish: &'a Finish,
+    pub(in crate::engine::cpu::fir) alike: Alike,
     /// True if [those are rounded](Finish::rounds_high_words).
-    pub(super) high_words: bool,
-    pub(super) samples: usize,
+    pub(in crate::engine::cpu::fir) high_words: bool,
+    pub(in crate::engine::cpu::fir) samples: usize,
 }
 
 /// What all samples are made with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Alike {
+pub(in crate::engine::cpu::fir) struct Alike {
     /// What the sums of each piece begin with.
     start: [i32; PIECES],
     /// What is added once they are shifted down.
     high: i32,
-    /// A bit for each tap that is the last one of its group (see `groups`); none where the sums of all taps fit 32 bits.
+    /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps fit 32 bits.
     ends: u32,
 }
 
@@ -91,7 +92,7 @@ const PIECES: usize = 2;
 impl Alike {
     /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many pieces in a way that such loops know. `ends` has
     /// a bit for each tap that is the last one of its group, or none.
-    pub(super) fn of<L: Lanes>(
+    pub(in crate::engine::cpu::fir) fn of<L: Lanes>(
         _: L,
         finish: &Finish,
         ends: u32,
@@ -121,7 +122,11 @@ impl Alike {
 
 impl Few<'_> {
     /// Makes two rows, of samples of `BYTES` bytes.
-    pub(super) fn make<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 2]) {
+    pub(in crate::engine::cpu::fir) fn make<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        out: [&mut [u8]; 2],
+    ) {
         if self.alike.ends != 0 {
             // Bytes have no groups.
             with_count!(
@@ -140,7 +145,11 @@ impl Few<'_> {
     }
 
     /// Makes four rows, where [that is done](makes_four_rows).
-    pub(super) fn make_four<L: Lanes, const BYTES: usize>(&self, lanes: L, out: [&mut [u8]; 4]) {
+    pub(in crate::engine::cpu::fir) fn make_four<L: Lanes, const BYTES: usize>(
+        &self,
+        lanes: L,
+        out: [&mut [u8]; 4],
+    ) {
         if const { !holds_four_rows::<L>() } {
             unreachable!("no loop makes four rows with such vectors");
         }

@@ -1,18 +1,55 @@
-//! The taps of masks, before it is known where in memory their lines lie (see `pairs`).
+//! The taps of masks, before it is known where in memory their lines lie (see `fir`).
 
-use super::groups::{ends, groups};
-use super::loops::{Fold, Group, Tap, Taps};
+use super::carry::{ends, groups};
 use crate::engine::cpu::rows::sample::Reader;
 use crate::filter::DirectKernel;
 
+/// One multiply-add of the sums of several output rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tap {
+    /// The element of the lines that the row's first sample needs.
+    pub(super) at: usize,
+    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
+    pub(super) mirror: usize,
+    /// The two weights, low half first, of each output row from the upper one down; of two rows the first two.
+    pub(super) weights: [i32; 4],
+}
+
+/// How the mirrored half of a mask is folded onto the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fold {
+    /// Equal weights: samples are added.
+    Add,
+    /// Opposite weights: samples are subtracted.
+    Subtract,
+}
+
+/// Multiply-adds of the same output rows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    /// Those of one element.
+    pub(super) single: Vec<Tap>,
+    /// Those of an element and its mirror image.
+    pub(super) folded: Vec<Tap>,
+}
+
+/// The multiply-adds that make two output rows, or four.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taps<'a> {
+    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first ones only.
+    pub(super) groups: &'a [Group; 3],
+    /// What is done with mirror images.
+    pub(super) fold: Fold,
+}
+
 /// A tap before it is known where in memory its line lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) line: usize,
+pub(in crate::engine::cpu) struct Place {
+    pub(in crate::engine::cpu) line: usize,
     /// The element of the line, and its mirror image.
     at: [usize; 2],
     /// As a [`Tap`]'s.
-    pub(super) weights: [i32; 4],
+    pub(in crate::engine::cpu) weights: [i32; 4],
 }
 
 /// The places of the same output rows.
@@ -23,7 +60,7 @@ struct PlaceGroup {
 }
 
 /// The taps of a direct mask or of a column, grouped as [`Taps`] are.
-pub(super) struct Places {
+pub(in crate::engine::cpu) struct Places {
     groups: [PlaceGroup; 3],
     fold: Fold,
 }
@@ -118,7 +155,7 @@ impl Places {
         }
     }
 
-    /// Those of two rows in groups (see `groups`), and a bit for each that ends one, where they are all alone.
+    /// Those of two rows in groups (see `carry`), and a bit for each that ends one, where they are all alone.
     pub(super) fn grouped(&self, values: (i64, i64), shift: u32) -> Option<(Places, u32)> {
         let single = self.groups[0].single.clone();
         let groups = groups(single, |p| &p.weights[..2], values, shift).filter(|_| self.folded() == 0)?;
@@ -170,7 +207,7 @@ impl Places {
         self.groups.iter().map(|g| g.folded.len()).sum()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::engine::cpu) fn len(&self) -> usize {
         self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
     }
 }
@@ -200,7 +237,7 @@ fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
 }
 
 /// The taps of a direct mask, and the changes. Where all are no more than `few` they are not folded.
-pub(super) fn direct(
+pub(in crate::engine::cpu) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     reader: Reader,

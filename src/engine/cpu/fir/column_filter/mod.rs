@@ -7,47 +7,12 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
+pub(super) mod unrolled;
+
+use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining, give};
 use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers};
-
-/// One multiply-add of the sums of several output rows.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tap {
-    /// The element of the lines that the row's first sample needs.
-    pub(super) at: usize,
-    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
-    pub(super) mirror: usize,
-    /// The two weights, low half first, of each output row from the upper one down; of two rows the first two.
-    pub(super) weights: [i32; 4],
-}
-
-/// How the mirrored half of a mask is folded onto the other one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fold {
-    /// Equal weights: samples are added.
-    Add,
-    /// Opposite weights: samples are subtracted.
-    Subtract,
-}
-
-/// Multiply-adds of the same output rows.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Group {
-    /// Those of one element.
-    pub(super) single: Vec<Tap>,
-    /// Those of an element and its mirror image.
-    pub(super) folded: Vec<Tap>,
-}
-
-/// The multiply-adds that make two output rows, or four.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Taps<'a> {
-    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first ones only.
-    pub(super) groups: &'a [Group; 3],
-    /// What is done with mirror images.
-    pub(super) fold: Fold,
-}
 
 /// Lines of pairs.
 #[derive(Debug, Clone, Copy)]
@@ -65,16 +30,16 @@ pub(super) struct Lines<'a> {
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
-pub(super) struct Running<'a> {
+pub(in crate::engine::cpu) struct Running<'a> {
     /// The sums; those of the pair just made are put here.
-    pub(super) sums: &'a mut [i32],
+    pub(in crate::engine::cpu) sums: &'a mut [i32],
     /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
     pub(super) resumes: bool,
 }
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
 /// the finish [rounds those](Finish::rounds_high_words), which bytes are made of at once.
-pub(super) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
+pub(in crate::engine::cpu) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
     lanes: L,
     lines: Lines<'_>,
     taps: Taps<'_>,

@@ -47,7 +47,7 @@ pub(super) fn groups<T: Copy>(
 }
 
 /// A bit for each of up to 32 terms that is the last one of its group.
-pub(super) fn ends<T>(groups: &[Vec<T>]) -> u32 {
+pub(in crate::engine::cpu) fn ends<T>(groups: &[Vec<T>]) -> u32 {
     let mut end = 0;
     groups.iter().fold(0, |ends, group| {
         end += group.len();

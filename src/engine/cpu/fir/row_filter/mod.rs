@@ -1,7 +1,10 @@
-//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs (see `loops`).
+//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs (see `column_filter`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
+
+pub(super) mod sixteen_bit;
+pub(super) mod unrolled;
 
 use crate::engine::cpu::rows::requantize::Joining;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};

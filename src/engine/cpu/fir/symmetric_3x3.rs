@@ -1,12 +1,142 @@
-//! The inner loop of 3x3 masks on bytes that mirror themselves both ways (see `mirrored`), for vectors of any width.
+//! Strips of 3x3 masks on bytes that mirror themselves both ways: Gaussians, sharpening, Laplacians, disks.
 //!
-//! Samples at even and at odd places are apart, as they come out of words of two bytes by a mask and by a shift, and so results go back in.
+//! The first and the last sample of a row weigh the same, and so do the first row and the last one. So a row of the picture counts with two numbers for each
+//! result, the sum of the outer samples and the middle one, and these with two pairs of weights, as an outer row and as the middle one.
+//! Bytes are taken where they lie in the picture: no row is copied, and none is kept.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use crate::engine::cpu::rows::prefetch::ask;
+use super::taps::pack;
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::border::Edges;
+use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::prefetch::{ask, worth_asking};
+use crate::engine::cpu::rows::strip::{OutputRows, Strip};
+use crate::engine::cpu::simd::scratch::room;
 use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
+use crate::engine::cpu::simd::{Vectors, with_lanes};
+use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
+use crate::frame::{Layout, PixelFormat};
+
+/// One plane's part of a step with such a mask.
+pub(in crate::engine::cpu) struct Mirrored {
+    vectors: Vectors,
+    format: PixelFormat,
+    edges: Edges,
+    channels: Vec<ChannelStep>,
+    mask: Mask,
+}
+
+/// The memory that a thread works in.
+#[derive(Default)]
+pub(in crate::engine::cpu) struct Scratch {
+    /// A row outside the frame.
+    outside: Vec<u8>,
+    /// The last of the output rows, where the strip has no such rows.
+    spare: Vec<u8>,
+}
+
+/// The weights, if they mirror themselves both ways and if sums are rounded half up and nothing else.
+fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
+    let q = <[i32; 9]>::try_from(&kernel.weights[..]).ok()?;
+    let [corner, above, _, left, middle, ..] = q;
+    let is_mirrored = kernel.width == 3 && [q[2], q[6], q[8]] == [corner; 3] && (q[7], q[5]) == (above, left);
+    let half = (1 << kernel.shift) >> 1;
+    let rounds = |c: &ChannelStep| c.convolved().is_none_or(|c| (c.low, c.high) == (half, 0));
+    // Halves take a shift of one at least.
+    let more = u32::from(kernel.shift == 0);
+    let weights = [corner, above, left, middle].map(|q| q << more);
+    let fits = weights.iter().all(|&q| i16::try_from(q).is_ok());
+    (is_mirrored && fits && channels.iter().all(rounds)).then(|| Mask {
+        outer: pack(weights[0], weights[1]),
+        middle: pack(weights[2], weights[3]),
+        shift: kernel.shift + more,
+    })
+}
+
+impl Mirrored {
+    /// The plane's part of `step`; `None` if nothing is convolved in it, or if the mask or the samples are others.
+    pub(in crate::engine::cpu) fn new(
+        vectors: Vectors,
+        step: &Step,
+        plane: usize,
+        format: PixelFormat,
+    ) -> Option<Mirrored> {
+        let channels = &step.planes[plane];
+        let Kernel::Direct(kernel) = &step.kernel else {
+            return None;
+        };
+        let is_convolved = channels.iter().any(|c| c.convolved().is_some());
+        if format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
+            return None;
+        }
+        Some(Mirrored {
+            vectors,
+            format,
+            edges: Edges::new(step.border, format, channels, (kernel.width, false)),
+            mask: mask(kernel, channels)?,
+            channels: channels.clone(),
+        })
+    }
+
+    /// Makes the strip's rows from the picture.
+    pub(in crate::engine::cpu) fn convolve(
+        &self,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
+    }
+
+    fn convolve_with<L: Lanes>(
+        &self,
+        lanes: L,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let samples = plane.width * plane.channels;
+        self.edges.store_outside(plane.width, &mut scratch.outside);
+        let ends = Ends {
+            pixels: self.edges.neighbours(plane.width),
+            constant: &scratch.outside,
+        };
+        room(&mut scratch.spare, (ROWS - 1) * samples);
+        let partial = is_partial(&self.channels, source);
+        for first in (0..strip.rows).step_by(ROWS) {
+            let made = ROWS.min(strip.rows - first);
+            let y = strip.first_row + first;
+            let rows = std::array::from_fn(|k| {
+                // What only rows beyond the strip would need may be any row.
+                let y = (y + k.min(made + 1)) as i64 - 1;
+                match self.edges.row_index(y, plane.height) {
+                    Some(y) => source.picture.row(strip.plane, y),
+                    None => &scratch.outside[..],
+                }
+            });
+            let place = |k: usize| (first + k) * plane.stride;
+            let out = OutputRows {
+                bytes: &mut strip.bytes[place(0)..place(made - 1) + samples],
+                stride: plane.stride,
+                row_bytes: samples,
+                spare: &mut scratch.spare,
+            };
+            let next = worth_asking(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
+            make(lanes, self.mask, plane.channels, (rows, next), ends, out.split());
+            if partial {
+                for k in 0..made {
+                    let row = &mut strip.bytes[place(k)..place(k) + samples];
+                    complete(&self.channels, self.format, source, (strip.plane, y + k), row);
+                }
+            }
+        }
+    }
+}
 
 /// Output rows that are made at a time.
 pub(super) const ROWS: usize = 4;
@@ -15,17 +145,17 @@ pub(super) const ROWS: usize = 4;
 pub(super) const READ: usize = ROWS + 2;
 
 /// Components of a pixel, at most.
-pub(super) const MOST_CHANNELS: usize = 4;
+pub(in crate::engine::cpu) const MOST_CHANNELS: usize = 4;
 
 /// A mask: results are `(sum + half) >> shift`, clamped.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mask {
+pub(in crate::engine::cpu) struct Mask {
     /// What a row above or below weighs: the sum of its outer samples in the low half, its middle one in the high one.
     pub(super) outer: i32,
     /// The same of the row in the middle.
-    pub(super) middle: i32,
+    pub(in crate::engine::cpu) middle: i32,
     /// At least 1.
-    pub(super) shift: u32,
+    pub(in crate::engine::cpu) shift: u32,
 }
 
 /// What lies beyond the ends of rows.
@@ -55,7 +185,7 @@ impl<'a> Ends<'a> {
 }
 
 /// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long. What is read `next` is asked for meanwhile.
-pub(super) fn make<L: Lanes>(
+pub(in crate::engine::cpu) fn make<L: Lanes>(
     lanes: L,
     mask: Mask,
     channels: usize,

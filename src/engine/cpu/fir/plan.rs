@@ -1,0 +1,355 @@
+//! Which loops make a mask: the taps, the samples, and a proof that 32 bits hold the sums.
+
+use super::column_filter;
+use super::row_filter::{Pairing, RowPass, Zips};
+use super::taps::{self, Places, pack, vertical, vertical_changes};
+use crate::engine::cpu::fir::column_filter::unrolled::{self, Alike};
+use crate::engine::cpu::fir::row_filter::sixteen_bit::GroupedTerms;
+use crate::engine::cpu::fir::row_filter::unrolled::FewTerms;
+use crate::engine::cpu::rows::deinterleave;
+use crate::engine::cpu::rows::requantize::{self, Finish, Sums};
+use crate::engine::cpu::rows::sample::{Reader, magnitude, range, total};
+use crate::engine::cpu::simd::vector::{self, Lanes, Order};
+use crate::engine::cpu::simd::{Vectors, with_lanes};
+use crate::filter::{ChannelStep, DirectKernel, SeparableKernel};
+use crate::frame::PixelFormat;
+
+pub(super) enum Work {
+    Direct {
+        columns: usize,
+    },
+    Separable {
+        row: Row,
+        columns: usize,
+        pieces: usize,
+        /// True if components lie one after the other (see `deinterleave`).
+        planar: bool,
+    },
+}
+
+impl Work {
+    /// True if a row pass before a column of so many taps asks for the next rows of the picture.
+    pub(super) fn asks<L: Lanes>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
+        let Work::Separable { row, .. } = self else {
+            return false;
+        };
+        match row {
+            Row::Any(_) => false,
+            Row::Few(few) => {
+                format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.asks()
+            }
+            Row::Grouped(_) => {
+                vector::has_more_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
+            }
+        }
+    }
+}
+
+/// The loop that makes intermediates of rows.
+pub(super) enum Row {
+    Any(RowPass),
+    Few(FewTerms),
+    Grouped(GroupedTerms),
+}
+
+/// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
+const fn short_column<L: Lanes>() -> usize {
+    match (vector::has_more_registers::<L>(), L::FUSES) {
+        (true, true) => 4,
+        (true, false) => 3,
+        (false, _) => 0,
+    }
+}
+
+/// The loops that make rows.
+pub(super) enum Making {
+    /// Those for any taps: two rows, or four by these taps where that is better.
+    Any(Option<Places>),
+    /// Those compiled for so few taps (see `unrolled`), of samples that are all made with the same: two rows, four, or either. Two that they do not make
+    /// are made like any.
+    Few { alike: Alike, two: bool, four: bool },
+}
+
+impl Making {
+    /// True if four rows are made at a time.
+    pub(super) fn makes_four(&self) -> bool {
+        matches!(self, Making::Any(Some(_)) | Making::Few { four: true, .. })
+    }
+
+    /// Rows that are made at a time.
+    pub(super) fn at_once(&self) -> i64 {
+        if self.makes_four() { 4 } else { 2 }
+    }
+}
+
+/// What a kernel needs of its plane.
+pub(super) struct Parts {
+    pub(super) reader: Reader,
+    pub(super) work: Work,
+    pub(super) taps: Places,
+    pub(super) changes: Option<Places>,
+    /// The taps that end groups (see `carry`), where these are groups.
+    ends: u32,
+    pub(super) finish: Finish,
+}
+
+/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
+fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
+    let (last, at) = (q.len() - 1, |i: usize| i * step);
+    // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
+    let mirrors = reader != Reader::Offset && q.iter().eq(q.iter().rev());
+    let folded = if mirrors { q.len() / 2 } else { 0 };
+    let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
+    let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
+    let mut zips = Zips::default();
+    let (pairs, rest) = sums.as_chunks::<2>();
+    zips.sums
+        .extend(pairs.iter().map(|[a, b]| ([a.0, b.0], pack(a.1, b.1))));
+    let mut singles = &singles[..];
+    if let ([sum], [single, others @ ..]) = (rest, singles) {
+        zips.mixed.push((sum.0, single.0, pack(sum.1, single.1)));
+        singles = others;
+    }
+    for two in singles.chunks(2) {
+        // A single one left over comes with itself.
+        let second = two.get(1).map_or((two[0].0, 0), |s| *s);
+        zips.singles
+            .push(([two[0].0, second.0], pack(two[0].1, second.1)));
+    }
+    zips
+}
+
+/// How a row's words are brought together where neighbouring pixels are `step` words apart.
+fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
+    if step > 1 {
+        return Pairing::Zipped(zips(q, step, reader));
+    }
+    // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    let pairs = vertical(q.len(), 0, 0, |i| q[i]);
+    Pairing::InPlace(
+        pairs
+            .iter()
+            .map(|p| (2 * p.line, [p.weights[0], p.weights[1]]))
+            .collect(),
+    )
+}
+
+/// How the intermediates of a row pass lie where neighbouring pixels are `step` words apart.
+pub(super) fn row_order(step: usize) -> Order {
+    if step == 1 {
+        Order::Alternate
+    } else {
+        Order::Zipped
+    }
+}
+
+/// Of components that are taken apart for a row of so many weights, since that is better, what all are made with.
+pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
+    let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
+    let first = convolved.next()?;
+    let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
+    let are_alike = convolved.all(|c| made(c) == made(first));
+    let is_better = with_lanes!(vectors, lanes => deinterleave::suit(lanes, channels.len(), weights));
+    (are_alike && is_better).then_some(*first)
+}
+
+/// The reader, the passes and the last step of a separable kernel.
+pub(super) fn separable(
+    vectors: Vectors,
+    kernel: &SeparableKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
+    let max = i64::from(format.max_value());
+    let (r, c) = (&kernel.row, &kernel.column);
+    let planar = planar(vectors, channels, r.weights.len());
+    let channels = planar.as_ref().map_or(channels, std::slice::from_ref);
+    let (column_total, whole) = (total(&c.weights), 1_i64 << c.shift);
+    let bound = magnitude(&r.weights) * max + r.rounding();
+    let (reader, missing) = Reader::choose(format, bound, || {
+        // What the column makes of it must come to whole levels.
+        Reader::offset_after(&r.weights, r.shift, r.rounding())
+            .filter(|missing| column_total * missing % whole == 0)
+    });
+    // Intermediates as they are held: those of offset words may have their offset left.
+    let between = range(&r.weights, (0, max));
+    let held = |sum: i64| ((sum + r.rounding()) >> r.shift) - missing.unwrap_or(0);
+    let (bottom, top) = (held(between.0), held(between.1));
+    let sums = |pieces: usize, bits: u32| Sums {
+        pieces,
+        bits,
+        shift: c.shift,
+        range: range(&c.weights, (bottom, top)),
+        largest: top.max(-bottom),
+        weight: magnitude(&c.weights),
+        correction: 0,
+        raise: (column_total * missing.unwrap_or(0)) >> c.shift,
+    };
+    let order = (row_order(channels.len()), vectors.lanes());
+    let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
+    let ways = [(1, 16), (2, 12), (3, 8)];
+    let (pieces, bits, finish) = ways
+        .into_iter()
+        .filter(|&(pieces, _)| pieces > 1 || fits_words)
+        .find_map(|(pieces, bits)| {
+            Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
+        })?;
+    let start = |reader: Reader| r.rounding() + reader.correction(total(&r.weights));
+    let terms = |reader| pairing(&r.weights, channels.len(), reader);
+    let (words, values) = Reader::whole_words(format);
+    let grouped = (reader == Reader::Halves)
+        .then(|| GroupedTerms::of(&terms(Reader::Offset), values, (start(words), r.shift), bits))
+        .flatten();
+    let (reader, row) = match grouped {
+        Some(grouped) => (words, Row::Grouped(grouped)),
+        None => {
+            let pass = RowPass {
+                pairing: terms(reader),
+                start: missing.map_or(start(reader), |_| r.rounding()) as i32,
+                shift: r.shift,
+                bits,
+            };
+            let is_narrow = (reader.pieces(), pieces) == (1, 1);
+            let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &pass, reader)).filter(|_| is_narrow);
+            (reader, few.map_or(Row::Any(pass), Row::Few))
+        }
+    };
+    let work = Work::Separable {
+        row,
+        columns: r.weights.len(),
+        pieces,
+        planar: planar.is_some(),
+    };
+    let q = |j: usize| c.weights[j];
+    let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
+    let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::single);
+    Some(Parts {
+        reader,
+        work,
+        taps,
+        changes,
+        ends: 0,
+        finish,
+    })
+}
+
+/// The reader, the taps and the last step of a direct kernel.
+pub(super) fn direct(
+    vectors: Vectors,
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
+    let largest = i64::from(format.max_value());
+    let weight = magnitude(&kernel.weights);
+    let below = 1_i64 << kernel.shift;
+    let (reader, missing) = Reader::choose(format, weight * largest + below, || {
+        Reader::offset_after(&kernel.weights, kernel.shift, below - 1)
+    });
+    let (values, correction) = match missing {
+        Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
+        None => ((0, largest), reader.correction(total(&kernel.weights))),
+    };
+    let sums = Sums {
+        pieces: reader.pieces(),
+        bits: 8,
+        shift: kernel.shift,
+        range: range(&kernel.weights, values),
+        largest,
+        weight,
+        correction,
+        raise: missing.unwrap_or(0),
+    };
+    let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
+    let (taps, changes) = taps::direct(kernel, channels.len(), reader, unrolled::MOST)?;
+    let columns = kernel.width;
+    Some(Parts {
+        reader,
+        work: Work::Direct { columns },
+        taps,
+        changes,
+        ends: 0,
+        finish,
+    })
+}
+
+/// The same as `pieces` with taps in groups, where that is better than words in two pieces.
+pub(super) fn in_groups(
+    pieces: &Parts,
+    vectors: Vectors,
+    kernel: &DirectKernel,
+    format: PixelFormat,
+    channels: &[ChannelStep],
+) -> Option<Parts> {
+    if pieces.reader != Reader::Halves {
+        return None;
+    }
+    let (reader, values) = Reader::whole_words(format);
+    // The only loops that know groups are those of few taps.
+    let (taps, _) = taps::direct(kernel, channels.len(), reader, unrolled::MOST_GROUPED)?;
+    if taps.len() > unrolled::MOST_GROUPED {
+        return None;
+    }
+    let (taps, ends) = taps.grouped(values, kernel.shift)?;
+    let groups = ends.count_ones() as usize;
+    if !with_lanes!(vectors, lanes => unrolled::suit_groups(lanes, taps.len(), groups)) {
+        return None;
+    }
+    let correction = reader.correction(total(&kernel.weights));
+    let columns = kernel.width;
+    let parts = Parts {
+        reader,
+        work: Work::Direct { columns },
+        taps,
+        changes: None,
+        ends,
+        finish: requantize::finish_groups(format, channels, kernel.shift, correction)?,
+    };
+    parts.alike(vectors, format).map(|_| parts)
+}
+
+impl Parts {
+    pub(super) fn pieces(&self) -> usize {
+        match &self.work {
+            Work::Direct { .. } => self.reader.pieces(),
+            Work::Separable { pieces, .. } => *pieces,
+        }
+    }
+
+    /// What all samples are made with, where that is the same and sums are not kept.
+    pub(super) fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
+        let (pieces, bytes) = (self.pieces(), format.bytes_per_sample());
+        with_lanes!(vectors, lanes => Alike::of(lanes, &self.finish, self.ends, pieces, bytes))
+            .filter(|_| self.changes.is_none())
+    }
+
+    /// The loops that make rows.
+    pub(super) fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
+        let (lanes, pieces, folded) = (vectors.lanes(), self.pieces(), self.taps.folded());
+        if let Some(alike) = self.alike(vectors, format) {
+            let most = if self.ends != 0 {
+                unrolled::MOST_GROUPED
+            } else {
+                unrolled::MOST
+            };
+            let two = folded == 0 && (2..=most).contains(&self.taps.len());
+            let four = self.makes_four_rows(vectors, format);
+            if two || four {
+                return Making::Few { alike, two, four };
+            }
+        }
+        let four = self.changes.is_none() && column_filter::makes_four_rows(lanes, pieces, folded);
+        Making::Any(four.then(|| self.taps.four_rows()))
+    }
+
+    /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
+    fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
+        let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
+        let (taps, pieces) = (self.taps.len(), self.pieces());
+        let Work::Separable { planar, .. } = self.work else {
+            return false;
+        };
+        self.taps.are_lines()
+            && with_lanes!(vectors, lanes => unrolled::makes_four_rows(lanes, taps, pieces, samples, planar))
+    }
+}
