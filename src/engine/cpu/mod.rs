@@ -1,33 +1,34 @@
-//! All cores: a frame for each thread, the caller's among them, or the rows of a frame shared out over threads where fewer frames than threads are waiting.
-//!
-//! `rows` holds the portable inner loops; `reading`, `planar_rows`, `row_pass`, `grouped_terms`, `loops`, `mirrored_loops`, `row_sums` and `window_loops` hold those over vectors, which `pairs`, `mirrored` and `window`
-//! feed and which `avx2` and `avx512` make instructions of; all are free of threads. Small boxes of bytes have loops of their own (`small_boxes`, `column_sums`). Large direct masks are convolved by way of Fourier transforms (`overlap_save`, `tiles`, `fourier`). Colour under alpha is weighted when a row is read and made straight when it is
-//! written (`alpha`, `alpha_loops`).
+//! All cores: a frame for each thread, the caller's among them, or the rows of a frame shared out over threads where
+//! fewer frames than threads are waiting.
 // Where there are no vectors, what only they need is not used.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_variables))]
 
+mod algorithm;
 #[cfg(target_arch = "x86_64")]
 mod box_blur;
 mod fft;
 #[cfg(target_arch = "x86_64")]
 mod fir;
-mod job;
 mod rows;
 mod scalar;
 mod simd;
-mod team;
+mod threads;
 
 pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
-use crate::filter::{Chain, Plan};
+use crate::filter::{Chain, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
+use algorithm::{Carried, Prepared};
 use crossbeam_channel::{Receiver, bounded};
-use job::{Between, Job, Prepared};
+use fft::overlap_save::OverlapSave;
+use rows::alpha::{Source, Weighted};
+use rows::strip::{Picture, strips};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use team::Team;
+use threads::Team;
 
 /// The threaded engine.
 pub struct Cpu {
@@ -149,4 +150,97 @@ impl Engine for Cpu {
             }),
         }
     }
+}
+
+/// A frame to filter.
+struct Job {
+    prepared: Arc<Prepared>,
+    input: Frame,
+    /// Where the result goes.
+    output: Frame,
+    /// How the pictures between the steps lie.
+    inner: Layout,
+    between: Between,
+}
+
+/// Pictures between the steps of a chain, kept from frame to frame.
+#[derive(Default)]
+struct Between([Vec<u8>; 2]);
+
+impl Job {
+    /// Filters the frame; gives back the result and the memory that was worked in.
+    fn run(mut self, team: &Team) -> (Frame, Between) {
+        let (layout, inner) = (*self.output.layout(), self.inner);
+        let Between([from, to]) = &mut self.between;
+        let steps = &self.prepared.plan.steps;
+        for (index, (step, carried)) in steps.iter().zip(&self.prepared.carried).enumerate() {
+            let picture = match index {
+                0 => Picture {
+                    layout: self.input.layout(),
+                    bytes: self.input.bytes(),
+                },
+                _ => Picture {
+                    layout: &inner,
+                    bytes: from,
+                },
+            };
+            if index + 1 == steps.len() {
+                apply(team, step, carried, picture, &layout, self.output.bytes_mut());
+            } else {
+                to.resize(inner.size(), 0);
+                apply(team, step, carried, picture, &inner, to);
+                std::mem::swap(from, to);
+            }
+        }
+        self.output.sequence = self.input.sequence;
+        self.output.born = self.input.born;
+        self.output.metadata = self.input.into_parts().0;
+        (self.output, self.between)
+    }
+}
+
+/// Carries out one step: `layout` is that of `output`.
+fn apply(
+    team: &Team,
+    step: &Step,
+    carried: &Carried,
+    input: Picture<'_>,
+    layout: &Layout,
+    output: &mut [u8],
+) {
+    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
+        let at_once = |plane: usize| {
+            carried
+                .overlap_save(step, plane, layout)
+                .map_or(2, OverlapSave::rows)
+        };
+        let strips = strips(step, layout, planes, output, team.share(), at_once);
+        team.each(strips, |scratch, mut strip| {
+            match carried.overlap_save(step, strip.plane, layout) {
+                Some(by) => by.convolve(step, source, layout, &mut strip, &mut scratch.overlap_save),
+                None => carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch),
+            }
+        });
+    };
+    let planes = 0..layout.planes().len();
+    let with = |alpha| Source {
+        picture: input,
+        alpha,
+    };
+    let Some(alpha) = &carried.alpha else {
+        convolve(with(None), planes, output);
+        return;
+    };
+    let weighted = |convolved| with(Some(Weighted { by: alpha, convolved }));
+    let Some(own) = alpha.own_plane() else {
+        convolve(weighted(None), planes, output);
+        return;
+    };
+    // Alpha comes first: rows of the colours need it convolved.
+    let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
+    convolve(with(None), own..own + 1, rest);
+    let convolved = (&*rest, layout.planes()[own].stride);
+    convolve(weighted(Some(convolved)), 0..own, colours);
+    let strips = strips(step, layout, own..own + 1, rest, team.share(), |_| 2);
+    team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
 }

@@ -1,23 +1,12 @@
 //! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
 
+use super::algorithm::Scratch;
 use crate::engine::EngineError;
 use crate::shortage::Shortage;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
-#[derive(Default)]
-pub(super) struct Scratch {
-    pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) mirrored: crate::engine::cpu::fir::symmetric_3x3::Scratch,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) pairs: crate::engine::cpu::fir::Scratch,
-    #[cfg(target_arch = "x86_64")]
-    pub(super) window: crate::engine::cpu::box_blur::Scratch,
-}
 
 /// What is done with one frame.
 type Work = Box<dyn FnOnce(&Team) + Send>;

@@ -1,4 +1,4 @@
-//! One frame's way through the steps of a chain.
+//! Which algorithm carries out which part of a step: the only file that knows all of them.
 
 #[cfg(target_arch = "x86_64")]
 use super::box_blur;
@@ -9,19 +9,16 @@ use super::scalar;
 use super::simd::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
-use super::team::{Scratch, Team};
 use crate::engine::cpu::fft::overlap_save::OverlapSave;
 #[cfg(target_arch = "x86_64")]
 use crate::engine::cpu::fir::symmetric_3x3;
-use crate::engine::cpu::rows::alpha::{Alpha, Source, Weighted};
-use crate::engine::cpu::rows::strip::{Picture, Strip, strips};
+use crate::engine::cpu::rows::alpha::{Alpha, Source};
+use crate::engine::cpu::rows::strip::Strip;
 use crate::filter::{Kernel, Plan, Step};
-use crate::frame::{Frame, Layout, PixelFormat};
-use std::ops::Range;
-use std::sync::Arc;
+use crate::frame::{Layout, PixelFormat};
 
 /// How one plane's part of a step is carried out.
-enum Way {
+pub(super) enum Way {
     /// Plain loops.
     Portable,
     /// Sums of windows that rows enter and leave.
@@ -71,7 +68,7 @@ impl Way {
         }
     }
 
-    fn convolve(
+    pub(super) fn convolve(
         &self,
         step: &Step,
         source: Source<'_>,
@@ -92,17 +89,17 @@ impl Way {
 }
 
 /// How a step is carried out.
-struct Carried {
+pub(super) struct Carried {
     /// One a plane.
-    ways: Vec<Way>,
+    pub(super) ways: Vec<Way>,
     /// Ways that large planes may take instead.
     transforms: Option<Transforms>,
-    alpha: Option<Alpha>,
+    pub(super) alpha: Option<Alpha>,
 }
 
 impl Carried {
     /// The way by Fourier transforms, if that is the faster one for a plane.
-    fn overlap_save(&self, step: &Step, plane: usize, layout: &Layout) -> Option<&OverlapSave> {
+    pub(super) fn overlap_save(&self, step: &Step, plane: usize, layout: &Layout) -> Option<&OverlapSave> {
         let terms = self.ways[plane].terms(&step.kernel)?;
         let transforms = self.transforms.as_ref()?;
         transforms.faster(&layout.planes()[plane], &step.planes[plane], terms)
@@ -111,8 +108,8 @@ impl Carried {
 
 /// A plan, and how each step is carried out.
 pub(super) struct Prepared {
-    plan: Plan,
-    carried: Vec<Carried>,
+    pub(super) plan: Plan,
+    pub(super) carried: Vec<Carried>,
 }
 
 impl Prepared {
@@ -134,95 +131,14 @@ impl Prepared {
     }
 }
 
-/// A frame to filter.
-pub(super) struct Job {
-    pub(super) prepared: Arc<Prepared>,
-    pub(super) input: Frame,
-    /// Where the result goes.
-    pub(super) output: Frame,
-    /// How the pictures between the steps lie.
-    pub(super) inner: Layout,
-    pub(super) between: Between,
-}
-
-/// Pictures between the steps of a chain, kept from frame to frame.
+/// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
 #[derive(Default)]
-pub(super) struct Between([Vec<u8>; 2]);
-
-impl Job {
-    /// Filters the frame; gives back the result and the memory that was worked in.
-    pub(super) fn run(mut self, team: &Team) -> (Frame, Between) {
-        let (layout, inner) = (*self.output.layout(), self.inner);
-        let Between([from, to]) = &mut self.between;
-        let steps = &self.prepared.plan.steps;
-        for (index, (step, carried)) in steps.iter().zip(&self.prepared.carried).enumerate() {
-            let picture = match index {
-                0 => Picture {
-                    layout: self.input.layout(),
-                    bytes: self.input.bytes(),
-                },
-                _ => Picture {
-                    layout: &inner,
-                    bytes: from,
-                },
-            };
-            if index + 1 == steps.len() {
-                apply(team, step, carried, picture, &layout, self.output.bytes_mut());
-            } else {
-                to.resize(inner.size(), 0);
-                apply(team, step, carried, picture, &inner, to);
-                std::mem::swap(from, to);
-            }
-        }
-        self.output.sequence = self.input.sequence;
-        self.output.born = self.input.born;
-        self.output.metadata = self.input.into_parts().0;
-        (self.output, self.between)
-    }
-}
-
-/// Carries out one step: `layout` is that of `output`.
-fn apply(
-    team: &Team,
-    step: &Step,
-    carried: &Carried,
-    input: Picture<'_>,
-    layout: &Layout,
-    output: &mut [u8],
-) {
-    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
-        let at_once = |plane: usize| {
-            carried
-                .overlap_save(step, plane, layout)
-                .map_or(2, OverlapSave::rows)
-        };
-        let strips = strips(step, layout, planes, output, team.share(), at_once);
-        team.each(strips, |scratch, mut strip| {
-            match carried.overlap_save(step, strip.plane, layout) {
-                Some(by) => by.convolve(step, source, layout, &mut strip, &mut scratch.overlap_save),
-                None => carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch),
-            }
-        });
-    };
-    let planes = 0..layout.planes().len();
-    let with = |alpha| Source {
-        picture: input,
-        alpha,
-    };
-    let Some(alpha) = &carried.alpha else {
-        convolve(with(None), planes, output);
-        return;
-    };
-    let weighted = |convolved| with(Some(Weighted { by: alpha, convolved }));
-    let Some(own) = alpha.own_plane() else {
-        convolve(weighted(None), planes, output);
-        return;
-    };
-    // Alpha comes first: rows of the colours need it convolved.
-    let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
-    convolve(with(None), own..own + 1, rest);
-    let convolved = (&*rest, layout.planes()[own].stride);
-    convolve(weighted(Some(convolved)), 0..own, colours);
-    let strips = strips(step, layout, own..own + 1, rest, team.share(), |_| 2);
-    team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
+pub(super) struct Scratch {
+    pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) mirrored: crate::engine::cpu::fir::symmetric_3x3::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) pairs: crate::engine::cpu::fir::Scratch,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) window: crate::engine::cpu::box_blur::Scratch,
 }
