@@ -1,16 +1,12 @@
 //! Which algorithm carries out which part of a step: the only file that knows all of them.
 
-#[cfg(target_arch = "x86_64")]
 use super::box_blur;
 use super::fft::Transforms;
-#[cfg(target_arch = "x86_64")]
 use super::fir;
 use super::scalar;
 use super::simd::InstructionSet;
-#[cfg(target_arch = "x86_64")]
 use super::simd::Vectors;
 use crate::engine::cpu::fft::overlap_save::OverlapSave;
-#[cfg(target_arch = "x86_64")]
 use crate::engine::cpu::fir::symmetric_3x3;
 use crate::engine::cpu::rows::alpha::{Alpha, Source};
 use crate::engine::cpu::rows::strip::Strip;
@@ -22,13 +18,10 @@ pub(super) enum Way {
     /// Plain loops.
     Portable,
     /// Sums of windows that rows enter and leave.
-    #[cfg(target_arch = "x86_64")]
     Window(Box<box_blur::Window>),
     /// Small masks that mirror themselves, on bytes where they lie.
-    #[cfg(target_arch = "x86_64")]
     Mirrored(Box<symmetric_3x3::Mirrored>),
     /// Pairs of samples, two rows at a time.
-    #[cfg(target_arch = "x86_64")]
     Pairs(Box<fir::Pairs>),
 }
 
@@ -38,7 +31,6 @@ const PLAIN_TERMS: usize = 4;
 impl Way {
     /// `under_alpha`: rows are weighted before they are convolved.
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet, under_alpha: bool) -> Way {
-        #[cfg(target_arch = "x86_64")]
         if let Some(vectors) = Vectors::of(set) {
             if let Some(window) = box_blur::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
@@ -52,7 +44,6 @@ impl Way {
                 return Way::Pairs(Box::new(pairs));
             }
         }
-        let _ = (step, plane, format, set, under_alpha);
         Way::Portable
     }
 
@@ -62,7 +53,6 @@ impl Way {
             (Way::Portable, Kernel::Direct(k)) => {
                 Some(PLAIN_TERMS * k.weights.iter().filter(|&&q| q != 0).count())
             }
-            #[cfg(target_arch = "x86_64")]
             (Way::Pairs(pairs), Kernel::Direct(_)) => Some(pairs.terms()),
             _ => None,
         }
@@ -78,11 +68,8 @@ impl Way {
     ) {
         match self {
             Way::Portable => scalar::convolve(step, source, layout, strip),
-            #[cfg(target_arch = "x86_64")]
             Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
-            #[cfg(target_arch = "x86_64")]
             Way::Mirrored(mirrored) => mirrored.convolve(source, layout, strip, &mut scratch.mirrored),
-            #[cfg(target_arch = "x86_64")]
             Way::Pairs(pairs) => pairs.convolve(source, layout, strip, &mut scratch.pairs),
         }
     }
@@ -135,10 +122,7 @@ impl Prepared {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
-    #[cfg(target_arch = "x86_64")]
     pub(super) mirrored: crate::engine::cpu::fir::symmetric_3x3::Scratch,
-    #[cfg(target_arch = "x86_64")]
     pub(super) pairs: crate::engine::cpu::fir::Scratch,
-    #[cfg(target_arch = "x86_64")]
     pub(super) window: crate::engine::cpu::box_blur::Scratch,
 }

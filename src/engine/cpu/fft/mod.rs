@@ -12,8 +12,6 @@ use super::simd::InstructionSet;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{PixelFormat, Plane};
 use float::{Doubles2, Reals, Singles4};
-#[cfg(target_arch = "x86_64")]
-use float_x86::{Doubles4, Doubles8, Singles8, Singles16};
 use overlap_save::{OverlapSave, convolved};
 use std::sync::OnceLock;
 use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
@@ -40,20 +38,17 @@ const TERMS_PLAIN: Terms = Terms {
     doubles: [1.6e6, 7.5e6, 28e6],
 };
 
-#[cfg(target_arch = "x86_64")]
 const TERMS_AVX2: Terms = Terms {
     singles: [0.42e6, 2.3e6, 12e6],
     doubles: [0.7e6, 3.6e6, 22e6],
 };
 
-#[cfg(target_arch = "x86_64")]
 const TERMS_AVX512: Terms = Terms {
     singles: [0.44e6, 2.4e6, 13e6],
     doubles: [0.78e6, 4.0e6, 24e6],
 };
 
 /// There multiply-adds take half as long.
-#[cfg(target_arch = "x86_64")]
 const TERMS_AVX512_VNNI: Terms = Terms {
     singles: [0.85e6, 4.2e6, 23e6],
     doubles: [1.0e6, 5.1e6, 31e6],
@@ -126,6 +121,32 @@ fn maker<S: Reals + 'static, D: Reals + 'static>(singles: S, doubles: D) -> Make
     }
 }
 
+/// The vectors of a set, and what tiles take with them; `None` if it has none, or if this machine lacks them.
+#[cfg(target_arch = "x86_64")]
+fn by_vectors(set: InstructionSet) -> Option<(Maker, &'static Terms)> {
+    use float_x86::{Doubles4, Doubles8, Singles8, Singles16};
+    match set {
+        InstructionSet::Portable => None,
+        InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Singles8::detect()
+            .zip(Doubles4::detect())
+            .map(|(singles, doubles)| (maker(singles, doubles), &TERMS_AVX2)),
+        InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
+            let terms = match set {
+                InstructionSet::Avx512 => &TERMS_AVX512,
+                _ => &TERMS_AVX512_VNNI,
+            };
+            let reals = Singles16::detect().zip(Doubles8::detect());
+            reals.map(|(singles, doubles)| (maker(singles, doubles), terms))
+        }
+    }
+}
+
+/// No set has any.
+#[cfg(not(target_arch = "x86_64"))]
+fn by_vectors(_: InstructionSet) -> Option<(Maker, &'static Terms)> {
+    None
+}
+
 impl Transforms {
     /// Those of a step; `None` if its mask is not direct, or so small that other ways are faster anyway.
     pub(super) fn new(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Transforms> {
@@ -136,24 +157,7 @@ impl Transforms {
             return None;
         }
         let plain = || (maker(Singles4, Doubles2), &TERMS_PLAIN);
-        #[cfg(target_arch = "x86_64")]
-        let (Maker { make, lanes }, terms) = match set {
-            InstructionSet::Portable => None,
-            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Singles8::detect()
-                .zip(Doubles4::detect())
-                .map(|(singles, doubles)| (maker(singles, doubles), &TERMS_AVX2)),
-            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
-                let terms = match set {
-                    InstructionSet::Avx512 => &TERMS_AVX512,
-                    _ => &TERMS_AVX512_VNNI,
-                };
-                let reals = Singles16::detect().zip(Doubles8::detect());
-                reals.map(|(singles, doubles)| (maker(singles, doubles), terms))
-            }
-        }
-        .unwrap_or_else(plain);
-        #[cfg(not(target_arch = "x86_64"))]
-        let (Maker { make, lanes }, terms) = plain();
+        let (Maker { make, lanes }, terms) = by_vectors(set).unwrap_or_else(plain);
         let side = |k: usize| {
             let points = SIDES[k];
             // Sums that results are mended by have 32 bits up to 12-bit pixels.

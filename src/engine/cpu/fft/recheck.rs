@@ -3,9 +3,7 @@
 
 use super::tile::{Doubt, row_of_results};
 use crate::engine::cpu::simd::InstructionSet;
-#[cfg(target_arch = "x86_64")]
 use crate::engine::cpu::simd::vector::{Lanes, Work};
-#[cfg(target_arch = "x86_64")]
 use crate::engine::cpu::simd::{Vectors, with_lanes};
 use crate::filter::{Convolve, DirectKernel};
 
@@ -14,7 +12,6 @@ const TOGETHER: usize = 32;
 
 /// A mask's weights as sums are made with them.
 pub(super) struct Mender {
-    #[cfg(target_arch = "x86_64")]
     vectors: Option<Vectors>,
     /// Row by row, each filled up.
     weights: Vec<i16>,
@@ -51,10 +48,7 @@ impl Mender {
             // Quantised weights are no larger than two signed bytes hold.
             filled.iter_mut().zip(row).for_each(|(q, &of)| *q = of as i16);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = set;
         Mender {
-            #[cfg(target_arch = "x86_64")]
             vectors: Vectors::of(set),
             weights,
             across,
@@ -76,7 +70,6 @@ impl Mender {
             c,
             tile,
         };
-        #[cfg(target_arch = "x86_64")]
         if let Some(vectors) = self.vectors {
             with_lanes!(vectors, lanes => lanes.enter(mending));
             return;
@@ -112,11 +105,9 @@ impl Dot for Plainly {
 }
 
 /// By the multiply-add of pairs of words.
-#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct InPairs<L>(L);
 
-#[cfg(target_arch = "x86_64")]
 impl<L: Lanes> Dot for InPairs<L> {
     #[inline(always)]
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
@@ -175,7 +166,6 @@ impl Mending<'_> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 impl Work for Mending<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {

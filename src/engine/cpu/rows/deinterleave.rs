@@ -204,8 +204,7 @@ unsafe fn put_step<L: Lanes, const C: usize, const BYTES: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::simd::avx2::Avx2;
-    use crate::engine::cpu::simd::avx512::Avx512;
+    use crate::engine::cpu::simd::{InstructionSet, Vectors, with_lanes};
 
     /// Takes apart the pixels of a vector of words of each component, and puts together vectors of components.
     struct Both<'a, const C: usize, const BYTES: usize> {
@@ -278,13 +277,14 @@ mod tests {
 
     #[test]
     fn components_are_taken_apart_and_put_together() {
-        if let Some(lanes) = Avx2::<false>::detect() {
-            check_all(lanes, false);
-        }
-        if let Some(lanes) = Avx512::<false>::detect() {
-            check_all(lanes, false);
-            // With what permutes bytes, if the machine has it.
-            check_all(lanes, true);
+        for set in [InstructionSet::Avx2, InstructionSet::Avx512] {
+            let Some(vectors) = Vectors::of(set) else {
+                continue;
+            };
+            // Then with what permutes bytes, if the set knows any and the machine has it.
+            for permutes_bytes in [false, true] {
+                with_lanes!(vectors, lanes => check_all(lanes, permutes_bytes));
+            }
         }
     }
 }

@@ -1,24 +1,18 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
 
-pub(super) mod autovectorised;
-#[cfg(target_arch = "x86_64")]
-pub(super) mod avx2;
-#[cfg(target_arch = "x86_64")]
-pub(super) mod avx512;
 pub(super) mod scratch;
-#[cfg(target_arch = "x86_64")]
 pub(super) mod unroll;
-#[cfg(target_arch = "x86_64")]
 pub(super) mod vector;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "no_vectors.rs"]
+mod vectors;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64/mod.rs"]
+mod vectors;
 
-#[cfg(target_arch = "x86_64")]
-use avx2::Avx2;
-#[cfg(target_arch = "x86_64")]
-use avx512::Avx512;
 use std::fmt;
 use std::str::FromStr;
-#[cfg(target_arch = "x86_64")]
-use vector::Lanes;
+pub(super) use vectors::{Compiled, Vectors, with_lanes};
 
 /// A set of vector instructions. All give the same bits; they differ in speed alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,10 +43,7 @@ impl InstructionSet {
     pub fn is_available(self) -> bool {
         match self {
             InstructionSet::Portable => true,
-            #[cfg(target_arch = "x86_64")]
             vectors => Vectors::of(vectors).is_some(),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => false,
         }
     }
 
@@ -93,57 +84,6 @@ impl FromStr for InstructionSet {
         let mut all = InstructionSet::ALL.into_iter();
         all.find(|set| set.to_string() == word)
             .ok_or_else(|| UnknownInstructionSet(word.to_owned()))
-    }
-}
-
-/// The vector instructions of a set, with the proof that this machine has them.
-#[cfg(target_arch = "x86_64")]
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Vectors {
-    Avx2(Avx2<false>),
-    Avx2Vnni(Avx2<true>),
-    Avx512(Avx512<false>),
-    Avx512Vnni(Avx512<true>),
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Vectors {
-    /// Those of `set`; `None` if it has none, or if this machine lacks them.
-    pub(super) fn of(set: InstructionSet) -> Option<Vectors> {
-        match set {
-            InstructionSet::Portable => None,
-            InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
-            InstructionSet::Avx2Vnni => Avx2::detect().map(Vectors::Avx2Vnni),
-            InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
-            InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
-        }
-    }
-}
-
-/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it goes by in there.
-#[cfg(target_arch = "x86_64")]
-macro_rules! with_lanes {
-    ($vectors:expr, $lanes:ident => $work:expr) => {
-        match $vectors {
-            $crate::engine::cpu::simd::Vectors::Avx2($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx2Vnni($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx512($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx512Vnni($lanes) => $work,
-        }
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(super) use with_lanes;
-
-#[cfg(target_arch = "x86_64")]
-impl Vectors {
-    /// Numbers that a vector holds.
-    pub(super) fn lanes(self) -> usize {
-        fn numbers<L: Lanes>(_: L) -> usize {
-            L::LANES
-        }
-        with_lanes!(self, lanes => numbers(lanes))
     }
 }
 

@@ -4,8 +4,6 @@
 //! meant to be compiled into [`Lanes::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
-use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) enum Order {
@@ -68,11 +66,7 @@ pub(in crate::engine::cpu) trait Lanes: Copy {
     unsafe fn store<T>(self, to: *mut T, value: Self::V);
 
     /// Asks for the cache line of an address, which may be any.
-    #[inline(always)]
-    fn prefetch<T>(self, at: *const T) {
-        // SAFETY: SSE is part of x86-64, and asking for memory that is not there has no effect.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
+    fn prefetch<T>(self, at: *const T);
 
     /// Sums of numbers.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
@@ -195,6 +189,12 @@ pub(in crate::engine::cpu) trait Lanes: Copy {
 pub(in crate::engine::cpu) trait Work {
     /// The loop.
     fn run<L: Lanes>(self, lanes: L);
+}
+
+/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
+pub(in crate::engine::cpu) trait Plain {
+    /// The loop.
+    fn run(self);
 }
 
 /// Samples that one step of the widest loop makes; lines are long enough for a multiple of it.

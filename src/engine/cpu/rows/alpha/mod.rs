@@ -3,8 +3,7 @@
 mod premultiply;
 
 use super::strip::{Picture, Strip};
-use crate::engine::cpu::simd::InstructionSet;
-use crate::engine::cpu::simd::autovectorised::Compiled;
+use crate::engine::cpu::simd::{Compiled, InstructionSet};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 use premultiply::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};

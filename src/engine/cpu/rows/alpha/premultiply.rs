@@ -3,7 +3,7 @@
 //!
 //! A pixel has `SIZE` bytes, samples of `BYTES` bytes, and alpha at place `ALPHA` among them; or it is one sample, and alpha has a row of its own.
 
-use crate::engine::cpu::simd::autovectorised::Plain;
+use crate::engine::cpu::simd::vector::Plain;
 
 /// How the colours of a plane are weighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

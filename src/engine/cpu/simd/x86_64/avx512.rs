@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
-use super::vector::{Lanes, Order, Work};
+use crate::engine::cpu::simd::vector::{Lanes, Order, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -14,7 +14,7 @@ pub(in crate::engine::cpu) struct Avx512<const VNNI: bool, const VBMI: bool = fa
 
 impl<const VNNI: bool> Avx512<VNNI> {
     /// The proof, if there is one.
-    pub(in crate::engine::cpu) fn detect() -> Option<Avx512<VNNI>> {
+    pub(super) fn detect() -> Option<Avx512<VNNI>> {
         let has_words =
             std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw");
         let has_all = has_words && (!VNNI || std::arch::is_x86_feature_detected!("avx512vnni"));
@@ -240,6 +240,12 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     unsafe fn store<T>(self, to: *mut T, value: __m512i) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe { _mm512_storeu_si512(to.cast(), value) }
+    }
+
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: SSE is part of x86-64, and asking for memory that is not there has no effect.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::vector::{Lanes, Order, Work};
+use crate::engine::cpu::simd::vector::{Lanes, Order, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -13,7 +13,7 @@ pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx2<VNNI> {
     /// The proof, if there is one.
-    pub(in crate::engine::cpu) fn detect() -> Option<Avx2<VNNI>> {
+    pub(super) fn detect() -> Option<Avx2<VNNI>> {
         let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
         let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
         has_all.then_some(Avx2(()))
@@ -224,6 +224,12 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     unsafe fn store<T>(self, to: *mut T, value: __m256i) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe { _mm256_storeu_si256(to.cast(), value) }
+    }
+
+    #[inline(always)]
+    fn prefetch<T>(self, at: *const T) {
+        // SAFETY: SSE is part of x86-64, and asking for memory that is not there has no effect.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
 
     #[inline(always)]

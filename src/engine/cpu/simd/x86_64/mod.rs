@@ -1,0 +1,96 @@
+//! x86-64: vectors of AVX2 and AVX-512, and plain loops compiled for either.
+
+mod avx2;
+mod avx512;
+
+use super::InstructionSet;
+use super::vector::{Lanes, Plain, Work};
+use avx2::Avx2;
+use avx512::Avx512;
+
+/// The vector instructions of a set, with the proof that this machine has them.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::cpu) enum Vectors {
+    Avx2(Avx2<false>),
+    Avx2Vnni(Avx2<true>),
+    Avx512(Avx512<false>),
+    Avx512Vnni(Avx512<true>),
+}
+
+impl Vectors {
+    /// Those of `set`; `None` if it has none, or if this machine lacks them.
+    pub(in crate::engine::cpu) fn of(set: InstructionSet) -> Option<Vectors> {
+        match set {
+            InstructionSet::Portable => None,
+            InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
+            InstructionSet::Avx2Vnni => Avx2::detect().map(Vectors::Avx2Vnni),
+            InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
+            InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
+        }
+    }
+}
+
+/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it goes by in there.
+macro_rules! with_lanes {
+    ($vectors:expr, $lanes:ident => $work:expr) => {
+        match $vectors {
+            $crate::engine::cpu::simd::Vectors::Avx2($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx2Vnni($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512Vnni($lanes) => $work,
+        }
+    };
+}
+
+pub(in crate::engine::cpu) use with_lanes;
+
+impl Vectors {
+    /// Numbers that a vector holds.
+    pub(in crate::engine::cpu) fn lanes(self) -> usize {
+        fn numbers<L: Lanes>(_: L) -> usize {
+            L::LANES
+        }
+        with_lanes!(self, lanes => numbers(lanes))
+    }
+}
+
+/// A plain loop as [`Lanes::enter`] takes it.
+struct Entered<P>(P);
+
+impl<P: Plain> Work for Entered<P> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        self.0.run();
+    }
+}
+
+/// The set of instructions that a plain loop is compiled for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::cpu) enum Compiled {
+    /// What every machine of this kind has.
+    Portable,
+    Avx2(Avx2<false>),
+    Avx512(Avx512<false>),
+}
+
+impl Compiled {
+    /// For `set`, or, if this machine lacks it, for any machine.
+    pub(in crate::engine::cpu) fn of(set: InstructionSet) -> Compiled {
+        let best = match set {
+            InstructionSet::Portable => None,
+            // What VNNI adds is no use to plain arithmetic.
+            InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Avx2::detect().map(Compiled::Avx2),
+            InstructionSet::Avx512 | InstructionSet::Avx512Vnni => Avx512::detect().map(Compiled::Avx512),
+        };
+        best.unwrap_or(Compiled::Portable)
+    }
+
+    /// Runs the loop as compiled for the set.
+    pub(in crate::engine::cpu) fn run(self, plain: impl Plain) {
+        match self {
+            Compiled::Portable => plain.run(),
+            Compiled::Avx2(lanes) => lanes.enter(Entered(plain)),
+            Compiled::Avx512(lanes) => lanes.enter(Entered(plain)),
+        }
+    }
+}
