@@ -10,7 +10,7 @@
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Edges, From, Places};
 use crate::engine::cpu::simd::scratch::aligned;
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
 /// Columns of the masks that are made so.
 const COLUMNS: [usize; 3] = [3, 5, 7];
@@ -61,11 +61,11 @@ impl<'a> ColumnSums<'a> {
     }
 
     /// A row enters the window, and another one leaves it once the window is full.
-    pub(super) fn change<L: Lanes>(&mut self, lanes: L, entering: &[u8], leaving: Option<&[u8]>) {
+    pub(super) fn change<L: Simd>(&mut self, simd: L, entering: &[u8], leaving: Option<&[u8]>) {
         let leaving = leaving.unwrap_or(self.zeros);
         assert!(entering.len() == self.samples && leaving.len() == self.samples);
         let sums = self.halves();
-        lanes.enter(Change {
+        simd.enter(Change {
             entering,
             leaving,
             sums,
@@ -84,9 +84,9 @@ impl<'a> ColumnSums<'a> {
     }
 
     /// Makes a row of the result of sums of `columns` (one of [`COLUMNS`]) columns that are `channels` samples apart.
-    pub(super) fn make<L: Lanes>(
+    pub(super) fn make<L: Simd>(
         &mut self,
-        lanes: L,
+        simd: L,
         (columns, channels): (usize, usize),
         scale: Scale,
         out: &mut [u8],
@@ -96,7 +96,7 @@ impl<'a> ColumnSums<'a> {
         macro_rules! make {
             ($($columns:literal x $channels:literal),*) => {
                 match (columns, channels) {
-                    $(($columns, $channels) => lanes.enter(Make::<$columns, $channels> { sums, scale, out }),)*
+                    $(($columns, $channels) => simd.enter(Make::<$columns, $channels> { sums, scale, out }),)*
                     _ => unreachable!("a box of {columns} columns on {channels} channels"),
                 }
             };
@@ -124,17 +124,17 @@ impl Change<'_> {
     /// # Safety
     /// A step's bytes are readable at both, and its sums lie within the row's.
     #[inline(always)]
-    unsafe fn step<L: Lanes>(&self, lanes: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
+    unsafe fn step<L: Simd>(&self, simd: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
         // SAFETY: the caller has bounded them.
         unsafe {
-            let (more, less) = (lanes.load(entering), lanes.load(leaving));
+            let (more, less) = (simd.load(entering), simd.load(leaving));
             let changes = [
-                lanes.sub_words(lanes.and(more, low), lanes.and(less, low)),
-                lanes.sub_words(lanes.shift_words_down(more, 8), lanes.shift_words_down(less, 8)),
+                simd.sub_words(simd.and(more, low), simd.and(less, low)),
+                simd.sub_words(simd.shift_words_down(more, 8), simd.shift_words_down(less, 8)),
             ];
             for odd in 0..2 {
                 let kept = self.sums[odd].add(x / 2);
-                lanes.store(kept, lanes.add_words(lanes.load(kept), changes[odd]));
+                simd.store(kept, simd.add_words(simd.load(kept), changes[odd]));
             }
         }
     }
@@ -142,15 +142,15 @@ impl Change<'_> {
 
 impl Work for Change<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        let low = lanes.splat(0x00FF_00FF);
+    fn run<L: Simd>(self, simd: L) {
+        let low = simd.splat(0x00FF_00FF);
         let (step, samples) = (4 * L::LANES, self.entering.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
             // SAFETY: a step ends within the whole ones; both rows have as many bytes.
             unsafe {
                 let (entering, leaving) = (self.entering.as_ptr().add(x), self.leaving.as_ptr().add(x));
-                self.step(lanes, low, x, entering, leaving);
+                self.step(simd, low, x, entering, leaving);
             }
         }
         if whole < samples {
@@ -158,7 +158,7 @@ impl Work for Change<'_> {
             last[0][..samples - whole].copy_from_slice(&self.entering[whole..]);
             last[1][..samples - whole].copy_from_slice(&self.leaving[whole..]);
             // SAFETY: the copies are a step long, and sums go on to a multiple of TILE.
-            unsafe { self.step(lanes, low, whole, last[0].as_ptr(), last[1].as_ptr()) };
+            unsafe { self.step(simd, low, whole, last[0].as_ptr(), last[1].as_ptr()) };
         }
     }
 }
@@ -176,7 +176,7 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     /// # Safety
     /// The sums of the step's columns and of those that the mask reaches are there, and a step's bytes are writable at `to`.
     #[inline(always)]
-    unsafe fn step<L: Lanes>(&self, lanes: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
+    unsafe fn step<L: Simd>(&self, simd: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
         let mut values = [add; 2];
         // SAFETY: the caller has bounded them.
         unsafe {
@@ -185,32 +185,32 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
                     // The column's place from the step's first one: an even number, and 0 or 1.
                     let place = (odd + k * CHANNELS) as isize - (COLUMNS / 2 * CHANNELS) as isize;
                     let half = self.sums[place.rem_euclid(2) as usize].cast_const().add(x / 2);
-                    values[odd] = lanes.add_words(values[odd], lanes.load(half.offset(place.div_euclid(2))));
+                    values[odd] = simd.add_words(values[odd], simd.load(half.offset(place.div_euclid(2))));
                 }
-                let product = lanes.multiply_round_words(values[odd], factor);
-                values[odd] = lanes.shift_words_down(product, self.scale.down);
+                let product = simd.multiply_round_words(values[odd], factor);
+                values[odd] = simd.shift_words_down(product, self.scale.down);
             }
-            lanes.store(to, lanes.xor(values[0], lanes.shift_words_up(values[1], 8)));
+            simd.store(to, simd.xor(values[0], simd.shift_words_up(values[1], 8)));
         }
     }
 }
 
 impl<const COLUMNS: usize, const CHANNELS: usize> Work for Make<'_, COLUMNS, CHANNELS> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let to = self.out.as_mut_ptr();
         let (add, factor) = (i32::from(self.scale.add), i32::from(self.scale.factor));
-        let constants = [lanes.splat(add << 16 | add), lanes.splat(factor << 16 | factor)];
+        let constants = [simd.splat(add << 16 | add), simd.splat(factor << 16 | factor)];
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
             // SAFETY: a step ends within the whole ones. `ColumnSums::extend` has filled in what the mask reaches beyond the row's ends.
-            unsafe { self.step(lanes, constants, x, to.add(x)) };
+            unsafe { self.step(simd, constants, x, to.add(x)) };
         }
         if whole < samples {
             let mut last = [0_u8; TILE];
             // SAFETY: the copy is a step long, and sums go on for another TILE.
-            unsafe { self.step(lanes, constants, whole, last.as_mut_ptr()) };
+            unsafe { self.step(simd, constants, whole, last.as_mut_ptr()) };
             self.out[whole..].copy_from_slice(&last[..samples - whole]);
         }
     }

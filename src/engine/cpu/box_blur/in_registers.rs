@@ -11,7 +11,7 @@
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Edges, From, Places};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// Columns and rows of the largest ones.
 const LARGEST: usize = 5;
@@ -26,13 +26,13 @@ pub(super) const AT_ONCE: usize = 8;
 pub(super) const MOST_ROWS: usize = AT_ONCE + LARGEST - 1;
 
 /// True for boxes that are made so: what enters and leaves stays in registers, of which larger ones have too few.
-pub(in crate::engine::cpu) fn suit<L: Lanes>(
+pub(in crate::engine::cpu) fn suit<L: Simd>(
     _: L,
     (columns, rows): (usize, usize),
     channels: usize,
     scale: Scale,
 ) -> bool {
-    let is_small = columns == 3 || columns == LARGEST && const { has_more_registers::<L>() };
+    let is_small = columns == 3 || columns == LARGEST && const { has_32_registers::<L>() };
     columns == rows && is_small && channels <= MOST_CHANNELS && scale.down <= 8
 }
 
@@ -119,9 +119,9 @@ impl<'a> SmallBoxes<'a> {
     }
 
     /// Makes rows of the result from those that their windows reach, which begin at places of memory: as many as that are, and one less than a window has.
-    pub(super) fn make<L: Lanes>(
+    pub(super) fn make<L: Simd>(
         &mut self,
-        lanes: L,
+        simd: L,
         rows: [(&[u8], usize); MOST_ROWS],
         out: [&mut [u8]; AT_ONCE],
     ) {
@@ -145,13 +145,13 @@ impl<'a> SmallBoxes<'a> {
         macro_rules! make {
             ($size:ident, $($channels:literal)*) => {
                 match self.channels {
-                    $($channels => lanes.enter(Make::<$size, $channels> { from, scale, ends, samples, out }),)*
+                    $($channels => simd.enter(Make::<$size, $channels> { from, scale, ends, samples, out }),)*
                     channels => unreachable!("a box on {channels} channels"),
                 }
             };
         }
         // A constant asked for as such, lest loops be compiled that nothing enters.
-        if self.size == LARGEST && const { has_more_registers::<L>() } {
+        if self.size == LARGEST && const { has_32_registers::<L>() } {
             make!(LARGEST, 1 2 3 4);
         } else {
             const SMALLEST: usize = 3;
@@ -193,33 +193,33 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
     /// # Safety
     /// A step's bytes, and [`TILE`] before and after them, are readable at `from`.
     #[inline(always)]
-    unsafe fn along<L: Lanes>(lanes: L, c: &Constants<L::V>, from: *const u8) -> [L::V; 2] {
+    unsafe fn along<L: Simd>(simd: L, c: &Constants<L::V>, from: *const u8) -> [L::V; 2] {
         if CHANNELS == 1 {
             // SAFETY: the caller has them.
             let [first, middle, last] = [-2, 0, 2].map(|place| unsafe { from.offset(place) });
             // SAFETY: likewise.
-            let [first, middle, last] = unsafe { [lanes.load(first), lanes.load(middle), lanes.load(last)] };
+            let [first, middle, last] = unsafe { [simd.load(first), simd.load(middle), simd.load(last)] };
             // Both windows have the middle pair.
-            let pair = lanes.add_pairs(middle, c.ones);
-            let (before, after) = (lanes.shift_words_down(first, 8), lanes.and(last, c.low));
+            let pair = simd.add_pairs(middle, c.ones);
+            let (before, after) = (simd.shift_words_down(first, 8), simd.and(last, c.low));
             if SIZE == LARGEST {
-                let (first, last) = (lanes.add_pairs(first, c.ones), lanes.add_pairs(last, c.ones));
-                let even = lanes.add_words(lanes.add_words(first, pair), after);
-                return [even, lanes.add_words(lanes.add_words(pair, last), before)];
+                let (first, last) = (simd.add_pairs(first, c.ones), simd.add_pairs(last, c.ones));
+                let even = simd.add_words(simd.add_words(first, pair), after);
+                return [even, simd.add_words(simd.add_words(pair, last), before)];
             }
-            return [lanes.add_words(before, pair), lanes.add_words(pair, after)];
+            return [simd.add_words(before, pair), simd.add_words(pair, after)];
         }
         let mut sums = [c.low; 2];
         for k in 0..SIZE {
             let place = (k * CHANNELS) as isize - (SIZE / 2 * CHANNELS) as isize;
             // SAFETY: the caller has them.
-            let bytes = unsafe { lanes.load(from.offset(place)) };
-            let halves = [lanes.and(bytes, c.low), lanes.shift_words_down(bytes, 8)];
+            let bytes = unsafe { simd.load(from.offset(place)) };
+            let halves = [simd.and(bytes, c.low), simd.shift_words_down(bytes, 8)];
             for odd in 0..2 {
                 sums[odd] = if k == 0 {
                     halves[odd]
                 } else {
-                    lanes.add_words(sums[odd], halves[odd])
+                    simd.add_words(sums[odd], halves[odd])
                 };
             }
         }
@@ -231,7 +231,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
     /// # Safety
     /// A step from `x` on ends within the row filled up to whole steps, and a step's bytes are writable at each of `to`.
     #[inline(always)]
-    unsafe fn step<L: Lanes>(&self, lanes: L, c: &Constants<L::V>, x: usize, to: [*mut u8; AT_ONCE]) {
+    unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, to: [*mut u8; AT_ONCE]) {
         let mut sums = [c.add; 2];
         let mut rows = [sums; MOST_ROWS];
         // Written out, since the compiler leaves a loop of so many rows as it is.
@@ -239,19 +239,19 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
             ($($k:literal)*) => {
                 $(if $k < AT_ONCE + SIZE - 1 {
                     // SAFETY: the caller has bounded the step, and rows have their margins.
-                    rows[$k] = unsafe { Self::along(lanes, c, self.from[$k].as_ptr().add(TILE + x)) };
+                    rows[$k] = unsafe { Self::along(simd, c, self.from[$k].as_ptr().add(TILE + x)) };
                     for odd in 0..2 {
-                        sums[odd] = lanes.add_words(sums[odd], rows[$k][odd]);
+                        sums[odd] = simd.add_words(sums[odd], rows[$k][odd]);
                     }
                     if $k + 1 >= SIZE {
                         let row = $k + 1 - SIZE;
-                        let [even, odd] = sums.map(|sum| lanes.multiply_round_words(sum, c.factor));
-                        let even = lanes.shift_words_down(even, self.scale.down);
-                        let odd = lanes.and(lanes.shift_words_up(odd, 8 - self.scale.down), c.high);
+                        let [even, odd] = sums.map(|sum| simd.multiply_round_words(sum, c.factor));
+                        let even = simd.shift_words_down(even, self.scale.down);
+                        let odd = simd.and(simd.shift_words_up(odd, 8 - self.scale.down), c.high);
                         // SAFETY: the caller has the room.
-                        unsafe { lanes.store(to[row], lanes.xor(even, odd)) };
+                        unsafe { simd.store(to[row], simd.xor(even, odd)) };
                         for odd in 0..2 {
-                            sums[odd] = lanes.sub_words(sums[odd], rows[row][odd]);
+                            sums[odd] = simd.sub_words(sums[odd], rows[row][odd]);
                         }
                     }
                 })*
@@ -277,14 +277,14 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
 
 impl<const SIZE: usize, const CHANNELS: usize> Work for Make<'_, SIZE, CHANNELS> {
     #[inline(always)]
-    fn run<L: Lanes>(mut self, lanes: L) {
+    fn run<L: Simd>(mut self, simd: L) {
         let (add, factor) = (i32::from(self.scale.add), i32::from(self.scale.factor));
         let constants = Constants {
-            add: lanes.splat(add << 16 | add),
-            factor: lanes.splat(factor << 16 | factor),
-            low: lanes.splat(0x00FF_00FF),
-            high: lanes.splat(0xFF00_FF00_u32 as i32),
-            ones: lanes.splat(0x0101_0101),
+            add: simd.splat(add << 16 | add),
+            factor: simd.splat(factor << 16 | factor),
+            low: simd.splat(0x00FF_00FF),
+            high: simd.splat(0xFF00_FF00_u32 as i32),
+            ones: simd.splat(0x0101_0101),
         };
         let mut to = [core::ptr::null_mut(); AT_ONCE];
         for row in 0..AT_ONCE {
@@ -294,14 +294,14 @@ impl<const SIZE: usize, const CHANNELS: usize> Work for Make<'_, SIZE, CHANNELS>
         let whole = self.samples / step * step;
         for x in (0..whole).step_by(step) {
             // SAFETY: a step ends within the whole ones, and rows of the result have as many samples.
-            unsafe { self.step(lanes, &constants, x, to.map(|to| to.wrapping_add(x))) };
+            unsafe { self.step(simd, &constants, x, to.map(|to| to.wrapping_add(x))) };
         }
         if whole < self.samples {
             let mut last = [[0_u8; TILE]; AT_ONCE];
             // SAFETY: the copies are a step long.
             unsafe {
                 self.step(
-                    lanes,
+                    simd,
                     &constants,
                     whole,
                     last.each_mut().map(|row| row.as_mut_ptr()),

@@ -10,7 +10,7 @@ mod plan;
 mod row_sums;
 mod sliding_window;
 
-use super::simd::{Vectors, with_lanes};
+use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, Edges};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
@@ -19,7 +19,7 @@ use crate::engine::cpu::rows::sample::Reader;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen::{self, Reading};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
-use crate::engine::cpu::simd::vector::{Lanes, TILE};
+use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::{ChannelStep, Convolve, Step};
 use crate::frame::{Layout, PixelFormat};
 use column_sums::ColumnSums;
@@ -110,13 +110,13 @@ impl Window {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
 
     /// The strip by way of the sums of its columns, where it is known what lies outside.
-    fn convolve_by_columns<L: Lanes>(
+    fn convolve_by_columns<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         scale: Scale,
         source: Source<'_>,
         layout: &Layout,
@@ -133,13 +133,13 @@ impl Window {
             None => &scratch.outside,
         };
         for k in 0..rows - 1 + strip.rows {
-            sums.change(lanes, row_at(k), k.checked_sub(rows).map(row_at));
+            sums.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
             let Some(row) = k.checked_sub(rows - 1) else {
                 continue;
             };
             sums.extend(&scratch.places, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
-            sums.make(lanes, (self.mask.columns, plane.channels), scale, out);
+            sums.make(simd, (self.mask.columns, plane.channels), scale, out);
             if partial {
                 complete(
                     &self.channels,
@@ -153,9 +153,9 @@ impl Window {
     }
 
     /// The same by way of rows that stay in registers.
-    fn convolve_small<L: Lanes>(
+    fn convolve_small<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         scale: Scale,
         source: Source<'_>,
         layout: &Layout,
@@ -187,7 +187,7 @@ impl Window {
                 row_bytes: samples,
                 spare,
             };
-            boxes.make(lanes, from, out.split());
+            boxes.make(simd, from, out.split());
             if partial {
                 for row in (row..strip.rows).take(in_registers::AT_ONCE) {
                     let out = &mut strip.bytes[row * plane.stride..][..samples];
@@ -198,9 +198,9 @@ impl Window {
         }
     }
 
-    fn convolve_with<L: Lanes>(
+    fn convolve_with<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
@@ -214,27 +214,27 @@ impl Window {
             && source.alpha.is_none()
         {
             let (size, channels) = ((self.mask.columns, self.mask.rows), self.edges.channels());
-            if in_registers::suit(lanes, size, channels, scale) {
-                self.convolve_small(lanes, scale, source, layout, strip, scratch);
+            if in_registers::suit(simd, size, channels, scale) {
+                self.convolve_small(simd, scale, source, layout, strip, scratch);
                 return;
             }
             if column_sums::suit(size.0, channels) {
-                self.convolve_by_columns(lanes, scale, source, layout, strip, scratch);
+                self.convolve_by_columns(simd, scale, source, layout, strip, scratch);
                 return;
             }
         }
         let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
         if horizontal.suits_two_rows(plane.width * plane.channels) {
-            self.convolve_rows::<L, 2>(lanes, horizontal, source, layout, strip, scratch);
+            self.convolve_rows::<L, 2>(simd, horizontal, source, layout, strip, scratch);
         } else {
-            self.convolve_rows::<L, 1>(lanes, horizontal, source, layout, strip, scratch);
+            self.convolve_rows::<L, 1>(simd, horizontal, source, layout, strip, scratch);
         }
     }
 
     /// The strip by way of windows' sums, `R` rows at a time, where it is known what lies outside.
-    fn convolve_rows<L: Lanes, const R: usize>(
+    fn convolve_rows<L: Simd, const R: usize>(
         &self,
-        lanes: L,
+        simd: L,
         horizontal: Horizontal,
         source: Source<'_>,
         layout: &Layout,
@@ -280,7 +280,7 @@ impl Window {
                 let entering =
                     self.edges
                         .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-                widen::load_row(lanes, self.reading, entering, &mut words[origin..], padded);
+                widen::load_row(simd, self.reading, entering, &mut words[origin..], padded);
                 Edges::fill(&scratch.places, words, |sample| sample);
                 match &self.ending {
                     Ending::Scaled(_) => {}
@@ -301,7 +301,7 @@ impl Window {
                         let centre = |row: usize| rows + row % CENTRES;
                         let to = &mut ring[centre(row) * slot..][..made];
                         let middle = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
-                        widen::load_row(lanes, self.reading, middle, to, made);
+                        widen::load_row(simd, self.reading, middle, to, made);
                         lines[0] = centre(row);
                         lines[1] = row.checked_sub(1).map_or(zeros, centre);
                     }
@@ -344,7 +344,7 @@ impl Window {
                 let words = each.next().unwrap_or_default();
                 let parts = [&mut fours_or_all, &mut eights].map(|parts| parts.next().unwrap_or_default());
                 NewRow {
-                    sums: horizontal.add_up(lanes, words, lead, parts, made),
+                    sums: horizontal.add_up(simd, words, lead, parts, made),
                     at: (k + r) % rows * slot,
                     lines: lines[r].map(|line| line * slot),
                 }
@@ -359,9 +359,9 @@ impl Window {
             });
             let next = worth_asking(source, strip.plane, first + (k + R) as i64, R);
             if bytes == 1 {
-                sliding_window::make::<L, 1, R>(lanes, (new, next), (ring, made), making, out);
+                sliding_window::make::<L, 1, R>(simd, (new, next), (ring, made), making, out);
             } else {
-                sliding_window::make::<L, 2, R>(lanes, (new, next), (ring, made), making, out);
+                sliding_window::make::<L, 2, R>(simd, (new, next), (ring, made), making, out);
             }
             for row in completed.into_iter().flatten().filter(|_| partial) {
                 let out = &mut strip.bytes[from(row)..][..row_bytes];

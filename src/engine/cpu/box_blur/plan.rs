@@ -187,7 +187,7 @@ impl Flat {
         } else {
             weights[1] = i16::try_from(self.excess()).ok()?.into();
         }
-        let finish = sums.finish(format, channels, (Order::Zipped, vectors.lanes()))?;
+        let finish = sums.finish(format, channels, (Order::Interleaved, vectors.lanes()))?;
         if let Some((base, excess, mut others)) = uneven {
             let weights = [
                 i16::try_from(base).ok()?.into(),

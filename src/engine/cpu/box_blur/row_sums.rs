@@ -1,7 +1,7 @@
 //! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added up where the sums are used (see `sliding_window`).
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
 /// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_RUNNING`] on all along the row. Where neighbours
 /// lie side by side, so that hardly any two loads are of different cache lines, they are added up by eight first where few of these make a sum.
@@ -115,9 +115,9 @@ impl Horizontal {
 
     /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first one's samples begin at `lead`. There have to be
     /// [so many](Horizontal::reach) words from there on, and room for as many and those before them.
-    pub(super) fn add_up<'a, L: Lanes>(
+    pub(super) fn add_up<'a, L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         words: &'a [u16],
         lead: usize,
         [fours_or_all, sums_of_eight]: [&'a mut [u16]; 2],
@@ -135,12 +135,12 @@ impl Horizontal {
             Way::Parts { part, parts, sign } => {
                 let [fours, eights] = self.fours_and_eights(part, parts, made);
                 let sums_of_four = &mut fours_or_all[..fours];
-                lanes.enter(AddParts::<4>::new(first, step, sums_of_four));
+                simd.enter(AddParts::<4>::new(first, step, sums_of_four));
                 let sums = if part == 4 {
                     &*sums_of_four
                 } else {
                     let sums_of_eight = &mut sums_of_eight[..eights];
-                    lanes.enter(AddParts::<2>::new(sums_of_four, 4 * step, sums_of_eight));
+                    simd.enter(AddParts::<2>::new(sums_of_four, 4 * step, sums_of_eight));
                     &*sums_of_eight
                 };
                 Rest {
@@ -157,10 +157,10 @@ impl Horizontal {
                 none.fill(0);
                 let words = &words[..all];
                 match step {
-                    1 => lanes.enter(AddAlong::<1>(words, running)),
-                    2 => lanes.enter(AddAlong::<2>(words, running)),
-                    3 => lanes.enter(AddAlong::<3>(words, running)),
-                    _ => lanes.enter(AddAlong::<4>(words, running)),
+                    1 => simd.enter(AddAlong::<1>(words, running)),
+                    2 => simd.enter(AddAlong::<2>(words, running)),
+                    3 => simd.enter(AddAlong::<3>(words, running)),
+                    _ => simd.enter(AddAlong::<4>(words, running)),
                 }
                 Rest {
                     words: &fours_or_all[LINE + lead + self.across()..],
@@ -195,12 +195,12 @@ impl<'a, const PARTS: usize> AddParts<'a, PARTS> {
 
 impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         for x in (0..self.out.len()).step_by(2 * L::LANES) {
             // SAFETY: `new` has bounded all of them.
             unsafe {
-                let sum = add_steps::<L, PARTS>(lanes, self.words.add(x), self.step);
-                lanes.store(self.out.as_mut_ptr().add(x), sum);
+                let sum = add_steps::<L, PARTS>(simd, self.words.add(x), self.step);
+                simd.store(self.out.as_mut_ptr().add(x), sum);
             }
         }
     }
@@ -211,17 +211,17 @@ struct AddAlong<'a, const C: usize>(&'a [u16], &'a mut [u16]);
 
 impl<const C: usize> Work for AddAlong<'_, C> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let AddAlong(words, out) = self;
-        let mut before = lanes.splat(0);
+        let mut before = simd.splat(0);
         for (words, out) in words
             .chunks_exact(2 * L::LANES)
             .zip(out.chunks_exact_mut(2 * L::LANES))
         {
             // SAFETY: each is a vector.
             unsafe {
-                let [sums, next] = lanes.running_sums::<C>(lanes.load(words.as_ptr()), before);
-                lanes.store(out.as_mut_ptr(), sums);
+                let [sums, next] = simd.running_sums::<C>(simd.load(words.as_ptr()), before);
+                simd.store(out.as_mut_ptr(), sums);
                 before = next;
             }
         }
@@ -230,16 +230,12 @@ impl<const C: usize> Work for AddAlong<'_, C> {
 
 /// The sum of `COUNT` vectors of words that are `step` words apart.
 #[inline(always)]
-pub(super) unsafe fn add_steps<L: Lanes, const COUNT: usize>(
-    lanes: L,
-    from: *const u16,
-    step: usize,
-) -> L::V {
+pub(super) unsafe fn add_steps<L: Simd, const COUNT: usize>(simd: L, from: *const u16, step: usize) -> L::V {
     // SAFETY: the caller has bounded them.
     unsafe {
-        let mut sum = lanes.load(from);
+        let mut sum = simd.load(from);
         for k in 1..COUNT {
-            sum = lanes.add_words(sum, lanes.load(from.add(k * step)));
+            sum = simd.add_words(sum, simd.load(from.add(k * step)));
         }
         sum
     }

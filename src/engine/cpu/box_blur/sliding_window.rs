@@ -8,7 +8,7 @@
 use super::row_sums::{RUNNING, Rest, add_steps};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::requantize::{Finish, put};
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
 pub(super) const DIFFERENCES: usize = 2;
@@ -109,8 +109,8 @@ impl FewRows {
 /// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along both, so that the windows' sums are in the nearest cache for the second one.
 /// What is read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a
 /// multiple of [`TILE`]) of them.
-pub(in crate::engine::cpu) fn make<L: Lanes, const BYTES: usize, const R: usize>(
-    lanes: L,
+pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
+    simd: L,
     (rows, next): ([NewRow<'_>; R], &[u8]),
     (ring, made): (&mut [u16], usize),
     making: Making<'_>,
@@ -152,17 +152,17 @@ pub(in crate::engine::cpu) fn make<L: Lanes, const BYTES: usize, const R: usize>
             assert!(sums.len() >= made);
             let (sums, scale) = (sums.as_mut_ptr(), *scale);
             let ending = Scaled { sums, scale, left };
-            enter::<L, BYTES, R, _>(lanes, work, terms, ending);
+            enter::<L, BYTES, R, _>(simd, work, terms, ending);
         }
         Making::Uneven { sums, few, finish } => {
             assert!(sums.len() >= made);
             let sums = sums.as_mut_ptr();
             let ending = Uneven { sums, few, finish };
             match (few.newest, few.others) {
-                (false, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, false>(ending)),
-                (true, 1) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, true>(ending)),
-                (true, 2) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 2, true>(ending)),
-                (true, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, UNEVEN, true>(ending)),
+                (false, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, false>(ending)),
+                (true, 1) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, true>(ending)),
+                (true, 2) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 2, true>(ending)),
+                (true, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, UNEVEN, true>(ending)),
             }
         }
         Making::UnevenWide { sums, few, finish } => {
@@ -170,9 +170,9 @@ pub(in crate::engine::cpu) fn make<L: Lanes, const BYTES: usize, const R: usize>
             let sums = sums.as_mut_ptr();
             let ending = Uneven { sums, few, finish };
             match (few.newest, few.others) {
-                (false, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, false>(ending)),
-                (true, 1) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 1, true>(ending)),
-                (true, _) => enter::<L, BYTES, R, _>(lanes, work, terms, UnevenOf::<_, 2, true>(ending)),
+                (false, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, false>(ending)),
+                (true, 1) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 1, true>(ending)),
+                (true, _) => enter::<L, BYTES, R, _>(simd, work, terms, UnevenOf::<_, 2, true>(ending)),
             }
         }
         Making::Weighted {
@@ -187,9 +187,9 @@ pub(in crate::engine::cpu) fn make<L: Lanes, const BYTES: usize, const R: usize>
                 finish,
             };
             if weights[2..] == [0; DIFFERENCES - 1] {
-                enter::<L, BYTES, R, _>(lanes, work, terms, OneDifference(ending));
+                enter::<L, BYTES, R, _>(simd, work, terms, OneDifference(ending));
             } else {
-                enter::<L, BYTES, R, _>(lanes, work, terms, ending);
+                enter::<L, BYTES, R, _>(simd, work, terms, ending);
             }
         }
     }
@@ -204,8 +204,8 @@ struct RowsOf<'a, const R: usize> {
 }
 
 /// Runs the loop for sums of so many words, and one more of that sign.
-fn enter<L: Lanes, const BYTES: usize, const R: usize, E: Ending>(
-    lanes: L,
+fn enter<L: Simd, const BYTES: usize, const R: usize, E: Ending>(
+    simd: L,
     work: RowsOf<'_, R>,
     terms: (usize, i8),
     ending: E,
@@ -213,18 +213,18 @@ fn enter<L: Lanes, const BYTES: usize, const R: usize, E: Ending>(
     // A constant asked for as such, lest loops be compiled that nothing enters.
     if const { R == 2 } {
         assert!(terms == RUNNING);
-        return lanes.enter(Rows::<BYTES, 1, -1, R, E> { work, ending });
+        return simd.enter(Rows::<BYTES, 1, -1, R, E> { work, ending });
     }
     match terms {
-        (1, 0) => lanes.enter(Rows::<BYTES, 1, 0, R, E> { work, ending }),
-        (1, _) => lanes.enter(Rows::<BYTES, 1, -1, R, E> { work, ending }),
-        (2, _) => lanes.enter(Rows::<BYTES, 2, 1, R, E> { work, ending }),
-        (3, 0) => lanes.enter(Rows::<BYTES, 3, 0, R, E> { work, ending }),
-        (3, 1) => lanes.enter(Rows::<BYTES, 3, 1, R, E> { work, ending }),
-        (3, _) => lanes.enter(Rows::<BYTES, 3, -1, R, E> { work, ending }),
-        (4, _) => lanes.enter(Rows::<BYTES, 4, -1, R, E> { work, ending }),
-        (5, _) => lanes.enter(Rows::<BYTES, 5, 0, R, E> { work, ending }),
-        _ => lanes.enter(Rows::<BYTES, 7, 0, R, E> { work, ending }),
+        (1, 0) => simd.enter(Rows::<BYTES, 1, 0, R, E> { work, ending }),
+        (1, _) => simd.enter(Rows::<BYTES, 1, -1, R, E> { work, ending }),
+        (2, _) => simd.enter(Rows::<BYTES, 2, 1, R, E> { work, ending }),
+        (3, 0) => simd.enter(Rows::<BYTES, 3, 0, R, E> { work, ending }),
+        (3, 1) => simd.enter(Rows::<BYTES, 3, 1, R, E> { work, ending }),
+        (3, _) => simd.enter(Rows::<BYTES, 3, -1, R, E> { work, ending }),
+        (4, _) => simd.enter(Rows::<BYTES, 4, -1, R, E> { work, ending }),
+        (5, _) => simd.enter(Rows::<BYTES, 5, 0, R, E> { work, ending }),
+        _ => simd.enter(Rows::<BYTES, 7, 0, R, E> { work, ending }),
     }
 }
 
@@ -254,29 +254,25 @@ impl Row {
     /// # Safety
     /// [`make`] has bounded it.
     #[inline(always)]
-    unsafe fn line<L: Lanes>(self, lanes: L, line: usize, x: usize) -> L::V {
+    unsafe fn line<L: Simd>(self, simd: L, line: usize, x: usize) -> L::V {
         // SAFETY: the caller's.
-        unsafe { lanes.load(self.ring.cast_const().add(self.lines[line] + x)) }
+        unsafe { simd.load(self.ring.cast_const().add(self.lines[line] + x)) }
     }
 
     /// The sums of the row that enters from sample `x` on, which take the place of those of the one that leaves.
     #[inline(always)]
-    unsafe fn enter<L: Lanes, const COUNT: usize, const SIGN: i8>(
-        self,
-        lanes: L,
-        x: usize,
-    ) -> Entering<L::V> {
+    unsafe fn enter<L: Simd, const COUNT: usize, const SIGN: i8>(self, simd: L, x: usize) -> Entering<L::V> {
         // SAFETY: `make` has bounded all of them.
         unsafe {
-            let mut sum = add_steps::<L, COUNT>(lanes, self.words.add(x), self.step);
+            let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.step);
             if SIGN > 0 {
-                sum = lanes.add_words(sum, lanes.load(self.more.add(x)));
+                sum = simd.add_words(sum, simd.load(self.more.add(x)));
             } else if SIGN < 0 {
-                sum = lanes.sub_words(sum, lanes.load(self.more.add(x)));
+                sum = simd.sub_words(sum, simd.load(self.more.add(x)));
             }
             let line = self.ring.add(self.at + x);
-            let change = lanes.sub_words(sum, lanes.load(line));
-            lanes.store(line, sum);
+            let change = simd.sub_words(sum, simd.load(line));
+            simd.store(line, sum);
             Entering { sums: sum, change }
         }
     }
@@ -287,15 +283,15 @@ trait Ending {
     /// What stays the same along a row.
     type Constants<V: Copy>: Copy;
 
-    fn constants<L: Lanes>(&self, lanes: L) -> Self::Constants<L::V>;
+    fn constants<L: Simd>(&self, simd: L) -> Self::Constants<L::V>;
 
     /// Writes 4 LANES samples of `BYTES` bytes, from sample `x` on.
     ///
     /// # Safety
     /// [`make`] has bounded what lies at `x`; the samples are writable at `to`.
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         constants: Self::Constants<L::V>,
         row: Row,
         x: usize,
@@ -318,8 +314,8 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
     /// # Safety
     /// [`make`] has bounded what lies at `x`; a step's samples are writable there.
     #[inline(always)]
-    unsafe fn step<L: Lanes>(
-        lanes: L,
+    unsafe fn step<L: Simd>(
+        simd: L,
         ending: &E,
         constants: E::Constants<L::V>,
         row: Row,
@@ -329,10 +325,10 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         // SAFETY: the caller's.
         unsafe {
             let entering = [
-                row.enter::<L, COUNT, SIGN>(lanes, x),
-                row.enter::<L, COUNT, SIGN>(lanes, x + 2 * L::LANES),
+                row.enter::<L, COUNT, SIGN>(simd, x),
+                row.enter::<L, COUNT, SIGN>(simd, x + 2 * L::LANES),
             ];
-            ending.put::<L, BYTES>(lanes, constants, row, x, entering, to.wrapping_add(x * BYTES));
+            ending.put::<L, BYTES>(simd, constants, row, x, entering, to.wrapping_add(x * BYTES));
         }
     }
 }
@@ -341,10 +337,10 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
     for Rows<'_, BYTES, COUNT, SIGN, R, E>
 {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Rows { work, ending } = self;
         let RowsOf { rows, next, mut out } = work;
-        let constants = ending.constants(lanes);
+        let constants = ending.constants(simd);
         // Each by itself, since the compiler keeps an array of them in memory.
         let (first, second) = (rows[0], rows[R - 1]);
         let step = 4 * L::LANES;
@@ -359,12 +355,12 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         for (part, to) in parts {
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
-                ask(lanes, [next], R * x * BYTES, R * step * BYTES);
+                ask(simd, [next], R * x * BYTES, R * step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
                 unsafe {
-                    Self::step(lanes, &ending, constants, first, x, to[0]);
+                    Self::step(simd, &ending, constants, first, x, to[0]);
                     if R == 2 {
-                        Self::step(lanes, &ending, constants, second, x, to[R - 1]);
+                        Self::step(simd, &ending, constants, second, x, to[R - 1]);
                     }
                 }
             }
@@ -387,15 +383,15 @@ impl Ending for Scaled {
     type Constants<V: Copy> = V;
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> L::V {
+    fn constants<L: Simd>(&self, simd: L) -> L::V {
         let word = i32::from(self.scale.factor);
-        lanes.splat(word << 16 | word)
+        simd.splat(word << 16 | word)
     }
 
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         factor: L::V,
         _: Row,
         x: usize,
@@ -407,19 +403,19 @@ impl Ending for Scaled {
         unsafe {
             for v in 0..2 {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
-                let sum = lanes.add_words(lanes.load(kept), entering[v].change);
-                lanes.store(kept, sum);
-                let product = lanes.multiply_round_words(sum, factor);
-                values[v] = lanes.shift_words_down(product, self.scale.down);
+                let sum = simd.add_words(simd.load(kept), entering[v].change);
+                simd.store(kept, sum);
+                let product = simd.multiply_round_words(sum, factor);
+                values[v] = simd.shift_words_down(product, self.scale.down);
             }
             if BYTES == 1 {
-                lanes.put_narrow(values, Order::Zipped, to);
+                simd.store_packed(values, Order::Interleaved, to);
                 return;
             }
             for v in 0..2 {
-                lanes.store(
+                simd.store(
                     to.add(4 * L::LANES * v),
-                    lanes.shift_words_up(values[v], self.left),
+                    simd.shift_words_up(values[v], self.left),
                 );
             }
         }
@@ -439,15 +435,15 @@ struct UnevenOf<'a, T, const OTHERS: usize, const NEWEST: bool>(Uneven<'a, T>);
 impl<T, const OTHERS: usize, const NEWEST: bool> UnevenOf<'_, T, OTHERS, NEWEST> {
     /// The sums of the few rows from sample `x` on.
     #[inline(always)]
-    unsafe fn few<L: Lanes>(&self, lanes: L, row: Row, entering: Entering<L::V>, x: usize) -> L::V {
+    unsafe fn few<L: Simd>(&self, simd: L, row: Row, entering: Entering<L::V>, x: usize) -> L::V {
         // SAFETY: `make` has bounded all of them.
         unsafe {
-            let mut few = row.line(lanes, 0, x);
+            let mut few = row.line(simd, 0, x);
             if NEWEST {
-                few = lanes.add_words(few, entering.sums);
+                few = simd.add_words(few, entering.sums);
             }
             for line in 1..OTHERS {
-                few = lanes.add_words(few, row.line(lanes, line, x));
+                few = simd.add_words(few, row.line(simd, line, x));
             }
             few
         }
@@ -459,20 +455,20 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, OTHER
     type Constants<V: Copy> = [V; 4];
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 4] {
+    fn constants<L: Simd>(&self, simd: L) -> [L::V; 4] {
         let Uneven { few, finish, .. } = &self.0;
         [
-            lanes.splat(few.pair()),
-            lanes.splat(finish.start[0][0]),
-            lanes.splat(finish.shift as i32),
-            lanes.splat(0x8000_8000_u32 as i32),
+            simd.splat(few.pair()),
+            simd.splat(finish.start[0][0]),
+            simd.splat(finish.shift as i32),
+            simd.splat(0x8000_8000_u32 as i32),
         ]
     }
 
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         [weights, start, shift, sign]: [L::V; 4],
         row: Row,
         x: usize,
@@ -485,16 +481,16 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, OTHER
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
                 let kept = self.0.sums.add(at);
-                let sum = lanes.add_words(lanes.load(kept), entering[v].change);
-                lanes.store(kept, sum);
-                let few = self.few(lanes, row, entering[v], at);
-                let pairs = lanes.zip(lanes.xor(sum, sign), few);
+                let sum = simd.add_words(simd.load(kept), entering[v].change);
+                simd.store(kept, sum);
+                let few = self.few(simd, row, entering[v], at);
+                let pairs = simd.interleave_words(simd.xor(sum, sign), few);
                 for half in 0..2 {
-                    let sum = lanes.multiply_add(start, pairs[half], weights);
-                    values[2 * v + half] = lanes.shift_down(sum, shift);
+                    let sum = simd.multiply_add(start, pairs[half], weights);
+                    values[2 * v + half] = simd.shift_down(sum, shift);
                 }
             }
-            put_numbers::<L, BYTES>(lanes, values, self.0.finish, to);
+            put_numbers::<L, BYTES>(simd, values, self.0.finish, to);
         }
     }
 }
@@ -504,19 +500,19 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHER
     type Constants<V: Copy> = [V; 3];
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> [L::V; 3] {
+    fn constants<L: Simd>(&self, simd: L) -> [L::V; 3] {
         let Uneven { few, finish, .. } = &self.0;
         [
-            lanes.splat(few.pair()),
-            lanes.splat(few.weights[0] & 0xFFFF),
-            lanes.splat(finish.shift as i32),
+            simd.splat(few.pair()),
+            simd.splat(few.weights[0] & 0xFFFF),
+            simd.splat(finish.shift as i32),
         ]
     }
 
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         [weights, of_window, shift]: [L::V; 3],
         row: Row,
         x: usize,
@@ -528,18 +524,18 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHER
             let at = x + v * 2 * L::LANES;
             // SAFETY: see the trait.
             unsafe {
-                let pairs = lanes.zip(entering[v].change, self.few(lanes, row, entering[v], at));
+                let pairs = simd.interleave_words(entering[v].change, self.few(simd, row, entering[v], at));
                 for half in 0..2 {
                     let kept = self.0.sums.add(at + half * L::LANES);
-                    let sum = lanes.load(kept);
-                    lanes.store(kept, lanes.multiply_add(sum, pairs[half], of_window));
-                    let sum = lanes.multiply_add(sum, pairs[half], weights);
-                    values[2 * v + half] = lanes.shift_down(sum, shift);
+                    let sum = simd.load(kept);
+                    simd.store(kept, simd.multiply_add(sum, pairs[half], of_window));
+                    let sum = simd.multiply_add(sum, pairs[half], weights);
+                    values[2 * v + half] = simd.shift_down(sum, shift);
                 }
             }
         }
         // SAFETY: the caller has the room.
-        unsafe { put_numbers::<L, BYTES>(lanes, values, self.0.finish, to) };
+        unsafe { put_numbers::<L, BYTES>(simd, values, self.0.finish, to) };
     }
 }
 
@@ -558,92 +554,92 @@ type Factors<V> = ([V; 2], V);
 
 impl Weighted<'_> {
     #[inline(always)]
-    fn factors<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
+    fn factors<L: Simd>(&self, simd: L) -> Factors<L::V> {
         let [window, first, second] = self.weights;
         let weights = [
-            lanes.splat(window & 0xFFFF | first << 16),
-            lanes.splat(second & 0xFFFF),
+            simd.splat(window & 0xFFFF | first << 16),
+            simd.splat(second & 0xFFFF),
         ];
-        (weights, lanes.splat(self.finish.shift as i32))
+        (weights, simd.splat(self.finish.shift as i32))
     }
 
     /// A vector of a difference: of one line less one of another.
     #[inline(always)]
-    unsafe fn difference<L: Lanes>(lanes: L, row: Row, index: usize, x: usize) -> L::V {
+    unsafe fn difference<L: Simd>(simd: L, row: Row, index: usize, x: usize) -> L::V {
         // SAFETY: `make` has bounded both.
-        unsafe { lanes.sub_words(row.line(lanes, 2 * index, x), row.line(lanes, 2 * index + 1, x)) }
+        unsafe { simd.sub_words(row.line(simd, 2 * index, x), row.line(simd, 2 * index + 1, x)) }
     }
 
     /// [`Ending::put`] with all differences or the first one.
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize, const ALL: bool>(
+    unsafe fn put<L: Simd, const BYTES: usize, const ALL: bool>(
         &self,
-        lanes: L,
+        simd: L,
         (weights, shift): Factors<L::V>,
         row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        let mut values = [lanes.splat(0); 4];
+        let mut values = [simd.splat(0); 4];
         for v in 0..2 {
             let at = x + v * 2 * L::LANES;
             // SAFETY: see the trait.
             unsafe {
                 let kept = self.sums.add(at);
-                let mut sums = [lanes.load(kept), lanes.load(kept.add(L::LANES))];
-                let pairs = lanes.zip(entering[v].change, Self::difference(lanes, row, 0, at));
+                let mut sums = [simd.load(kept), simd.load(kept.add(L::LANES))];
+                let pairs = simd.interleave_words(entering[v].change, Self::difference(simd, row, 0, at));
                 for half in 0..2 {
-                    sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[0]);
+                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[0]);
                 }
                 if ALL {
-                    let second = Self::difference(lanes, row, 1, at);
-                    let pairs = lanes.zip(second, second);
+                    let second = Self::difference(simd, row, 1, at);
+                    let pairs = simd.interleave_words(second, second);
                     for half in 0..2 {
-                        sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[1]);
+                        sums[half] = simd.multiply_add(sums[half], pairs[half], weights[1]);
                     }
                 }
                 for half in 0..2 {
-                    lanes.store(kept.add(half * L::LANES), sums[half]);
-                    values[2 * v + half] = lanes.shift_down(sums[half], shift);
+                    simd.store(kept.add(half * L::LANES), sums[half]);
+                    values[2 * v + half] = simd.shift_down(sums[half], shift);
                 }
             }
         }
         // SAFETY: the caller has the room.
-        unsafe { put_numbers::<L, BYTES>(lanes, values, self.finish, to) };
+        unsafe { put_numbers::<L, BYTES>(simd, values, self.finish, to) };
     }
 }
 
 /// Adds what is added after the shift, clamps and stores 4 LANES samples.
 #[inline(always)]
-unsafe fn put_numbers<L: Lanes, const BYTES: usize>(
-    lanes: L,
+unsafe fn put_numbers<L: Simd, const BYTES: usize>(
+    simd: L,
     mut values: [L::V; 4],
     finish: &Finish,
     to: *mut u8,
 ) {
     if let Some(&high) = finish.high.first() {
-        let high = lanes.splat(high);
+        let high = simd.splat(high);
         for v in 0..4 {
-            values[v] = lanes.add(values[v], high);
+            values[v] = simd.add(values[v], high);
         }
     }
     // SAFETY: the caller has the room.
-    unsafe { put::<L, BYTES, 4>(lanes, values, finish, Order::Zipped, to) };
+    unsafe { put::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
 }
 
 impl Ending for Weighted<'_> {
     type Constants<V: Copy> = Factors<V>;
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
-        self.factors(lanes)
+    fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
+        self.factors(simd)
     }
 
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         factors: Factors<L::V>,
         row: Row,
         x: usize,
@@ -651,7 +647,7 @@ impl Ending for Weighted<'_> {
         to: *mut u8,
     ) {
         // SAFETY: see the trait.
-        unsafe { self.put::<L, BYTES, true>(lanes, factors, row, x, entering, to) };
+        unsafe { self.put::<L, BYTES, true>(simd, factors, row, x, entering, to) };
     }
 }
 
@@ -659,14 +655,14 @@ impl Ending for OneDifference<'_> {
     type Constants<V: Copy> = Factors<V>;
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> Factors<L::V> {
-        self.0.factors(lanes)
+    fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
+        self.0.factors(simd)
     }
 
     #[inline(always)]
-    unsafe fn put<L: Lanes, const BYTES: usize>(
+    unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         factors: Factors<L::V>,
         row: Row,
         x: usize,
@@ -675,8 +671,7 @@ impl Ending for OneDifference<'_> {
     ) {
         // SAFETY: see the trait.
         unsafe {
-            self.0
-                .put::<L, BYTES, false>(lanes, factors, row, x, entering, to);
+            self.0.put::<L, BYTES, false>(simd, factors, row, x, entering, to);
         };
     }
 }

@@ -3,8 +3,8 @@
 
 use super::tile::{Doubt, row_of_results};
 use crate::engine::cpu::simd::InstructionSet;
-use crate::engine::cpu::simd::vector::{Lanes, Work};
-use crate::engine::cpu::simd::{Vectors, with_lanes};
+use crate::engine::cpu::simd::vector::{Simd, Work};
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{Convolve, DirectKernel};
 
 /// Weights that rows are filled up with zeros to a multiple of: as many as the longest vectors hold.
@@ -71,7 +71,7 @@ impl Mender {
             tile,
         };
         if let Some(vectors) = self.vectors {
-            with_lanes!(vectors, lanes => lanes.enter(mending));
+            with_simd!(vectors, simd => simd.enter(mending));
             return;
         }
         mending.each(Plainly);
@@ -108,13 +108,13 @@ impl Dot for Plainly {
 #[derive(Clone, Copy)]
 struct InPairs<L>(L);
 
-impl<L: Lanes> Dot for InPairs<L> {
+impl<L: Simd> Dot for InPairs<L> {
     #[inline(always)]
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32 {
-        let InPairs(lanes) = self;
+        let InPairs(simd) = self;
         let rows = weights.len() / across;
         assert!(across.is_multiple_of(TOGETHER) && samples.len() >= (rows - 1) * stride + across);
-        let mut sums = [lanes.splat(0); 2];
+        let mut sums = [simd.splat(0); 2];
         for row in 0..rows {
             for k in (0..across).step_by(TOGETHER) {
                 // SAFETY: a row has a multiple of 32 weights, and there are as many samples for each, as was asserted.
@@ -123,17 +123,17 @@ impl<L: Lanes> Dot for InPairs<L> {
                         weights.as_ptr().add(row * across + k),
                         samples.as_ptr().add(row * stride + k),
                     );
-                    sums[0] = lanes.multiply_add(sums[0], lanes.load(p), lanes.load(q));
+                    sums[0] = simd.multiply_add(sums[0], simd.load(p), simd.load(q));
                     if 2 * L::LANES < TOGETHER {
                         let (q, p) = (q.add(2 * L::LANES), p.add(2 * L::LANES));
-                        sums[1] = lanes.multiply_add(sums[1], lanes.load(p), lanes.load(q));
+                        sums[1] = simd.multiply_add(sums[1], simd.load(p), simd.load(q));
                     }
                 }
             }
         }
         let mut numbers = [0; TOGETHER];
         // SAFETY: a vector of any set has no more than half as many numbers.
-        unsafe { lanes.store(numbers.as_mut_ptr(), lanes.add(sums[0], sums[1])) };
+        unsafe { simd.store(numbers.as_mut_ptr(), simd.add(sums[0], sums[1])) };
         numbers.iter().sum()
     }
 }
@@ -168,7 +168,7 @@ impl Mending<'_> {
 
 impl Work for Mending<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        self.each(InPairs(lanes));
+    fn run<L: Simd>(self, simd: L) {
+        self.each(InPairs(simd));
     }
 }

@@ -3,7 +3,7 @@
 //! pieces take two.
 
 use crate::engine::cpu::rows::sample::{magnitude, range};
-use crate::engine::cpu::simd::vector::Lanes;
+use crate::engine::cpu::simd::vector::Simd;
 use std::cmp::Reverse;
 
 /// The two weights of a pair.
@@ -65,19 +65,19 @@ pub(super) struct Carrying<V> {
 
 impl<V: Copy> Carrying<V> {
     #[inline(always)]
-    pub(super) fn new<L: Lanes<V = V>>(lanes: L, shift: u32) -> Carrying<V> {
+    pub(super) fn new<L: Simd<V = V>>(simd: L, shift: u32) -> Carrying<V> {
         Carrying {
-            shift: lanes.splat(shift as i32),
-            below: lanes.splat(((1_u32 << shift) - 1) as i32),
+            shift: simd.splat(shift as i32),
+            below: simd.splat(((1_u32 << shift) - 1) as i32),
         }
     }
 
     /// A result with what the sum gives it, and what the next sum begins with.
     #[inline(always)]
-    pub(super) fn carry<L: Lanes<V = V>>(self, lanes: L, result: V, sum: V) -> (V, V) {
+    pub(super) fn carry<L: Simd<V = V>>(self, simd: L, result: V, sum: V) -> (V, V) {
         (
-            lanes.add(result, lanes.shift_down(sum, self.shift)),
-            lanes.and(sum, self.below),
+            simd.add(result, simd.shift_down(sum, self.shift)),
+            simd.and(sum, self.below),
         )
     }
 }

@@ -13,7 +13,7 @@ mod row_filter;
 pub(super) mod symmetric_3x3;
 mod taps;
 
-use super::simd::{Vectors, with_lanes};
+use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, Edges};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
@@ -24,7 +24,7 @@ use crate::engine::cpu::rows::sample::Reader;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 use column_filter::unrolled::Few;
@@ -91,7 +91,7 @@ impl Pairs {
         parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
         let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
-        let asks_in_rows = with_lanes!(vectors, lanes => parts.work.asks(lanes, taps, format));
+        let asks_in_rows = with_simd!(vectors, simd => parts.work.asks(simd, taps, format));
         let Parts {
             reader,
             work,
@@ -130,12 +130,12 @@ impl Pairs {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
 
-    fn convolve_with<L: Lanes>(
+    fn convolve_with<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
@@ -168,7 +168,7 @@ impl Pairs {
                 let y = first + 2 * next as i64;
                 let at = next % slots * line.slot;
                 self.fill(
-                    lanes,
+                    simd,
                     source,
                     (strip.plane, y),
                     (samples, apart),
@@ -235,20 +235,20 @@ impl Pairs {
             };
             match self.making {
                 Making::Any(_) if is_four => {
-                    self.make(lanes, lines, taps, None, samples, rows.split::<4>());
+                    self.make(simd, lines, taps, None, samples, rows.split::<4>());
                 }
                 Making::Few { alike, .. } if is_four => {
                     let few = few(alike, start(taps.groups[0].single.len()));
                     match bytes {
-                        1 => few.make_four::<L, 1>(lanes, rows.split()),
-                        _ => few.make_four::<L, 2>(lanes, rows.split()),
+                        1 => few.make_four::<L, 1>(simd, rows.split()),
+                        _ => few.make_four::<L, 2>(simd, rows.split()),
                     }
                 }
                 Making::Few { alike, two: true, .. } => {
                     let few = few(alike, 0);
                     match bytes {
-                        1 => few.make::<L, 1>(lanes, rows.split()),
-                        _ => few.make::<L, 2>(lanes, rows.split()),
+                        1 => few.make::<L, 1>(simd, rows.split()),
+                        _ => few.make::<L, 2>(simd, rows.split()),
                     }
                 }
                 _ => {
@@ -256,7 +256,7 @@ impl Pairs {
                         sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
                         resumes: pair > 0,
                     });
-                    self.make(lanes, lines, taps, running, samples, rows.split::<2>());
+                    self.make(simd, lines, taps, running, samples, rows.split::<2>());
                 }
             }
             for k in 0..made {
@@ -264,7 +264,7 @@ impl Pairs {
                 if let Some(apart) = apart {
                     let planar =
                         &aligned(&mut scratch.planar, 4 * planar_row)[k * planar_row..][..planar_row];
-                    deinterleave::put(lanes, apart, bytes, planar, out);
+                    deinterleave::put(simd, apart, bytes, planar, out);
                 }
                 if partial {
                     let y = strip.first_row + row + k;
@@ -276,9 +276,9 @@ impl Pairs {
     }
 
     /// Makes `R` rows of so many samples from the lines.
-    fn make<L: Lanes, const R: usize>(
+    fn make<L: Simd, const R: usize>(
         &self,
-        lanes: L,
+        simd: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
         running: Option<Running<'_>>,
@@ -287,9 +287,9 @@ impl Pairs {
     ) {
         let finish = (&self.finish, self.high_words);
         if self.format.bytes_per_sample() == 1 {
-            column_filter::convolve::<L, 1, R>(lanes, lines, taps, running, finish, samples, out);
+            column_filter::convolve::<L, 1, R>(simd, lines, taps, running, finish, samples, out);
         } else {
-            column_filter::convolve::<L, 2, R>(lanes, lines, taps, running, finish, samples, out);
+            column_filter::convolve::<L, 2, R>(simd, lines, taps, running, finish, samples, out);
         }
     }
 
@@ -348,9 +348,9 @@ impl Pairs {
     }
 
     /// Fills the line at `at` with what rows `y` and `y + 1`, which may lie outside the frame, are in it.
-    fn fill<L: Lanes>(
+    fn fill<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         source: Source<'_>,
         (plane, y): (usize, i64),
         (samples, apart): (usize, Option<Apart>),
@@ -375,7 +375,7 @@ impl Pairs {
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
-            widen::pair_rows(lanes, reading, rows, &mut line[origin..], padded);
+            widen::pair_rows(simd, reading, rows, &mut line[origin..], padded);
             for (piece, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
                 Edges::fill(places, line, |sample| pair(self.reader.word(sample, piece)));
@@ -387,8 +387,8 @@ impl Pairs {
         for (row, words) in rows.iter().zip(words.each_mut()) {
             let to = &mut words[origin..];
             match apart {
-                Some(apart) => deinterleave::load(lanes, reading, apart, row, to, padded),
-                None => widen::load_row(lanes, reading, row, to, padded),
+                Some(apart) => deinterleave::load(simd, reading, apart, row, to, padded),
+                None => widen::load_row(simd, reading, row, to, padded),
             }
             for (piece, words) in words.chunks_mut(padded).enumerate() {
                 Edges::fill(places, words, |sample| self.reader.word(sample, piece));
@@ -401,9 +401,9 @@ impl Pairs {
             false => &[],
         };
         match row {
-            Row::Any(pass) => row_filter::row_pass(lanes, rows, (pieces, padded), pass, out, form.pieces),
-            Row::Few(few) => few.make(lanes, rows, out, ahead),
-            Row::Grouped(grouped) => grouped.make(lanes, rows, (out, form.pieces), ahead),
+            Row::Any(pass) => row_filter::row_pass(simd, rows, (pieces, padded), pass, out, form.pieces),
+            Row::Few(few) => few.make(simd, rows, out, ahead),
+            Row::Grouped(grouped) => grouped.make(simd, rows, (out, form.pieces), ahead),
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::engine::cpu::fir::row_filter::unrolled::FewTerms;
 use crate::engine::cpu::rows::deinterleave;
 use crate::engine::cpu::rows::requantize::{self, Finish, Sums};
 use crate::engine::cpu::rows::sample::{Reader, magnitude, range, total};
-use crate::engine::cpu::simd::vector::{self, Lanes, Order};
-use crate::engine::cpu::simd::{Vectors, with_lanes};
+use crate::engine::cpu::simd::vector::{self, Order, Simd};
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, SeparableKernel};
 use crate::frame::PixelFormat;
 
@@ -29,7 +29,7 @@ pub(super) enum Work {
 
 impl Work {
     /// True if a row pass before a column of so many taps asks for the next rows of the picture.
-    pub(super) fn asks<L: Lanes>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
+    pub(super) fn asks<L: Simd>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
         let Work::Separable { row, .. } = self else {
             return false;
         };
@@ -39,7 +39,7 @@ impl Work {
                 format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.asks()
             }
             Row::Grouped(_) => {
-                vector::has_more_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
+                vector::has_32_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
             }
         }
     }
@@ -53,8 +53,8 @@ pub(super) enum Row {
 }
 
 /// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
-const fn short_column<L: Lanes>() -> usize {
-    match (vector::has_more_registers::<L>(), L::FUSES) {
+const fn short_column<L: Simd>() -> usize {
+    match (vector::has_32_registers::<L>(), L::FUSED_MULTIPLY_ADD) {
         (true, true) => 4,
         (true, false) => 3,
         (false, _) => 0,
@@ -139,7 +139,7 @@ pub(super) fn row_order(step: usize) -> Order {
     if step == 1 {
         Order::Alternate
     } else {
-        Order::Zipped
+        Order::Interleaved
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize)
     let first = convolved.next()?;
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
     let are_alike = convolved.all(|c| made(c) == made(first));
-    let is_better = with_lanes!(vectors, lanes => deinterleave::suit(lanes, channels.len(), weights));
+    let is_better = with_simd!(vectors, simd => deinterleave::suit(simd, channels.len(), weights));
     (are_alike && is_better).then_some(*first)
 }
 
@@ -210,7 +210,7 @@ pub(super) fn separable(
                 bits,
             };
             let is_narrow = (reader.pieces(), pieces) == (1, 1);
-            let few = with_lanes!(vectors, lanes => FewTerms::of(lanes, &pass, reader)).filter(|_| is_narrow);
+            let few = with_simd!(vectors, simd => FewTerms::of(simd, &pass, reader)).filter(|_| is_narrow);
             (reader, few.map_or(Row::Any(pass), Row::Few))
         }
     };
@@ -292,7 +292,7 @@ pub(super) fn in_groups(
     }
     let (taps, ends) = taps.grouped(values, kernel.shift)?;
     let groups = ends.count_ones() as usize;
-    if !with_lanes!(vectors, lanes => unrolled::suit_groups(lanes, taps.len(), groups)) {
+    if !with_simd!(vectors, simd => unrolled::suit_groups(simd, taps.len(), groups)) {
         return None;
     }
     let correction = reader.correction(total(&kernel.weights));
@@ -319,7 +319,7 @@ impl Parts {
     /// What all samples are made with, where that is the same and sums are not kept.
     pub(super) fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
         let (pieces, bytes) = (self.pieces(), format.bytes_per_sample());
-        with_lanes!(vectors, lanes => Alike::of(lanes, &self.finish, self.ends, pieces, bytes))
+        with_simd!(vectors, simd => Alike::of(simd, &self.finish, self.ends, pieces, bytes))
             .filter(|_| self.changes.is_none())
     }
 
@@ -350,6 +350,6 @@ impl Parts {
             return false;
         };
         self.taps.are_lines()
-            && with_lanes!(vectors, lanes => unrolled::makes_four_rows(lanes, taps, pieces, samples, planar))
+            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, pieces, samples, planar))
     }
 }

@@ -14,8 +14,8 @@ use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::prefetch::{ask, worth_asking};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::simd::scratch::room;
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
-use crate::engine::cpu::simd::{Vectors, with_lanes};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
@@ -88,12 +88,12 @@ impl Mirrored {
         strip: &mut Strip<'_>,
         scratch: &mut Scratch,
     ) {
-        with_lanes!(self.vectors, lanes => self.convolve_with(lanes, source, layout, strip, scratch));
+        with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
 
-    fn convolve_with<L: Lanes>(
+    fn convolve_with<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
@@ -127,7 +127,7 @@ impl Mirrored {
                 spare: &mut scratch.spare,
             };
             let next = worth_asking(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
-            make(lanes, self.mask, plane.channels, (rows, next), ends, out.split());
+            make(simd, self.mask, plane.channels, (rows, next), ends, out.split());
             if partial {
                 for k in 0..made {
                     let row = &mut strip.bytes[place(k)..place(k) + samples];
@@ -185,8 +185,8 @@ impl<'a> Ends<'a> {
 }
 
 /// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long. What is read `next` is asked for meanwhile.
-pub(in crate::engine::cpu) fn make<L: Lanes>(
-    lanes: L,
+pub(in crate::engine::cpu) fn make<L: Simd>(
+    simd: L,
     mask: Mask,
     channels: usize,
     (rows, next): ([&[u8]; READ], &[u8]),
@@ -197,28 +197,28 @@ pub(in crate::engine::cpu) fn make<L: Lanes>(
     assert!(rows.iter().all(|row| row.len() == samples));
     assert!(out.iter().all(|row| row.len() == samples));
     match channels {
-        1 => lanes.enter(Make::<1> {
+        1 => simd.enter(Make::<1> {
             mask,
             rows,
             next,
             ends,
             out,
         }),
-        2 => lanes.enter(Make::<2> {
+        2 => simd.enter(Make::<2> {
             mask,
             rows,
             next,
             ends,
             out,
         }),
-        3 => lanes.enter(Make::<3> {
+        3 => simd.enter(Make::<3> {
             mask,
             rows,
             next,
             ends,
             out,
         }),
-        4 => lanes.enter(Make::<4> {
+        4 => simd.enter(Make::<4> {
             mask,
             rows,
             next,
@@ -254,21 +254,25 @@ struct Constants<T> {
 
 impl<T: Copy> Constants<T> {
     #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, mask: Mask) -> Constants<T> {
-        let both = |word: i32| lanes.splat(word << 16 | word);
-        let start = if L::FUSES { 1 << (mask.shift - 1) } else { 0 };
+    fn new<L: Simd<V = T>>(simd: L, mask: Mask) -> Constants<T> {
+        let both = |word: i32| simd.splat(word << 16 | word);
+        let start = if L::FUSED_MULTIPLY_ADD {
+            1 << (mask.shift - 1)
+        } else {
+            0
+        };
         Constants {
-            outer: lanes.splat(mask.outer),
-            middle: lanes.splat(mask.middle),
+            outer: simd.splat(mask.outer),
+            middle: simd.splat(mask.middle),
             low: both(255),
-            start: lanes.splat(start),
-            shift: lanes.splat(mask.shift as i32 - i32::from(!L::FUSES)),
+            start: simd.splat(start),
+            shift: simd.splat(mask.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD)),
             half: both(1 << 14),
         }
     }
 }
 
-/// Sums at even places and at odd ones, each in two vectors as [`Lanes::zip`] leaves them.
+/// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_words`] leaves them.
 type Sums<T> = [[T; 2]; 2];
 
 /// The outer samples' sum and the middle sample of a row, for each result of a step.
@@ -276,13 +280,13 @@ type Sums<T> = [[T; 2]; 2];
 /// # Safety
 /// A step's bytes are readable at `from`, and `C` before and after them.
 #[inline(always)]
-unsafe fn pairs<L: Lanes, const C: usize>(lanes: L, low: L::V, from: *const u8) -> Sums<L::V> {
+unsafe fn pairs<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> Sums<L::V> {
     // SAFETY: the caller has bounded them.
-    let words = unsafe { [lanes.load(from.sub(C)), lanes.load(from), lanes.load(from.add(C))] };
+    let words = unsafe { [simd.load(from.sub(C)), simd.load(from), simd.load(from.add(C))] };
     // No closures: they would not be compiled for the set.
     let mut apart = [[low; 2]; 3];
     for k in 0..3 {
-        apart[k] = [lanes.and(words[k], low), lanes.shift_words_down(words[k], 8)];
+        apart[k] = [simd.and(words[k], low), simd.shift_words_down(words[k], 8)];
     }
     let [left, mut middle, right] = apart;
     if C == 1 {
@@ -290,8 +294,8 @@ unsafe fn pairs<L: Lanes, const C: usize>(lanes: L, low: L::V, from: *const u8) 
         middle = [left[1], right[0]];
     }
     [
-        lanes.zip(lanes.add_words(left[0], right[0]), middle[0]),
-        lanes.zip(lanes.add_words(left[1], right[1]), middle[1]),
+        simd.interleave_words(simd.add_words(left[0], right[0]), middle[0]),
+        simd.interleave_words(simd.add_words(left[1], right[1]), middle[1]),
     ]
 }
 
@@ -300,8 +304,8 @@ unsafe fn pairs<L: Lanes, const C: usize>(lanes: L, low: L::V, from: *const u8) 
 /// # Safety
 /// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes are writable in `to`.
 #[inline(always)]
-unsafe fn step<L: Lanes, const C: usize>(
-    lanes: L,
+unsafe fn step<L: Simd, const C: usize>(
+    simd: L,
     constants: &Constants<L::V>,
     from: [*const u8; READ],
     to: [*mut u8; ROWS],
@@ -319,38 +323,38 @@ unsafe fn step<L: Lanes, const C: usize>(
     let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
     for y in 0..READ {
         // SAFETY: the caller has bounded them.
-        let pairs = unsafe { pairs::<L, C>(lanes, low, from[y].add(x)) };
+        let pairs = unsafe { pairs::<L, C>(simd, low, from[y].add(x)) };
         let mut words = [start; 2];
         for odd in 0..2 {
             let mut done = [start; 2];
             for k in 0..2 {
                 let pair = pairs[odd][k];
-                let [last, next, first] = if L::FUSES {
+                let [last, next, first] = if L::FUSED_MULTIPLY_ADD {
                     [
-                        lanes.multiply_add(sums[0][odd][k], pair, outer),
-                        lanes.multiply_add(sums[1][odd][k], pair, middle),
-                        lanes.multiply_add(start, pair, outer),
+                        simd.multiply_add(sums[0][odd][k], pair, outer),
+                        simd.multiply_add(sums[1][odd][k], pair, middle),
+                        simd.multiply_add(start, pair, outer),
                     ]
                 } else {
-                    let weighted = lanes.multiply_add(lanes.splat(0), pair, outer);
+                    let weighted = simd.multiply_add(simd.splat(0), pair, outer);
                     [
-                        lanes.add(sums[0][odd][k], weighted),
-                        lanes.multiply_add(sums[1][odd][k], pair, middle),
+                        simd.add(sums[0][odd][k], weighted),
+                        simd.multiply_add(sums[1][odd][k], pair, middle),
                         weighted,
                     ]
                 };
                 sums[0][odd][k] = next;
                 sums[1][odd][k] = first;
-                done[k] = lanes.shift_down(last, shift);
+                done[k] = simd.shift_down(last, shift);
             }
-            words[odd] = lanes.narrow(done[0], done[1]);
-            if !L::FUSES {
-                words[odd] = lanes.multiply_round_words(words[odd], half);
+            words[odd] = simd.pack_words(done[0], done[1]);
+            if !L::FUSED_MULTIPLY_ADD {
+                words[odd] = simd.multiply_round_words(words[odd], half);
             }
         }
         if let Some(row) = y.checked_sub(2) {
             // SAFETY: the caller has bounded them.
-            unsafe { lanes.put_apart(words, to[row].add(x)) };
+            unsafe { simd.store_even_odd(words, to[row].add(x)) };
         }
     }
 }
@@ -358,7 +362,7 @@ unsafe fn step<L: Lanes, const C: usize>(
 impl<const C: usize> Make<'_, C> {
     /// Makes up to a step's samples from place `x` on, from copies of the rows with what lies beyond their ends.
     #[inline(always)]
-    fn step_apart<L: Lanes>(&mut self, lanes: L, constants: &Constants<L::V>, x: usize) {
+    fn step_apart<L: Simd>(&mut self, simd: L, constants: &Constants<L::V>, x: usize) {
         let most = 4 * L::LANES;
         let made = most.min(self.rows[0].len() - x);
         let mut copies = [[0_u8; TILE + 2 * MOST_CHANNELS]; READ];
@@ -370,7 +374,7 @@ impl<const C: usize> Make<'_, C> {
             }
             if made == most {
                 // SAFETY: a step ends within the row, and there is room for one.
-                unsafe { lanes.store(copy[C..].as_mut_ptr(), lanes.load(row[x..].as_ptr())) };
+                unsafe { simd.store(copy[C..].as_mut_ptr(), simd.load(row[x..].as_ptr())) };
             } else {
                 copy[C..C + made].copy_from_slice(&row[x..]);
             }
@@ -389,7 +393,7 @@ impl<const C: usize> Make<'_, C> {
             last.each_mut().map(|row| row.as_mut_ptr())
         };
         // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others go where there is room for one.
-        unsafe { step::<L, C>(lanes, constants, from, to, 0) };
+        unsafe { step::<L, C>(simd, constants, from, to, 0) };
         if !is_whole {
             for (row, last) in self.out.iter_mut().zip(&last) {
                 row[x..].copy_from_slice(&last[..made]);
@@ -400,23 +404,23 @@ impl<const C: usize> Make<'_, C> {
 
 impl<const C: usize> Work for Make<'_, C> {
     #[inline(always)]
-    fn run<L: Lanes>(mut self, lanes: L) {
-        let constants = Constants::new(lanes, self.mask);
+    fn run<L: Simd>(mut self, simd: L) {
+        let constants = Constants::new(simd, self.mask);
         let (samples, size) = (self.rows[0].len(), 4 * L::LANES);
-        self.step_apart(lanes, &constants, 0);
+        self.step_apart(simd, &constants, 0);
         let from = self.rows.map(<[u8]>::as_ptr);
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         let mut x = size;
         while x + size + C <= samples {
-            ask(lanes, [self.next], ROWS * x, ROWS * size);
+            ask(simd, [self.next], ROWS * x, ROWS * size);
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
             unsafe {
-                step::<L, C>(lanes, &constants, from, to, x);
+                step::<L, C>(simd, &constants, from, to, x);
             }
             x += size;
         }
         while x < samples {
-            self.step_apart(lanes, &constants, x);
+            self.step_apart(simd, &constants, x);
             x += size;
         }
     }

@@ -6,16 +6,16 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::widen::{Reading, Words};
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
 /// many of them count for more than what it costs; with others once that is a small part of it all.
-const fn least_weights<L: Lanes>() -> usize {
-    if has_more_registers::<L>() { 3 } else { 21 }
+const fn least_weights<L: Simd>() -> usize {
+    if has_32_registers::<L>() { 3 } else { 21 }
 }
 
 /// True if the components of a row of so many weights are worth taking apart.
-pub(in crate::engine::cpu) fn suit<L: Lanes>(_: L, channels: usize, weights: usize) -> bool {
+pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usize) -> bool {
     (2..=4).contains(&channels) && weights >= least_weights::<L>()
 }
 
@@ -41,12 +41,12 @@ pub(in crate::engine::cpu) struct Apart {
 macro_rules! with_form {
     ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $lanes:expr) => {
         match ($channels, $bytes) {
-            (2, 1) => $lanes.enter_with_bytes($work::<2, 1>($($argument),*)),
-            (3, 1) => $lanes.enter_with_bytes($work::<3, 1>($($argument),*)),
-            (4, 1) => $lanes.enter_with_bytes($work::<4, 1>($($argument),*)),
-            (2, 2) => $lanes.enter_with_bytes($work::<2, 2>($($argument),*)),
-            (3, 2) => $lanes.enter_with_bytes($work::<3, 2>($($argument),*)),
-            (4, 2) => $lanes.enter_with_bytes($work::<4, 2>($($argument),*)),
+            (2, 1) => $simd.enter_with_bytes($work::<2, 1>($($argument),*)),
+            (3, 1) => $simd.enter_with_bytes($work::<3, 1>($($argument),*)),
+            (4, 1) => $simd.enter_with_bytes($work::<4, 1>($($argument),*)),
+            (2, 2) => $simd.enter_with_bytes($work::<2, 2>($($argument),*)),
+            (3, 2) => $simd.enter_with_bytes($work::<3, 2>($($argument),*)),
+            (4, 2) => $simd.enter_with_bytes($work::<4, 2>($($argument),*)),
             (channels, bytes) => unreachable!("{channels} components of {bytes} bytes"),
         }
     };
@@ -54,8 +54,8 @@ macro_rules! with_form {
 
 /// Reads a row of pixels into words of one component after the other, and a second piece `stride` words on if there is one. Components are written in whole cache
 /// lines, for which there has to be room; what is written beyond the row means nothing.
-pub(in crate::engine::cpu) fn load<L: Lanes>(
-    lanes: L,
+pub(in crate::engine::cpu) fn load<L: Simd>(
+    simd: L,
     reading: Reading,
     apart: Apart,
     row: &[u8],
@@ -71,7 +71,7 @@ pub(in crate::engine::cpu) fn load<L: Lanes>(
         channels,
         reading.bytes,
         Load(reading, row, out.as_mut_ptr(), pitch, stride),
-        lanes
+        simd
     );
 }
 
@@ -80,9 +80,9 @@ struct Load<'a, const C: usize, const BYTES: usize>(Reading, &'a [u8], *mut u16,
 
 impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Load(reading, row, out, pitch, stride) = self;
-        let words = Words::new(lanes, reading);
+        let words = Words::new(simd, reading);
         let pixels = 2 * L::LANES;
         let step = pixels * C * BYTES;
         let whole = row.len() / step;
@@ -90,7 +90,7 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
             // SAFETY: a step within the row; `load` has asked for room for the whole of it in each component.
             unsafe {
                 let from = row.as_ptr().add(k * step);
-                load_step::<L, C, BYTES>(lanes, &words, from, out.add(k * pixels), (pitch, stride));
+                load_step::<L, C, BYTES>(simd, &words, from, out.add(k * pixels), (pitch, stride));
             }
         }
         let rest = &row[whole * step..];
@@ -100,7 +100,7 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
             // SAFETY: the copy is a step long, and there is room as before.
             unsafe {
                 let to = out.add(whole * pixels);
-                load_step::<L, C, BYTES>(lanes, &words, last.as_ptr(), to, (pitch, stride));
+                load_step::<L, C, BYTES>(simd, &words, last.as_ptr(), to, (pitch, stride));
             }
         }
     }
@@ -111,8 +111,8 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
 /// # Safety
 /// As many pixels are readable at `from`, and a vector is writable at `out`, as many times `pitch` words on as there are components, and `stride` beyond each.
 #[inline(always)]
-unsafe fn load_step<L: Lanes, const C: usize, const BYTES: usize>(
-    lanes: L,
+unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
+    simd: L,
     words: &Words<L::V>,
     from: *const u8,
     out: *mut u16,
@@ -120,13 +120,13 @@ unsafe fn load_step<L: Lanes, const C: usize, const BYTES: usize>(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        let apart = lanes.take_apart::<C, BYTES>(from);
+        let apart = simd.deinterleave::<C, BYTES>(from);
         for c in 0..C {
             let to = out.add(c * pitch);
             if BYTES == 1 {
-                lanes.store(to, apart[c]);
+                simd.store(to, apart[c]);
             } else {
-                words.put(lanes, apart[c], to, stride);
+                words.put(simd, apart[c], to, stride);
             }
         }
     }
@@ -136,17 +136,11 @@ unsafe fn load_step<L: Lanes, const C: usize, const BYTES: usize>(
 pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
 /// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with [`BEHIND`] more samples behind the last one.
-pub(in crate::engine::cpu) fn put<L: Lanes>(
-    lanes: L,
-    apart: Apart,
-    bytes: usize,
-    row: &[u8],
-    out: &mut [u8],
-) {
+pub(in crate::engine::cpu) fn put<L: Simd>(simd: L, apart: Apart, bytes: usize, row: &[u8], out: &mut [u8]) {
     let Apart { channels, pitch } = apart;
     let pixels = out.len() / (channels * bytes);
     assert!(((channels - 1) * pitch + pixels + BEHIND) * bytes <= row.len());
-    with_form!(channels, bytes, Put(row, pitch, out), lanes);
+    with_form!(channels, bytes, Put(row, pitch, out), simd);
 }
 
 /// What [`put`] has checked.
@@ -154,7 +148,7 @@ struct Put<'a, const C: usize, const BYTES: usize>(&'a [u8], usize, &'a mut [u8]
 
 impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Put(row, pitch, out) = self;
         // Bytes of a component in a step.
         let vector = 4 * L::LANES;
@@ -164,7 +158,7 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
             // SAFETY: a step within the row; of each component, so much has been asked for.
             unsafe {
                 let from = row.as_ptr().add(k * vector);
-                put_step::<L, C, BYTES>(lanes, from, pitch, out.as_mut_ptr().add(k * step));
+                put_step::<L, C, BYTES>(simd, from, pitch, out.as_mut_ptr().add(k * step));
             }
         }
         let rest = &mut out[whole * step..];
@@ -173,7 +167,7 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
             // SAFETY: what is beyond a component is there, up to BEHIND samples, and the room is a step long.
             unsafe {
                 let from = row.as_ptr().add(whole * vector);
-                put_step::<L, C, BYTES>(lanes, from, pitch, last.as_mut_ptr());
+                put_step::<L, C, BYTES>(simd, from, pitch, last.as_mut_ptr());
             }
             rest.copy_from_slice(&last[..rest.len()]);
         }
@@ -185,8 +179,8 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
 /// # Safety
 /// It is readable at `from`, and as many times `pitch` samples on as there are components; as many vectors are writable at `to`.
 #[inline(always)]
-unsafe fn put_step<L: Lanes, const C: usize, const BYTES: usize>(
-    lanes: L,
+unsafe fn put_step<L: Simd, const C: usize, const BYTES: usize>(
+    simd: L,
     from: *const u8,
     pitch: usize,
     to: *mut u8,
@@ -197,14 +191,14 @@ unsafe fn put_step<L: Lanes, const C: usize, const BYTES: usize>(
         for c in 0..C {
             components[c] = from.add(c * pitch * BYTES);
         }
-        lanes.put_together::<C, BYTES>(components, to);
+        simd.interleave::<C, BYTES>(components, to);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::simd::{InstructionSet, Vectors, with_lanes};
+    use crate::engine::cpu::simd::{InstructionSet, Vectors, with_simd};
 
     /// Takes apart the pixels of a vector of words of each component, and puts together vectors of components.
     struct Both<'a, const C: usize, const BYTES: usize> {
@@ -216,21 +210,21 @@ mod tests {
 
     impl<const C: usize, const BYTES: usize> Work for Both<'_, C, BYTES> {
         #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
+        fn run<L: Simd>(self, simd: L) {
             let mut from = [self.pixels.as_ptr(); C];
             // SAFETY: all are as long as the widest vectors need.
             unsafe {
-                let apart = lanes.take_apart::<C, BYTES>(self.pixels.as_ptr());
+                let apart = simd.deinterleave::<C, BYTES>(self.pixels.as_ptr());
                 for c in 0..C {
-                    lanes.store(self.apart[c].as_mut_ptr(), apart[c]);
+                    simd.store(self.apart[c].as_mut_ptr(), apart[c]);
                     from[c] = self.components[c].as_ptr();
                 }
-                lanes.put_together::<C, BYTES>(from, self.together.as_mut_ptr());
+                simd.interleave::<C, BYTES>(from, self.together.as_mut_ptr());
             }
         }
     }
 
-    fn check<L: Lanes, const C: usize, const BYTES: usize>(lanes: L, permutes_bytes: bool) {
+    fn check<L: Simd, const C: usize, const BYTES: usize>(simd: L, permutes_bytes: bool) {
         let pixels: Vec<u8> = (0..STEP).map(|at| (at * 89 + at / 7) as u8).collect();
         let components: Vec<Vec<u8>> = (0..C)
             .map(|c| (0..TILE).map(|at| (at * 37 + c * 101 + 5) as u8).collect())
@@ -243,9 +237,9 @@ mod tests {
             together: &mut together,
         };
         if permutes_bytes {
-            lanes.enter_with_bytes(work);
+            simd.enter_with_bytes(work);
         } else {
-            lanes.enter(work);
+            simd.enter(work);
         }
         let sample = |bytes: &[u8], at: usize| match BYTES {
             1 => u16::from(bytes[at]),
@@ -266,13 +260,13 @@ mod tests {
         }
     }
 
-    fn check_all<L: Lanes>(lanes: L, permutes_bytes: bool) {
-        check::<L, 2, 1>(lanes, permutes_bytes);
-        check::<L, 3, 1>(lanes, permutes_bytes);
-        check::<L, 4, 1>(lanes, permutes_bytes);
-        check::<L, 2, 2>(lanes, permutes_bytes);
-        check::<L, 3, 2>(lanes, permutes_bytes);
-        check::<L, 4, 2>(lanes, permutes_bytes);
+    fn check_all<L: Simd>(simd: L, permutes_bytes: bool) {
+        check::<L, 2, 1>(simd, permutes_bytes);
+        check::<L, 3, 1>(simd, permutes_bytes);
+        check::<L, 4, 1>(simd, permutes_bytes);
+        check::<L, 2, 2>(simd, permutes_bytes);
+        check::<L, 3, 2>(simd, permutes_bytes);
+        check::<L, 4, 2>(simd, permutes_bytes);
     }
 
     #[test]
@@ -283,7 +277,7 @@ mod tests {
             };
             // Then with what permutes bytes, if the set knows any and the machine has it.
             for permutes_bytes in [false, true] {
-                with_lanes!(vectors, lanes => check_all(lanes, permutes_bytes));
+                with_simd!(vectors, simd => check_all(simd, permutes_bytes));
             }
         }
     }

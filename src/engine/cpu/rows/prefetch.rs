@@ -3,7 +3,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::alpha::Source;
-use crate::engine::cpu::simd::vector::Lanes;
+use crate::engine::cpu::simd::vector::Simd;
 
 /// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
 const LEAST_ASKED: usize = 3 << 20;
@@ -21,8 +21,8 @@ pub(in crate::engine::cpu) fn worth_asking(source: Source<'_>, plane: usize, y: 
 
 /// Asks for the part of rows `ahead` that belongs to a step: as many bytes as it makes, of which `made` are made.
 #[inline(always)]
-pub(in crate::engine::cpu) fn ask<L: Lanes, const N: usize>(
-    lanes: L,
+pub(in crate::engine::cpu) fn ask<L: Simd, const N: usize>(
+    simd: L,
     ahead: [&[u8]; N],
     made: usize,
     step: usize,
@@ -31,7 +31,7 @@ pub(in crate::engine::cpu) fn ask<L: Lanes, const N: usize>(
     for n in 0..N {
         if made < ahead[n].len() {
             for at in (0..step).step_by(CACHE_LINE) {
-                lanes.prefetch(ahead[n].as_ptr().wrapping_add(made + at));
+                simd.prefetch(ahead[n].as_ptr().wrapping_add(made + at));
             }
         }
     }

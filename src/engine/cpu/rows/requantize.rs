@@ -3,7 +3,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Convolve};
 use crate::frame::PixelFormat;
 
@@ -61,26 +61,26 @@ pub(in crate::engine::cpu) struct HighWords<T> {
 impl<T: Copy> HighWords<T> {
     /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(lanes: L, shift: u32) -> HighWords<T> {
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, shift: u32) -> HighWords<T> {
         let factor = 1 << 31_u32.saturating_sub(shift).min(14);
         HighWords {
-            sixteen: lanes.splat(16),
-            factor: lanes.splat(factor << 16 | factor),
+            sixteen: simd.splat(16),
+            factor: simd.splat(factor << 16 | factor),
         }
     }
 
-    /// The results of two vectors of sums, as [`Lanes::merge`] leaves their words.
+    /// The results of two vectors of sums, as [`Simd::merge`] leaves their words.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn of<L: Lanes<V = T>>(self, lanes: L, sums: [T; 2]) -> T {
-        let high = lanes.merge(lanes.shift_down(sums[0], self.sixteen), sums[1]);
-        lanes.multiply_round_words(high, self.factor)
+    pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: [T; 2]) -> T {
+        let high = simd.merge(simd.shift_down(sums[0], self.sixteen), sums[1]);
+        simd.multiply_round_words(high, self.factor)
     }
 }
 
 /// Adds what is added after the shift, clamps and stores LANES V samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn give<L: Lanes, const BYTES: usize, const V: usize>(
-    lanes: L,
+pub(in crate::engine::cpu) unsafe fn give<L: Simd, const BYTES: usize, const V: usize>(
+    simd: L,
     mut values: [L::V; V],
     finish: &Finish,
     phase: usize,
@@ -90,18 +90,18 @@ pub(in crate::engine::cpu) unsafe fn give<L: Lanes, const BYTES: usize, const V:
     if !finish.high.is_empty() {
         for v in 0..V {
             // SAFETY: the pattern is TILE x channels long.
-            let high = unsafe { lanes.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
-            values[v] = lanes.add(values[v], high);
+            let high = unsafe { simd.load(finish.high.as_ptr().add(phase * TILE + L::LANES * v)) };
+            values[v] = simd.add(values[v], high);
         }
     }
     // SAFETY: the caller has the room.
-    unsafe { put::<L, BYTES, V>(lanes, values, finish, order, to) };
+    unsafe { put::<L, BYTES, V>(simd, values, finish, order, to) };
 }
 
 /// Clamps and stores LANES V samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn put<L: Lanes, const BYTES: usize, const V: usize>(
-    lanes: L,
+pub(in crate::engine::cpu) unsafe fn put<L: Simd, const BYTES: usize, const V: usize>(
+    simd: L,
     values: [L::V; V],
     finish: &Finish,
     order: Order,
@@ -109,13 +109,13 @@ pub(in crate::engine::cpu) unsafe fn put<L: Lanes, const BYTES: usize, const V: 
 ) {
     if BYTES == 1 {
         // SAFETY: the caller has the room.
-        unsafe { lanes.put_bytes(values, order, out) };
+        unsafe { simd.store_bytes(values, order, out) };
         return;
     }
     for v in (0..V).step_by(2) {
         let two = [values[v], values[v + 1]];
         // SAFETY: the caller has the room.
-        unsafe { lanes.put_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
+        unsafe { simd.store_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
     }
 }
 
@@ -130,35 +130,35 @@ pub(in crate::engine::cpu) struct Joining<T> {
 
 impl<T: Copy> Joining<T> {
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(
-        lanes: L,
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(
+        simd: L,
         bits: u32,
         whole: bool,
         shift: u32,
     ) -> Joining<T> {
         Joining {
             whole,
-            bits: lanes.splat(bits as i32),
-            twice: lanes.splat(2 * bits as i32),
-            shift: lanes.splat(shift as i32),
+            bits: simd.splat(bits as i32),
+            twice: simd.splat(2 * bits as i32),
+            shift: simd.splat(shift as i32),
         }
     }
 
     /// The sum of all pieces, shifted down.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn join<L: Lanes<V = T>, const P: usize>(self, lanes: L, pieces: [T; P]) -> T {
+    pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const P: usize>(self, simd: L, pieces: [T; P]) -> T {
         let mut sum = pieces[0];
         if P > 1 && self.whole {
-            sum = lanes.add(sum, lanes.shift_up(pieces[1], self.bits));
+            sum = simd.add(sum, simd.shift_up(pieces[1], self.bits));
             if P > 2 {
-                sum = lanes.add(sum, lanes.shift_up(pieces[2], self.twice));
+                sum = simd.add(sum, simd.shift_up(pieces[2], self.twice));
             }
         } else {
             for p in 1..P {
-                sum = lanes.add(pieces[p], lanes.shift_down(sum, self.bits));
+                sum = simd.add(pieces[p], simd.shift_down(sum, self.bits));
             }
         }
-        lanes.shift_down(sum, self.shift)
+        simd.shift_down(sum, self.shift)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How samples in memory become words, or pairs of them, in registers, for vectors of any width.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
 /// How samples in memory become words that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,32 +29,32 @@ pub(in crate::engine::cpu) struct Words<T> {
 
 impl<T: Copy> Words<T> {
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Lanes<V = T>>(lanes: L, reading: Reading) -> Words<T> {
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, reading: Reading) -> Words<T> {
         let both = |word: u16| i32::from(word) << 16 | i32::from(word);
         Words {
             reading,
-            shift: lanes.splat(reading.shift as i32),
-            kept: lanes.splat(both(u16::MAX >> reading.shift)),
-            flip: lanes.splat(both(reading.flip)),
-            eight: lanes.splat(8),
-            byte: lanes.splat(both(255)),
+            shift: simd.splat(reading.shift as i32),
+            kept: simd.splat(both(u16::MAX >> reading.shift)),
+            flip: simd.splat(both(reading.flip)),
+            eight: simd.splat(8),
+            byte: simd.splat(both(255)),
         }
     }
 
     /// Stored words without their padding bits, turned over.
     #[inline(always)]
-    fn taken<L: Lanes<V = T>>(&self, lanes: L, mut stored: T) -> T {
+    fn taken<L: Simd<V = T>>(&self, simd: L, mut stored: T) -> T {
         if self.reading.shift > 0 {
-            stored = lanes.and(lanes.shift_down(stored, self.shift), self.kept);
+            stored = simd.and(simd.shift_down(stored, self.shift), self.kept);
         }
-        lanes.xor(stored, self.flip)
+        simd.xor(stored, self.flip)
     }
 
     /// The low and the high bytes of words.
     #[inline(always)]
-    fn split<L: Lanes<V = T>>(&self, lanes: L, words: T) -> [T; 2] {
-        let high = lanes.and(lanes.shift_down(words, self.eight), self.byte);
-        [lanes.and(words, self.byte), high]
+    fn split<L: Simd<V = T>>(&self, simd: L, words: T) -> [T; 2] {
+        let high = simd.and(simd.shift_down(words, self.eight), self.byte);
+        [simd.and(words, self.byte), high]
     }
 
     /// Writes what stored words become, and a second piece `stride` words on if there is one.
@@ -62,22 +62,22 @@ impl<T: Copy> Words<T> {
     /// # Safety
     /// A vector is writable at `to`, and at the second piece's place.
     #[inline(always)]
-    pub(in crate::engine::cpu) unsafe fn put<L: Lanes<V = T>>(
+    pub(in crate::engine::cpu) unsafe fn put<L: Simd<V = T>>(
         &self,
-        lanes: L,
+        simd: L,
         stored: T,
         to: *mut u16,
         stride: usize,
     ) {
-        let taken = self.taken(lanes, stored);
+        let taken = self.taken(simd, stored);
         // SAFETY: the caller's.
         unsafe {
             if self.reading.halves {
-                let [low, high] = self.split(lanes, taken);
-                lanes.store(to, low);
-                lanes.store(to.add(stride), high);
+                let [low, high] = self.split(simd, taken);
+                simd.store(to, low);
+                simd.store(to.add(stride), high);
             } else {
-                lanes.store(to, taken);
+                simd.store(to, taken);
             }
         }
     }
@@ -85,8 +85,8 @@ impl<T: Copy> Words<T> {
 
 /// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
 /// samples; what is written beyond the row means nothing.
-pub(in crate::engine::cpu) fn pair_rows<L: Lanes>(
-    lanes: L,
+pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
+    simd: L,
     reading: Reading,
     rows: [&[u8]; 2],
     out: &mut [u32],
@@ -96,9 +96,9 @@ pub(in crate::engine::cpu) fn pair_rows<L: Lanes>(
     let pieces = if reading.halves { 2 } else { 1 };
     assert!(rows[0].len() == rows[1].len() && (pieces - 1) * stride + reach <= out.len());
     if reading.bytes == 1 {
-        lanes.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
+        simd.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
     } else {
-        lanes.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
+        simd.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
     }
 }
 
@@ -107,16 +107,16 @@ struct PairRows<'a, const BYTES: usize>(Reading, [&'a [u8]; 2], *mut u32, usize)
 
 impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let PairRows(reading, rows, out, stride) = self;
-        let words = Words::new(lanes, reading);
+        let words = Words::new(simd, reading);
         let step = 2 * L::LANES * BYTES;
         let whole = rows[0].len() / step * step;
         for at in (0..whole).step_by(step) {
             // SAFETY: a step ends within the whole ones, for which there is room.
             unsafe {
                 let from = rows.map(|row| row.as_ptr().add(at));
-                pair_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+                pair_step::<L, BYTES>(simd, &words, from, out.add(at / BYTES), stride);
             }
         }
         if whole < rows[0].len() {
@@ -124,7 +124,7 @@ impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
             // SAFETY: the copies are a step long, and there is room for a step.
             unsafe {
                 let from = last.each_ref().map(|row| row.as_ptr());
-                pair_step::<L, BYTES>(lanes, &words, from, out.add(whole / BYTES), stride);
+                pair_step::<L, BYTES>(simd, &words, from, out.add(whole / BYTES), stride);
             }
         }
     }
@@ -139,8 +139,8 @@ fn padded_step(rest: &[u8]) -> [u8; TILE] {
 
 /// Two vectors of pairs.
 #[inline(always)]
-unsafe fn pair_step<L: Lanes, const BYTES: usize>(
-    lanes: L,
+unsafe fn pair_step<L: Simd, const BYTES: usize>(
+    simd: L,
     words: &Words<L::V>,
     from: [*const u8; 2],
     out: *mut u32,
@@ -149,24 +149,24 @@ unsafe fn pair_step<L: Lanes, const BYTES: usize>(
     // SAFETY: the caller has a step of samples and the room for it.
     unsafe {
         if BYTES == 1 {
-            store_both(lanes, out, lanes.pair_bytes(from[0], from[1]));
+            store_both(simd, out, simd.pair_bytes(from[0], from[1]));
             return;
         }
-        let [first, second] = lanes.pair_words(from[0].cast(), from[1].cast());
-        let pairs = [words.taken(lanes, first), words.taken(lanes, second)];
+        let [first, second] = simd.pair_words(from[0].cast(), from[1].cast());
+        let pairs = [words.taken(simd, first), words.taken(simd, second)];
         if words.reading.halves {
-            let (first, second) = (words.split(lanes, pairs[0]), words.split(lanes, pairs[1]));
-            store_both(lanes, out, [first[0], second[0]]);
-            store_both(lanes, out.add(stride), [first[1], second[1]]);
+            let (first, second) = (words.split(simd, pairs[0]), words.split(simd, pairs[1]));
+            store_both(simd, out, [first[0], second[0]]);
+            store_both(simd, out.add(stride), [first[1], second[1]]);
         } else {
-            store_both(lanes, out, pairs);
+            store_both(simd, out, pairs);
         }
     }
 }
 
 /// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
-pub(in crate::engine::cpu) fn load_row<L: Lanes>(
-    lanes: L,
+pub(in crate::engine::cpu) fn load_row<L: Simd>(
+    simd: L,
     reading: Reading,
     row: &[u8],
     out: &mut [u16],
@@ -176,9 +176,9 @@ pub(in crate::engine::cpu) fn load_row<L: Lanes>(
     let pieces = if reading.halves { 2 } else { 1 };
     assert!((pieces - 1) * stride + reach <= out.len());
     if reading.bytes == 1 {
-        lanes.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
+        simd.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
     } else {
-        lanes.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
+        simd.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
     }
 }
 
@@ -187,23 +187,23 @@ struct LoadRow<'a, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize);
 
 impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let LoadRow(reading, row, out, stride) = self;
-        let words = Words::new(lanes, reading);
+        let words = Words::new(simd, reading);
         let step = 2 * L::LANES * BYTES;
         let whole = row.len() / step * step;
         for at in (0..whole).step_by(step) {
             // SAFETY: a step ends within the whole ones, for which there is room.
             unsafe {
                 let from = row.as_ptr().add(at);
-                load_step::<L, BYTES>(lanes, &words, from, out.add(at / BYTES), stride);
+                load_step::<L, BYTES>(simd, &words, from, out.add(at / BYTES), stride);
             }
         }
         if whole < row.len() {
             let last = padded_step(&row[whole..]);
             // SAFETY: the copy is a step long, and there is room for a step.
             unsafe {
-                load_step::<L, BYTES>(lanes, &words, last.as_ptr(), out.add(whole / BYTES), stride);
+                load_step::<L, BYTES>(simd, &words, last.as_ptr(), out.add(whole / BYTES), stride);
             };
         }
     }
@@ -211,8 +211,8 @@ impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
 
 /// A vector of words.
 #[inline(always)]
-unsafe fn load_step<L: Lanes, const BYTES: usize>(
-    lanes: L,
+unsafe fn load_step<L: Simd, const BYTES: usize>(
+    simd: L,
     words: &Words<L::V>,
     from: *const u8,
     out: *mut u16,
@@ -221,19 +221,19 @@ unsafe fn load_step<L: Lanes, const BYTES: usize>(
     // SAFETY: the caller has a step of samples and the room for it.
     unsafe {
         if BYTES == 1 {
-            lanes.store(out, lanes.widen(from));
+            simd.store(out, simd.widen(from));
             return;
         }
-        words.put(lanes, lanes.load(from), out, stride);
+        words.put(simd, simd.load(from), out, stride);
     }
 }
 
 /// Two vectors, one after the other.
 #[inline(always)]
-unsafe fn store_both<L: Lanes>(lanes: L, to: *mut u32, values: [L::V; 2]) {
+unsafe fn store_both<L: Simd>(simd: L, to: *mut u32, values: [L::V; 2]) {
     // SAFETY: the caller has room for both.
     unsafe {
-        lanes.store(to, values[0]);
-        lanes.store(to.add(L::LANES), values[1]);
+        simd.store(to, values[0]);
+        simd.store(to.add(L::LANES), values[1]);
     }
 }

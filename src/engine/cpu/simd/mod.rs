@@ -12,7 +12,7 @@ mod vectors;
 
 use std::fmt;
 use std::str::FromStr;
-pub(super) use vectors::{Compiled, Vectors, with_lanes};
+pub(super) use vectors::{Compiled, Vectors, with_simd};
 
 /// A set of vector instructions. All give the same bits; they differ in speed alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,12 +20,12 @@ impl Vectors {
 }
 
 /// What an expression gives for no set at all.
-macro_rules! with_lanes {
+macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
         match $vectors {}
     };
 }
-pub(in crate::engine::cpu) use with_lanes;
+pub(in crate::engine::cpu) use with_simd;
 
 /// The set of instructions that a plain loop is compiled for.
 #[derive(Debug, Clone, Copy)]

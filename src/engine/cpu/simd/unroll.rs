@@ -1,7 +1,7 @@
 //! Numbers of taps and terms that loops are compiled for.
 
 /// What `$work` gives with `$name`, a constant, one of the numbers listed: the one that `$count` is.
-macro_rules! with_count {
+macro_rules! unroll {
     ($count:expr, [$($number:literal),+], $name:ident => $work:expr) => {
         match $count {
             $($number => {
@@ -13,4 +13,4 @@ macro_rules! with_count {
     };
 }
 
-pub(in crate::engine::cpu) use with_count;
+pub(in crate::engine::cpu) use unroll;

@@ -1,7 +1,7 @@
 //! What the inner loops ask of a vector: the few operations that they are made of, for each set of instructions.
 //!
-//! A value of a type that is [`Lanes`] is the proof that this machine has the instructions, so that arithmetic is safe to ask for. Everything is
-//! meant to be compiled into [`Lanes::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
+//! A value of a type that is [`Simd`] is the proof that this machine has the instructions, so that arithmetic is safe to ask for. Everything is
+//! meant to be compiled into [`Simd::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
 /// How the samples of two neighbouring vectors of numbers lie in them.
@@ -9,8 +9,8 @@
 pub(in crate::engine::cpu) enum Order {
     /// One after the other.
     Plain,
-    /// As [`Lanes::zip`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
-    Zipped,
+    /// As [`Simd::interleave_words`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
+    Interleaved,
     /// Those at even places in the first vector, those at odd places in the second.
     Alternate,
 }
@@ -23,23 +23,26 @@ impl Order {
         match self {
             Order::Plain => at,
             // Four numbers of each eight samples in either vector.
-            Order::Zipped => pair + lane / 4 * 8 + second * 4 + lane % 4,
+            Order::Interleaved => pair + lane / 4 * 8 + second * 4 + lane % 4,
             Order::Alternate => pair + 2 * lane + second,
         }
     }
 }
 
-/// A set of vector instructions, and the proof that this machine has it. A vector holds [`Lanes::LANES`] numbers of 32 bits, or twice as many
+/// A set of vector instructions, and the proof that this machine has it. A vector holds [`Simd::LANES`] numbers of 32 bits, or twice as many
 /// *words* of 16 bits.
-pub(in crate::engine::cpu) trait Lanes: Copy {
+pub(in crate::engine::cpu) trait Simd: Copy {
     /// A vector.
     type V: Copy;
 
     /// Numbers of 32 bits that a vector holds.
     const LANES: usize;
 
+    /// Registers that hold vectors.
+    const REGISTERS: usize;
+
     /// True if products are added to sums by the instruction that multiplies.
-    const FUSES: bool;
+    const FUSED_MULTIPLY_ADD: bool;
 
     /// Runs a loop, compiled for this set.
     fn enter<W: Work>(self, work: W);
@@ -117,78 +120,78 @@ pub(in crate::engine::cpu) trait Lanes: Copy {
     /// The low words of `low` and the high words of `high`.
     fn merge(self, low: Self::V, high: Self::V) -> Self::V;
 
-    /// The words of `a` and `b` as pairs, in [`Order::Zipped`].
-    fn zip(self, a: Self::V, b: Self::V) -> [Self::V; 2];
+    /// The words of `a` and `b` as pairs, in [`Order::Interleaved`].
+    fn interleave_words(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
     /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples have so many `BYTES`.
     ///
     /// # Safety
     /// So many pixels are readable at `from`.
-    unsafe fn take_apart<const C: usize, const BYTES: usize>(self, from: *const u8) -> [Self::V; C];
+    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, from: *const u8) -> [Self::V; C];
 
     /// The other way: writes the pixels of which a vector of each component is given.
     ///
     /// # Safety
     /// A vector is readable at each of `from`, and `C` vectors are writable at `to`.
-    unsafe fn put_together<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8);
+    unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8);
 
-    /// Numbers as words, clamped, where they come as [`Lanes::zip`] leaves them.
-    fn narrow(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Numbers as words, clamped, where they come as [`Simd::interleave_words`] leaves them.
+    fn pack_words(self, a: Self::V, b: Self::V) -> Self::V;
 
     /// As many bytes as a vector has words, as words.
     ///
     /// # Safety
-    /// Twice [`Lanes::LANES`] bytes are readable at `from`.
+    /// Twice [`Simd::LANES`] bytes are readable at `from`.
     unsafe fn widen(self, from: *const u8) -> Self::V;
 
     /// Bytes of two rows as pairs of words, in order.
     ///
     /// # Safety
-    /// Twice [`Lanes::LANES`] bytes are readable at `a` and at `b`.
+    /// Twice [`Simd::LANES`] bytes are readable at `a` and at `b`.
     unsafe fn pair_bytes(self, a: *const u8, b: *const u8) -> [Self::V; 2];
 
     /// Words of two rows as pairs, in order.
     ///
     /// # Safety
-    /// Twice [`Lanes::LANES`] words are readable at `a` and at `b`.
+    /// Twice [`Simd::LANES`] words are readable at `a` and at `b`.
     unsafe fn pair_words(self, a: *const u16, b: *const u16) -> [Self::V; 2];
 
     /// Clamps numbers to bytes and writes those of all `N` (2 or 4) vectors.
     ///
     /// # Safety
-    /// `N` times [`Lanes::LANES`] bytes are writable at `to`.
-    unsafe fn put_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
+    /// `N` times [`Simd::LANES`] bytes are writable at `to`.
+    unsafe fn store_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
-    /// Clamps words to bytes and writes them, where [`Lanes::narrow`] has made them of four vectors of numbers in that order; of [`Order::Zipped`] it makes
+    /// Clamps words to bytes and writes them, where [`Simd::pack_words`] has made them of four vectors of numbers in that order; of [`Order::Interleaved`] it makes
     /// words in order.
     ///
     /// # Safety
-    /// Four times [`Lanes::LANES`] bytes are writable at `to`.
-    unsafe fn put_narrow(self, words: [Self::V; 2], order: Order, to: *mut u8);
+    /// Four times [`Simd::LANES`] bytes are writable at `to`.
+    unsafe fn store_packed(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
-    /// The same where [`Lanes::merge`] has made the words, of the numbers of one vector and of the next.
+    /// The same where [`Simd::merge`] has made the words, of the numbers of one vector and of the next.
     ///
     /// # Safety
     /// As there.
-    unsafe fn put_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
+    unsafe fn store_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
     /// Clamps words to bytes and writes them, those of the first vector at even places and those of the second at odd ones.
     ///
     /// # Safety
-    /// Four times [`Lanes::LANES`] bytes are writable at `to`.
-    unsafe fn put_apart(self, words: [Self::V; 2], to: *mut u8);
+    /// Four times [`Simd::LANES`] bytes are writable at `to`.
+    unsafe fn store_even_odd(self, words: [Self::V; 2], to: *mut u8);
 
     /// Clamps numbers to words of at most `max`, shifts them up by `left` and writes them.
     ///
     /// # Safety
-    /// Twice [`Lanes::LANES`] words are writable at `to`.
-    unsafe fn put_words(self, values: [Self::V; 2], order: Order, max: u16, left: u32, to: *mut u8);
+    /// Twice [`Simd::LANES`] words are writable at `to`.
+    unsafe fn store_words(self, values: [Self::V; 2], order: Order, max: u16, left: u32, to: *mut u8);
 }
 
 /// A loop over vectors of any width. `run` is `inline(always)`, and so is what it calls.
 pub(in crate::engine::cpu) trait Work {
     /// The loop.
-    fn run<L: Lanes>(self, lanes: L);
+    fn run<L: Simd>(self, simd: L);
 }
 
 /// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
@@ -201,11 +204,11 @@ pub(in crate::engine::cpu) trait Plain {
 pub(in crate::engine::cpu) const TILE: usize = 64;
 
 /// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
-pub(in crate::engine::cpu) const fn has_more_registers<L: Lanes>() -> bool {
-    L::LANES == 16
+pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {
+    L::REGISTERS == 32
 }
 
 /// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as many vectors as fill that time.
-pub(in crate::engine::cpu) const fn waits_for_products<L: Lanes>() -> bool {
-    L::FUSES && has_more_registers::<L>()
+pub(in crate::engine::cpu) const fn is_latency_bound<L: Simd>() -> bool {
+    L::FUSED_MULTIPLY_ADD && has_32_registers::<L>()
 }

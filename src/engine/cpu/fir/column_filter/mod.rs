@@ -12,7 +12,7 @@ pub(super) mod unrolled;
 use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining, give};
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
 /// Lines of pairs.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +39,8 @@ pub(in crate::engine::cpu) struct Running<'a> {
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
 /// the finish [rounds those](Finish::rounds_high_words), which bytes are made of at once.
-pub(in crate::engine::cpu) fn convolve<L: Lanes, const BYTES: usize, const R: usize>(
-    lanes: L,
+pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
+    simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     running: Option<Running<'_>>,
@@ -73,25 +73,25 @@ pub(in crate::engine::cpu) fn convolve<L: Lanes, const BYTES: usize, const R: us
         out,
     };
     // Constants are asked for as such, lest loops be compiled that nothing enters.
-    if const { BYTES == 1 && R == 2 && !has_more_registers::<L>() }
+    if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
         && lines.pieces == 1
         && high_words
         && running.is_none()
     {
-        return lanes.enter(Rows::<1, 1, 4, R, true>(work));
+        return simd.enter(Rows::<1, 1, 4, R, true>(work));
     }
     match lines.pieces {
-        1 if const { R == 4 && !has_more_registers::<L>() } => {
-            lanes.enter(Rows::<BYTES, 1, 2, R, false>(work));
+        1 if const { R == 4 && !has_32_registers::<L>() } => {
+            simd.enter(Rows::<BYTES, 1, 2, R, false>(work));
         }
-        1 => lanes.enter(Rows::<BYTES, 1, 4, R, false>(work)),
-        2 if const { R == 2 && has_more_registers::<L>() } => {
-            lanes.enter(Rows::<BYTES, 2, 4, R, false>(work));
+        1 => simd.enter(Rows::<BYTES, 1, 4, R, false>(work)),
+        2 if const { R == 2 && has_32_registers::<L>() } => {
+            simd.enter(Rows::<BYTES, 2, 4, R, false>(work));
         }
         2 if const { makes_four_rows(L::LANES, 2, 0) || R == 2 } => {
-            lanes.enter(Rows::<BYTES, 2, 2, R, false>(work));
+            simd.enter(Rows::<BYTES, 2, 2, R, false>(work));
         }
-        3 if const { R == 2 } => lanes.enter(Rows::<BYTES, 3, 2, R, false>(work)),
+        3 if const { R == 2 } => simd.enter(Rows::<BYTES, 3, 2, R, false>(work)),
         n => unreachable!("{R} rows of {n} pieces"),
     }
 }
@@ -129,7 +129,7 @@ type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
 /// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
 #[inline(always)]
 unsafe fn add_taps<
-    L: Lanes,
+    L: Simd,
     const P: usize,
     const V: usize,
     const R: usize,
@@ -137,28 +137,28 @@ unsafe fn add_taps<
     const TO: usize,
     const FOLD: u8,
 >(
-    lanes: L,
+    simd: L,
     mut sums: Sums<L::V, P, V, R>,
     base: *const u32,
     piece_stride: usize,
     taps: &[Tap],
 ) -> Sums<L::V, P, V, R> {
     for tap in taps {
-        let weights = tap.weights.map(|pair| lanes.splat(pair));
+        let weights = tap.weights.map(|pair| simd.splat(pair));
         for p in 0..P {
             for v in 0..V {
                 let step = p * piece_stride + L::LANES * v;
                 // SAFETY: `convolve` has bounded every tap's reach.
                 let pairs = unsafe {
-                    let pairs = lanes.load(base.add(tap.at + step));
+                    let pairs = simd.load(base.add(tap.at + step));
                     match FOLD {
                         0 => pairs,
-                        1 => lanes.add_words(pairs, lanes.load(base.add(tap.mirror + step))),
-                        _ => lanes.sub_words(pairs, lanes.load(base.add(tap.mirror + step))),
+                        1 => simd.add_words(pairs, simd.load(base.add(tap.mirror + step))),
+                        _ => simd.sub_words(pairs, simd.load(base.add(tap.mirror + step))),
                     }
                 };
                 for row in FROM..TO {
-                    sums[p][row][v] = lanes.multiply_add(sums[p][row][v], pairs, weights[row]);
+                    sums[p][row][v] = simd.multiply_add(sums[p][row][v], pairs, weights[row]);
                 }
             }
         }
@@ -169,14 +169,14 @@ unsafe fn add_taps<
 /// Adds a group of taps to the sums of rows `FROM` to `TO`.
 #[inline(always)]
 unsafe fn add_group<
-    L: Lanes,
+    L: Simd,
     const P: usize,
     const V: usize,
     const R: usize,
     const FROM: usize,
     const TO: usize,
 >(
-    lanes: L,
+    simd: L,
     sums: Sums<L::V, P, V, R>,
     base: *const u32,
     piece_stride: usize,
@@ -187,10 +187,10 @@ unsafe fn add_group<
     unsafe {
         let sums = match fold {
             _ if folded.is_empty() => sums,
-            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(lanes, sums, base, piece_stride, folded),
-            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(lanes, sums, base, piece_stride, folded),
+            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(simd, sums, base, piece_stride, folded),
+            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(simd, sums, base, piece_stride, folded),
         };
-        add_taps::<L, P, V, R, FROM, TO, 0>(lanes, sums, base, piece_stride, single)
+        add_taps::<L, P, V, R, FROM, TO, 0>(simd, sums, base, piece_stride, single)
     }
 }
 
@@ -198,7 +198,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
     for Rows<'_, BYTES, P, V, R, HIGH>
 {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Convolve {
             lines,
             taps,
@@ -207,9 +207,9 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             samples,
             out,
         } = self.0;
-        let zero = lanes.splat(0);
-        let joining = Joining::new(lanes, finish.bits, finish.whole, finish.shift);
-        let high_words = HighWords::new(lanes, finish.shift);
+        let zero = simd.splat(0);
+        let joining = Joining::new(simd, finish.bits, finish.whole, finish.shift);
+        let high_words = HighWords::new(simd, finish.shift);
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
         // Where a step goes for which there is no room, rows of as many as TILE samples of two bytes.
@@ -220,7 +220,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
-            ask(lanes, lines.ahead, R * x * BYTES, R * step * BYTES);
+            ask(simd, lines.ahead, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
                 // SAFETY: `convolve` has found room for `samples`.
                 out.map(|row| unsafe { row.add(x * BYTES) })
@@ -233,7 +233,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                 for v in 0..V {
                     // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of TILE.
                     let start = unsafe {
-                        lanes.load(match running {
+                        simd.load(match running {
                             Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
                             _ => finish.start[p].as_ptr().add(phase * TILE + L::LANES * v),
                         })
@@ -246,27 +246,27 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
             unsafe {
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
-                sums = add_group::<L, P, V, R, 0, 2>(lanes, sums, base, stride, upper, fold);
+                sums = add_group::<L, P, V, R, 0, 2>(simd, sums, base, stride, upper, fold);
                 if R == 4 {
-                    sums = add_group::<L, P, V, R, 0, R>(lanes, sums, base, stride, all, fold);
-                    sums = add_group::<L, P, V, R, 2, R>(lanes, sums, base, stride, lower, fold);
+                    sums = add_group::<L, P, V, R, 0, R>(simd, sums, base, stride, all, fold);
+                    sums = add_group::<L, P, V, R, 2, R>(simd, sums, base, stride, lower, fold);
                 }
             }
             if let Some((kept, _)) = running {
                 for v in 0..V {
                     // SAFETY: running sums go as far as the multiple of TILE.
-                    unsafe { lanes.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
+                    unsafe { simd.store(kept.add(x + L::LANES * v), sums[0][1][v]) };
                 }
             }
             for row in 0..R {
                 if HIGH {
                     let sums = &sums[0][row];
                     let words = [
-                        high_words.of(lanes, [sums[0], sums[1]]),
-                        high_words.of(lanes, [sums[V - 2], sums[V - 1]]),
+                        high_words.of(simd, [sums[0], sums[1]]),
+                        high_words.of(simd, [sums[V - 2], sums[V - 1]]),
                     ];
                     // SAFETY: there is room for a step, of four vectors.
-                    unsafe { lanes.put_merged(words, lines.order, to[row]) };
+                    unsafe { simd.store_merged(words, lines.order, to[row]) };
                     continue;
                 }
                 let mut values = [zero; V];
@@ -275,10 +275,10 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     for p in 0..P {
                         pieces[p] = sums[p][row][v];
                     }
-                    values[v] = joining.join(lanes, pieces);
+                    values[v] = joining.join(simd, pieces);
                 }
                 // SAFETY: the pattern is TILE x channels long, and there is room for a step.
-                unsafe { give::<L, BYTES, V>(lanes, values, finish, phase, lines.order, to[row]) };
+                unsafe { give::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };
             }
             phase += ahead;
             if phase >= finish.channels {

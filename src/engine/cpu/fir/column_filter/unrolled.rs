@@ -10,8 +10,8 @@ use crate::engine::cpu::fir::carry::Carrying;
 use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining};
-use crate::engine::cpu::simd::unroll::with_count;
-use crate::engine::cpu::simd::vector::{Lanes, Order, TILE, Work, has_more_registers, waits_for_products};
+use crate::engine::cpu::simd::unroll::unroll;
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers, is_latency_bound};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
 const SUMS: u8 = 0;
@@ -24,21 +24,21 @@ const GROUPS: u8 = 2;
 pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
 
 /// True if so many taps in so many groups are better than in two pieces.
-pub(in crate::engine::cpu::fir) fn suit_groups<L: Lanes>(_: L, taps: usize, groups: usize) -> bool {
+pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, groups: usize) -> bool {
     // A product that is added for nothing saves less than what a group hands on costs.
-    !L::FUSES || groups <= taps / 2
+    !L::FUSED_MULTIPLY_ADD || groups <= taps / 2
 }
 
 /// Taps in one sum for each piece whose weights registers can hold, at most.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
-const fn holds_four_rows<L: Lanes>() -> bool {
-    has_more_registers::<L>() || !L::FUSES
+const fn holds_four_rows<L: Simd>() -> bool {
+    has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
 
 /// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes, of components that are taken apart if `is_planar`.
-pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Lanes>(
+pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
     pieces: usize,
@@ -48,14 +48,14 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Lanes>(
     // Of fewer taps four rows are not better where registers are few; in two pieces they need more, as their sums take all of these.
     let range = match (bytes, pieces) {
         // Where weights leave no registers, chains of products are no faster than the general loop's.
-        (1, 1) if high_words && has_more_registers::<L>() && L::FUSES => 2..=11,
-        (1, 1) if high_words && has_more_registers::<L>() => 2..=13,
+        (1, 1) if high_words && has_32_registers::<L>() && L::FUSED_MULTIPLY_ADD => 2..=11,
+        (1, 1) if high_words && has_32_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
         (2, 1) => 4..=MOST,
         // Large pictures of several components come no faster from memory.
-        (2, PIECES) if L::FUSES && is_planar && (5..=6).contains(&taps) => return false,
+        (2, PIECES) if L::FUSED_MULTIPLY_ADD && is_planar && (5..=6).contains(&taps) => return false,
         // Of twice as many numbers fewer are left for weights.
-        (2, PIECES) if has_more_registers::<L>() => 3..=MOST,
+        (2, PIECES) if has_32_registers::<L>() => 3..=MOST,
         (2, PIECES) => 7..=13,
         _ => return false,
     };
@@ -92,7 +92,7 @@ const PIECES: usize = 2;
 impl Alike {
     /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many pieces in a way that such loops know. `ends` has
     /// a bit for each tap that is the last one of its group, or none.
-    pub(in crate::engine::cpu::fir) fn of<L: Lanes>(
+    pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
         finish: &Finish,
         ends: u32,
@@ -114,7 +114,7 @@ impl Alike {
         };
         // Bytes are rounded once they are words where that spares an addition.
         let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
-        let is_rounded = alike.high == 0 && (L::FUSES || rounds_late);
+        let is_rounded = alike.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
         let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
         (is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
     }
@@ -122,32 +122,32 @@ impl Alike {
 
 impl Few<'_> {
     /// Makes two rows, of samples of `BYTES` bytes.
-    pub(in crate::engine::cpu::fir) fn make<L: Lanes, const BYTES: usize>(
+    pub(in crate::engine::cpu::fir) fn make<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         out: [&mut [u8]; 2],
     ) {
         if self.alike.ends != 0 {
             // Bytes have no groups.
-            with_count!(
+            unroll!(
                 self.taps.len(),
                 [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
-                N => self.enter::<L, 2, 1, N, GROUPS, 2>(lanes, out)
+                N => self.enter::<L, 2, 1, N, GROUPS, 2>(simd, out)
             );
         } else if self.lines.pieces > 1 {
             // Nor have they more than one piece.
-            self.of_few::<L, 2, PIECES, SUMS>(lanes, out);
+            self.of_few::<L, 2, PIECES, SUMS>(simd, out);
         } else if BYTES == 1 && self.high_words {
-            self.of_few::<L, 1, 1, HIGH_WORDS>(lanes, out);
+            self.of_few::<L, 1, 1, HIGH_WORDS>(simd, out);
         } else {
-            self.of_few::<L, BYTES, 1, SUMS>(lanes, out);
+            self.of_few::<L, BYTES, 1, SUMS>(simd, out);
         }
     }
 
     /// Makes four rows, where [that is done](makes_four_rows).
-    pub(in crate::engine::cpu::fir) fn make_four<L: Lanes, const BYTES: usize>(
+    pub(in crate::engine::cpu::fir) fn make_four<L: Simd, const BYTES: usize>(
         &self,
-        lanes: L,
+        simd: L,
         out: [&mut [u8]; 4],
     ) {
         if const { !holds_four_rows::<L>() } {
@@ -155,32 +155,32 @@ impl Few<'_> {
         }
         let taps = self.taps.len();
         // Constants asked for as such, lest loops be compiled that nothing enters.
-        if self.lines.pieces > 1 && const { has_more_registers::<L>() } {
-            with_count!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
+        if self.lines.pieces > 1 && const { has_32_registers::<L>() } {
+            unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(simd, out));
         } else if self.lines.pieces > 1 {
-            with_count!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(lanes, out));
-        } else if BYTES == 1 && const { has_more_registers::<L>() } && taps < 4 {
-            with_count!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
+            unroll!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(simd, out));
+        } else if BYTES == 1 && const { has_32_registers::<L>() } && taps < 4 {
+            unroll!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else if BYTES == 2 {
-            with_count!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(lanes, out));
-        } else if const { L::FUSES } || taps < 12 {
-            with_count!(taps, [4, 5, 6, 7, 8, 9, 10, 11], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
+            unroll!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(simd, out));
+        } else if const { L::FUSED_MULTIPLY_ADD } || taps < 12 {
+            unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else {
-            with_count!(taps, [12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(lanes, out));
+            unroll!(taps, [12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         }
     }
 
-    fn of_few<L: Lanes, const BYTES: usize, const P: usize, const WAY: u8>(
+    fn of_few<L: Simd, const BYTES: usize, const P: usize, const WAY: u8>(
         &self,
-        lanes: L,
+        simd: L,
         out: [&mut [u8]; 2],
     ) {
-        with_count!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(lanes, out));
+        unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8], N => self.enter::<L, BYTES, P, N, WAY, 2>(simd, out));
     }
 
-    fn enter<L: Lanes, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
+    fn enter<L: Simd, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>(
         &self,
-        lanes: L,
+        simd: L,
         out: [&mut [u8]; R],
     ) {
         let samples = self.samples;
@@ -205,7 +205,7 @@ impl Few<'_> {
             samples,
             out,
         };
-        lanes.enter(rows);
+        simd.enter(rows);
     }
 }
 
@@ -239,34 +239,34 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     Rows<'_, BYTES, P, N, WAY, R>
 {
     /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
-    const fn halves<L: Lanes>() -> bool {
-        BYTES == 1 && WAY != HIGH_WORDS && !L::FUSES
+    const fn halves<L: Simd>() -> bool {
+        BYTES == 1 && WAY != HIGH_WORDS && !L::FUSED_MULTIPLY_ADD
     }
 
     /// True if sums begin with nothing.
-    const fn begins_empty<L: Lanes>() -> bool {
+    const fn begins_empty<L: Simd>() -> bool {
         WAY == HIGH_WORDS || Self::halves::<L>()
     }
 
     #[inline(always)]
-    fn constants<L: Lanes>(&self, lanes: L) -> Constants<L::V, P, N> {
+    fn constants<L: Simd>(&self, simd: L) -> Constants<L::V, P, N> {
         let (finish, halves) = (self.finish, u32::from(Self::halves::<L>()));
-        let mut weights = [[lanes.splat(0); 2]; N];
+        let mut weights = [[simd.splat(0); 2]; N];
         for t in 0..N {
-            weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
+            weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
-        let mut start = [lanes.splat(0); P];
+        let mut start = [simd.splat(0); P];
         for p in 0..P {
-            start[p] = lanes.splat(self.alike.start[p]);
+            start[p] = simd.splat(self.alike.start[p]);
         }
         Constants {
             weights,
             start,
-            joining: Joining::new(lanes, finish.bits, finish.whole, finish.shift - halves),
-            high: lanes.splat(self.alike.high),
-            high_words: HighWords::new(lanes, finish.shift),
-            half: lanes.splat(1 << 30 | 1 << 14),
-            carrying: Carrying::new(lanes, finish.shift),
+            joining: Joining::new(simd, finish.bits, finish.whole, finish.shift - halves),
+            high: simd.splat(self.alike.high),
+            high_words: HighWords::new(simd, finish.shift),
+            half: simd.splat(1 << 30 | 1 << 14),
+            carrying: Carrying::new(simd, finish.shift),
         }
     }
 
@@ -275,9 +275,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     /// # Safety
     /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
     #[inline(always)]
-    unsafe fn results<L: Lanes, const M: usize>(
+    unsafe fn results<L: Simd, const M: usize>(
         &self,
-        lanes: L,
+        simd: L,
         constants: &Constants<L::V, P, N>,
         at: [usize; M],
     ) -> [[L::V; R]; M] {
@@ -297,7 +297,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             for p in 0..P {
                 for m in 0..M {
                     // SAFETY: the caller has bounded it.
-                    let pairs = unsafe { lanes.load(from.add(at[m] + p * self.lines.piece_stride)) };
+                    let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.piece_stride)) };
                     for two in 0..R / 2 {
                         // The lower two rows read everything a line further down.
                         if line < two || line - two >= N {
@@ -307,9 +307,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                         for row in 0..2 {
                             let sum = &mut sums[m][2 * two + row][p];
                             *sum = if t == 0 && Self::begins_empty::<L>() {
-                                lanes.multiply(pairs, weights[t][row])
+                                simd.multiply(pairs, weights[t][row])
                             } else {
-                                lanes.multiply_add(*sum, pairs, weights[t][row])
+                                simd.multiply_add(*sum, pairs, weights[t][row])
                             };
                         }
                     }
@@ -320,7 +320,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 for m in 0..M {
                     for row in 0..R {
                         let (result, sum) = (results[m][row], sums[m][row][0]);
-                        (results[m][row], sums[m][row][0]) = carrying.carry(lanes, result, sum);
+                        (results[m][row], sums[m][row][0]) = carrying.carry(simd, result, sum);
                     }
                 }
             }
@@ -330,9 +330,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 if WAY == HIGH_WORDS {
                     results[m][row] = sums[m][row][0];
                 } else if WAY != GROUPS {
-                    results[m][row] = joining.join(lanes, sums[m][row]);
+                    results[m][row] = joining.join(simd, sums[m][row]);
                     if BYTES == 2 && self.alike.high != 0 {
-                        results[m][row] = lanes.add(results[m][row], high);
+                        results[m][row] = simd.add(results[m][row], high);
                     }
                 }
             }
@@ -345,9 +345,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     /// # Safety
     /// x + 4 LANES is at most the multiple of [`TILE`] that `enter` has bounded, and the samples are writable at `to`.
     #[inline(always)]
-    unsafe fn step<L: Lanes>(
+    unsafe fn step<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         constants: &Constants<L::V, P, N>,
         order: Order,
         x: usize,
@@ -364,11 +364,11 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let at = x + 2 * L::LANES * v;
             // SAFETY: the caller has bounded what is read.
             let results = unsafe {
-                if const { waits_for_products::<L>() && N <= 6 && P == 1 } {
-                    self.results::<L, 2>(lanes, constants, [at, at + L::LANES])
+                if const { is_latency_bound::<L>() && N <= 6 && P == 1 } {
+                    self.results::<L, 2>(simd, constants, [at, at + L::LANES])
                 } else {
-                    let [first] = self.results::<L, 1>(lanes, constants, [at]);
-                    let [second] = self.results::<L, 1>(lanes, constants, [at + L::LANES]);
+                    let [first] = self.results::<L, 1>(simd, constants, [at]);
+                    let [second] = self.results::<L, 1>(simd, constants, [at + L::LANES]);
                     [first, second]
                 }
             };
@@ -382,16 +382,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 if BYTES == 2 {
                     let Finish { max, left, .. } = *self.finish;
                     // SAFETY: the caller has the room.
-                    unsafe { lanes.put_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
+                    unsafe { simd.store_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
                 if WAY == HIGH_WORDS {
-                    words[row][v] = high_words.of(lanes, done[row]);
+                    words[row][v] = high_words.of(simd, done[row]);
                     continue;
                 }
-                words[row][v] = lanes.narrow(done[row][0], done[row][1]);
+                words[row][v] = simd.pack_words(done[row][0], done[row][1]);
                 if Self::halves::<L>() {
-                    words[row][v] = lanes.multiply_round_words(words[row][v], half);
+                    words[row][v] = simd.multiply_round_words(words[row][v], half);
                 }
             }
         }
@@ -400,9 +400,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 // SAFETY: the caller has the room.
                 unsafe {
                     if WAY == HIGH_WORDS {
-                        lanes.put_merged(words[row], order, to[row]);
+                        simd.store_merged(words[row], order, to[row]);
                     } else {
-                        lanes.put_narrow(words[row], order, to[row]);
+                        simd.store_packed(words[row], order, to[row]);
                     }
                 };
             }
@@ -410,16 +410,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     }
 
     #[inline(always)]
-    fn in_order<L: Lanes>(mut self, lanes: L, order: Order) {
-        let constants = self.constants(lanes);
+    fn in_order<L: Simd>(mut self, simd: L, order: Order) {
+        let constants = self.constants(simd);
         let (samples, step) = (self.samples, 4 * L::LANES);
         let whole = samples / step * step;
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         for x in (0..whole).step_by(step) {
-            ask(lanes, self.lines.ahead, R * x * BYTES, R * step * BYTES);
+            ask(simd, self.lines.ahead, R * x * BYTES, R * step * BYTES);
             // SAFETY: the step ends within the samples, for which there is room.
             unsafe {
-                self.step(lanes, &constants, order, x, to.map(|row| row.add(x * BYTES)));
+                self.step(simd, &constants, order, x, to.map(|row| row.add(x * BYTES)));
             }
         }
         if whole < samples {
@@ -427,7 +427,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             // SAFETY: lines go on to a multiple of TILE, and as many as TILE samples of two bytes fit.
             unsafe {
                 self.step(
-                    lanes,
+                    simd,
                     &constants,
                     order,
                     whole,
@@ -446,15 +446,15 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     for Rows<'_, BYTES, P, N, WAY, R>
 {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         // Known in each loop, so that it is not asked for in every step.
         match self.lines.order {
             // Of whole masks, of which two rows are made.
-            Order::Plain if R == 2 => self.in_order(lanes, Order::Plain),
+            Order::Plain if R == 2 => self.in_order(simd, Order::Plain),
             Order::Plain => unreachable!("columns lie in another order"),
             _ if const { WAY == GROUPS } => unreachable!("columns are in no groups"),
-            Order::Zipped => self.in_order(lanes, Order::Zipped),
-            Order::Alternate => self.in_order(lanes, Order::Alternate),
+            Order::Interleaved => self.in_order(simd, Order::Interleaved),
+            Order::Alternate => self.in_order(simd, Order::Alternate),
         }
     }
 }

@@ -7,7 +7,7 @@ pub(super) mod sixteen_bit;
 pub(super) mod unrolled;
 
 use crate::engine::cpu::rows::requantize::Joining;
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// What the row pass of a separable kernel does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,14 +71,14 @@ struct RowEnding<T> {
 
 impl<T: Copy> RowEnding<T> {
     #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
+    fn new<L: Simd<V = T>>(simd: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
         // Sums come in pieces of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
         let whole = pieces > 1 && pass.shift < 8;
         let below = if pieces == 1 || whole { 0 } else { 8 };
         RowEnding {
-            joining: Joining::new(lanes, 8, whole, pass.shift - below),
-            up: (pass.shift <= 16).then(|| lanes.splat(16 - pass.shift as i32)),
-            pieces: IntermediatePieces::new(lanes, pass.bits),
+            joining: Joining::new(simd, 8, whole, pass.shift - below),
+            up: (pass.shift <= 16).then(|| simd.splat(16 - pass.shift as i32)),
+            pieces: IntermediatePieces::new(simd, pass.bits),
         }
     }
 }
@@ -98,17 +98,17 @@ pub(super) struct IntermediatePieces<T> {
 
 impl<T: Copy> IntermediatePieces<T> {
     #[inline(always)]
-    pub(super) fn new<L: Lanes<V = T>>(lanes: L, bits: u32) -> IntermediatePieces<T> {
+    pub(super) fn new<L: Simd<V = T>>(simd: L, bits: u32) -> IntermediatePieces<T> {
         let piece = u16::MAX >> (16 - bits);
         let mut pieces = IntermediatePieces {
-            down: [lanes.splat(0); PIECES],
-            up: [lanes.splat(16); PIECES],
-            mask: lanes.splat(i32::from(piece) << 16 | i32::from(piece)),
+            down: [simd.splat(0); PIECES],
+            up: [simd.splat(16); PIECES],
+            mask: simd.splat(i32::from(piece) << 16 | i32::from(piece)),
         };
         for k in 1..PIECES {
             let below = (k as u32 * bits).min(16) as i32;
-            pieces.down[k] = lanes.splat(k as i32 * bits as i32);
-            pieces.up[k] = lanes.splat(16 - below);
+            pieces.down[k] = simd.splat(k as i32 * bits as i32);
+            pieces.up[k] = simd.splat(16 - below);
         }
         pieces
     }
@@ -118,9 +118,9 @@ impl<T: Copy> IntermediatePieces<T> {
     /// # Safety
     /// A vector is writable at `to`, and at the places of the other pieces.
     #[inline(always)]
-    pub(super) unsafe fn put<L: Lanes<V = T>, const P: usize>(
+    pub(super) unsafe fn put<L: Simd<V = T>, const P: usize>(
         self,
-        lanes: L,
+        simd: L,
         [upper, lower]: [T; 2],
         to: *mut u32,
         stride: usize,
@@ -129,44 +129,44 @@ impl<T: Copy> IntermediatePieces<T> {
             let low = if k == 0 {
                 upper
             } else {
-                lanes.shift_down(upper, self.down[k])
+                simd.shift_down(upper, self.down[k])
             };
-            let mut pairs = lanes.merge(low, lanes.shift_up(lower, self.up[k]));
+            let mut pairs = simd.merge(low, simd.shift_up(lower, self.up[k]));
             if k + 1 < P {
-                pairs = lanes.and(pairs, self.mask);
+                pairs = simd.and(pairs, self.mask);
             }
             // SAFETY: the caller has the room.
-            unsafe { lanes.store(to.add(k * stride), pairs) };
+            unsafe { simd.store(to.add(k * stride), pairs) };
         }
     }
 }
 
 /// Writes the intermediates of an upper and a lower row as pairs, in `T` pieces `stride` elements apart.
 #[inline(always)]
-unsafe fn put_pairs<L: Lanes, const P: usize, const T: usize>(
-    lanes: L,
+unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
+    simd: L,
     sums: [[L::V; P]; 2],
     ending: &RowEnding<L::V>,
     to: *mut u32,
     stride: usize,
 ) {
-    let upper = ending.joining.join(lanes, sums[0]);
+    let upper = ending.joining.join(simd, sums[0]);
     if let (1, 1, Some(up)) = (P, T, ending.up) {
-        let pairs = lanes.merge(upper, lanes.shift_up(sums[1][0], up));
+        let pairs = simd.merge(upper, simd.shift_up(sums[1][0], up));
         // SAFETY: the caller has the room.
-        unsafe { lanes.store(to, pairs) };
+        unsafe { simd.store(to, pairs) };
         return;
     }
-    let lower = ending.joining.join(lanes, sums[1]);
+    let lower = ending.joining.join(simd, sums[1]);
     // SAFETY: the caller has the room.
-    unsafe { ending.pieces.put::<L, T>(lanes, [upper, lower], to, stride) };
+    unsafe { ending.pieces.put::<L, T>(simd, [upper, lower], to, stride) };
 }
 
 /// The row pass over two rows of words, piece after piece `piece_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_pieces`
 /// pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
-/// [`Order::Zipped`] where they are zipped.
-pub(super) fn row_pass<L: Lanes>(
-    lanes: L,
+/// [`Order::Interleaved`] where they are zipped.
+pub(super) fn row_pass<L: Simd>(
+    simd: L,
     rows: [&[u16]; 2],
     (pieces, piece_stride): (usize, usize),
     pass: &RowPass,
@@ -192,26 +192,26 @@ pub(super) fn row_pass<L: Lanes>(
     };
     match &pass.pairing {
         Pairing::InPlace(taps) => match (pieces, out_pieces) {
-            (1, 1) => lanes.enter(InPlace::<1, 1, 2>(work, taps)),
-            (1, 2) => lanes.enter(InPlace::<1, 2, 2>(work, taps)),
-            (1, _) => lanes.enter(InPlace::<1, 3, 2>(work, taps)),
-            (_, 1) => lanes.enter(InPlace::<2, 1, 1>(work, taps)),
+            (1, 1) => simd.enter(InPlace::<1, 1, 2>(work, taps)),
+            (1, 2) => simd.enter(InPlace::<1, 2, 2>(work, taps)),
+            (1, _) => simd.enter(InPlace::<1, 3, 2>(work, taps)),
+            (_, 1) => simd.enter(InPlace::<2, 1, 1>(work, taps)),
             // A constant asked for as such: of either only one is compiled.
-            (_, 2) if const { has_more_registers::<L>() } => lanes.enter(InPlace::<2, 2, 2>(work, taps)),
-            (_, 2) => lanes.enter(InPlace::<2, 2, 1>(work, taps)),
-            _ if const { has_more_registers::<L>() } => lanes.enter(InPlace::<2, 3, 2>(work, taps)),
-            _ => lanes.enter(InPlace::<2, 3, 1>(work, taps)),
+            (_, 2) if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 2, 2>(work, taps)),
+            (_, 2) => simd.enter(InPlace::<2, 2, 1>(work, taps)),
+            _ if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 3, 2>(work, taps)),
+            _ => simd.enter(InPlace::<2, 3, 1>(work, taps)),
         },
         Pairing::Zipped(zips) => match (pieces, out_pieces) {
-            (1, 1) => lanes.enter(Zipped::<1, 1, 2>(work, zips)),
-            (1, 2) => lanes.enter(Zipped::<1, 2, 2>(work, zips)),
-            (1, _) => lanes.enter(Zipped::<1, 3, 2>(work, zips)),
-            (_, 1) => lanes.enter(Zipped::<2, 1, 1>(work, zips)),
+            (1, 1) => simd.enter(Zipped::<1, 1, 2>(work, zips)),
+            (1, 2) => simd.enter(Zipped::<1, 2, 2>(work, zips)),
+            (1, _) => simd.enter(Zipped::<1, 3, 2>(work, zips)),
+            (_, 1) => simd.enter(Zipped::<2, 1, 1>(work, zips)),
             // A constant asked for as such: of either only one is compiled.
-            (_, 2) if const { has_more_registers::<L>() } => lanes.enter(Zipped::<2, 2, 2>(work, zips)),
-            (_, 2) => lanes.enter(Zipped::<2, 2, 1>(work, zips)),
-            _ if const { has_more_registers::<L>() } => lanes.enter(Zipped::<2, 3, 2>(work, zips)),
-            _ => lanes.enter(Zipped::<2, 3, 1>(work, zips)),
+            (_, 2) if const { has_32_registers::<L>() } => simd.enter(Zipped::<2, 2, 2>(work, zips)),
+            (_, 2) => simd.enter(Zipped::<2, 2, 1>(work, zips)),
+            _ if const { has_32_registers::<L>() } => simd.enter(Zipped::<2, 3, 2>(work, zips)),
+            _ => simd.enter(Zipped::<2, 3, 1>(work, zips)),
         },
     }
 }
@@ -229,9 +229,9 @@ struct RowWork<'a> {
 impl RowWork<'_> {
     /// Writes `V` times two vectors of intermediates from the sums of `P` pieces as `T` pieces.
     #[inline(always)]
-    unsafe fn put<L: Lanes, const P: usize, const T: usize, const V: usize>(
+    unsafe fn put<L: Simd, const P: usize, const T: usize, const V: usize>(
         &self,
-        lanes: L,
+        simd: L,
         sums: RowSums<L::V, P, V>,
         ending: &RowEnding<L::V>,
         x: usize,
@@ -246,7 +246,7 @@ impl RowWork<'_> {
                     }
                 }
                 // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                unsafe { put_pairs::<L, P, T>(lanes, pieces, ending, self.out.add(to), self.samples) };
+                unsafe { put_pairs::<L, P, T>(simd, pieces, ending, self.out.add(to), self.samples) };
             }
         }
     }
@@ -260,32 +260,32 @@ struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, 
 
 impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let InPlace(work, taps) = self;
-        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
-        let ending = RowEnding::new(lanes, P, work.pass);
+        let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
+        let ending = RowEnding::new(simd, P, work.pass);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             // Even and odd results of each row.
             let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
             sums[0] = [[[start; V]; 2]; 2];
             for &(at, [even, odd]) in taps {
-                let weights = [lanes.splat(even), lanes.splat(odd)];
+                let weights = [simd.splat(even), simd.splat(odd)];
                 for p in 0..P {
                     for row in 0..2 {
                         for v in 0..V {
                             let from = x + at + p * work.piece_stride + 2 * L::LANES * v;
                             // SAFETY: `row_pass` has bounded every tap's reach.
-                            let words = unsafe { lanes.load(work.rows[row].add(from)) };
+                            let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
-                                *sum = lanes.multiply_add(*sum, words, weights[parity]);
+                                *sum = simd.multiply_add(*sum, words, weights[parity]);
                             }
                         }
                     }
                 }
             }
             // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
+            unsafe { work.put::<L, P, T, V>(simd, sums, &ending, x) };
         }
     }
 }
@@ -295,57 +295,57 @@ struct Zipped<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &
 
 impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Zipped(work, zips) = self;
-        let (start, zero) = (lanes.splat(work.pass.start), lanes.splat(0));
-        let ending = RowEnding::new(lanes, P, work.pass);
+        let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
+        let ending = RowEnding::new(simd, P, work.pass);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
             sums[0] = [[[start; V]; 2]; 2];
             for &([first, second], weights) in &zips.sums {
-                sums = add_zip::<L, P, V, 2, 2>(lanes, sums, &work, x, (first, second, weights));
+                sums = add_zip::<L, P, V, 2, 2>(simd, sums, &work, x, (first, second, weights));
             }
             for &(first, second, weights) in &zips.mixed {
-                sums = add_zip::<L, P, V, 2, 1>(lanes, sums, &work, x, (first, [second; 2], weights));
+                sums = add_zip::<L, P, V, 2, 1>(simd, sums, &work, x, (first, [second; 2], weights));
             }
             for &([first, second], weights) in &zips.singles {
-                sums = add_zip::<L, P, V, 1, 1>(lanes, sums, &work, x, ([first; 2], [second; 2], weights));
+                sums = add_zip::<L, P, V, 1, 1>(simd, sums, &work, x, ([first; 2], [second; 2], weights));
             }
             // SAFETY: x + 2 LANES V is at most `samples`.
-            unsafe { work.put::<L, P, T, V>(lanes, sums, &ending, x) };
+            unsafe { work.put::<L, P, T, V>(simd, sums, &ending, x) };
         }
     }
 }
 
 /// Adds two terms of `A` and `B` words (1 or 2), zipped.
 #[inline(always)]
-fn add_zip<L: Lanes, const P: usize, const V: usize, const A: usize, const B: usize>(
-    lanes: L,
+fn add_zip<L: Simd, const P: usize, const V: usize, const A: usize, const B: usize>(
+    simd: L,
     mut sums: RowSums<L::V, P, V>,
     work: &RowWork<'_>,
     x: usize,
     (first, second, weights): ([usize; 2], [usize; 2], i32),
 ) -> RowSums<L::V, P, V> {
-    let weights = lanes.splat(weights);
+    let weights = simd.splat(weights);
     for p in 0..P {
         for row in 0..2 {
             for v in 0..V {
                 // SAFETY: `row_pass` has bounded every term's reach.
                 let [a, b] = unsafe {
                     let from = work.rows[row].add(x + p * work.piece_stride + 2 * L::LANES * v);
-                    let (mut a, mut b) = (lanes.load(from.add(first[0])), lanes.load(from.add(second[0])));
+                    let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));
                     if A == 2 {
-                        a = lanes.add_words(a, lanes.load(from.add(first[1])));
+                        a = simd.add_words(a, simd.load(from.add(first[1])));
                     }
                     if B == 2 {
-                        b = lanes.add_words(b, lanes.load(from.add(second[1])));
+                        b = simd.add_words(b, simd.load(from.add(second[1])));
                     }
                     [a, b]
                 };
-                let pairs = lanes.zip(a, b);
+                let pairs = simd.interleave_words(a, b);
                 for half in 0..2 {
                     let sum = &mut sums[p][row][half][v];
-                    *sum = lanes.multiply_add(*sum, pairs[half], weights);
+                    *sum = simd.multiply_add(*sum, pairs[half], weights);
                 }
             }
         }

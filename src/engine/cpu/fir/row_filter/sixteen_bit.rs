@@ -6,8 +6,8 @@
 use super::{IntermediatePieces, Pairing};
 use crate::engine::cpu::fir::carry::{Carrying, ends, groups};
 use crate::engine::cpu::rows::prefetch::ask;
-use crate::engine::cpu::simd::unroll::with_count;
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers};
+use crate::engine::cpu::simd::unroll::unroll;
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// A row pass in groups of terms.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ struct Term<const A: usize, const W: usize> {
 impl<const A: usize, const W: usize> Term<A, W> {
     /// The weights of both halves of the results.
     #[inline(always)]
-    fn splat<L: Lanes>(&self, lanes: L) -> [L::V; 2] {
-        [lanes.splat(self.weights[0]), lanes.splat(self.weights[W - 1])]
+    fn splat<L: Simd>(&self, simd: L) -> [L::V; 2] {
+        [simd.splat(self.weights[0]), simd.splat(self.weights[W - 1])]
     }
 
     /// The pairs of words for both halves of the results from `from` on.
@@ -41,18 +41,18 @@ impl<const A: usize, const W: usize> Term<A, W> {
     /// # Safety
     /// A vector of words is readable at each of the places from there.
     #[inline(always)]
-    unsafe fn pairs<L: Lanes>(&self, lanes: L, from: *const u16) -> [L::V; 2] {
+    unsafe fn pairs<L: Simd>(&self, simd: L, from: *const u16) -> [L::V; 2] {
         // SAFETY: the caller's.
         let words = unsafe {
             [
-                lanes.load(from.add(self.at[0])),
-                lanes.load(from.add(self.at[A - 1])),
+                simd.load(from.add(self.at[0])),
+                simd.load(from.add(self.at[A - 1])),
             ]
         };
         if A == 1 {
             words
         } else {
-            lanes.zip(words[0], words[1])
+            simd.interleave_words(words[0], words[1])
         }
     }
 }
@@ -100,9 +100,9 @@ impl GroupedTerms {
 
     /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](crate::engine::cpu::fir::row_filter::row_pass) does, and asks for `ahead` meanwhile, four bytes with
     /// each pair.
-    pub(in crate::engine::cpu::fir) fn make<L: Lanes>(
+    pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         rows: [&[u16]; 2],
         (out, out_pieces): (&mut [u32], usize),
         ahead: &[u8],
@@ -124,12 +124,12 @@ impl GroupedTerms {
             ahead,
         };
         match (&self.terms, out_pieces) {
-            (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(lanes, groups),
-            (Terms::InPlace(groups), 2) => work.enter::<L, 1, 2, 2>(lanes, groups),
-            (Terms::InPlace(groups), _) => work.enter::<L, 1, 2, 3>(lanes, groups),
-            (Terms::Zipped(groups), 1) => work.enter::<L, 2, 1, 1>(lanes, groups),
-            (Terms::Zipped(groups), 2) => work.enter::<L, 2, 1, 2>(lanes, groups),
-            (Terms::Zipped(groups), _) => work.enter::<L, 2, 1, 3>(lanes, groups),
+            (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(simd, groups),
+            (Terms::InPlace(groups), 2) => work.enter::<L, 1, 2, 2>(simd, groups),
+            (Terms::InPlace(groups), _) => work.enter::<L, 1, 2, 3>(simd, groups),
+            (Terms::Zipped(groups), 1) => work.enter::<L, 2, 1, 1>(simd, groups),
+            (Terms::Zipped(groups), 2) => work.enter::<L, 2, 1, 2>(simd, groups),
+            (Terms::Zipped(groups), _) => work.enter::<L, 2, 1, 3>(simd, groups),
         }
     }
 }
@@ -145,20 +145,20 @@ struct GroupedWork<'a> {
 }
 
 impl GroupedWork<'_> {
-    fn enter<L: Lanes, const A: usize, const W: usize, const T: usize>(
+    fn enter<L: Simd, const A: usize, const W: usize, const T: usize>(
         self,
-        lanes: L,
+        simd: L,
         groups: &[Vec<Term<A, W>>],
     ) {
         // Constants are asked for as such, lest loops be compiled that nothing enters.
-        if const { has_more_registers::<L>() } {
-            return lanes.enter(Grouped::<A, W, T, 2>(self, groups));
+        if const { has_32_registers::<L>() } {
+            return simd.enter(Grouped::<A, W, T, 2>(self, groups));
         }
         let terms = groups.iter().map(Vec::len).sum();
         if const { T == 2 } && (3..=8).contains(&terms) {
-            with_count!(terms, [3, 4, 5, 6, 7, 8], N => lanes.enter(FewGrouped::<A, W, N>::new(self, groups)));
+            unroll!(terms, [3, 4, 5, 6, 7, 8], N => simd.enter(FewGrouped::<A, W, N>::new(self, groups)));
         } else {
-            lanes.enter(Grouped::<A, W, T, 1>(self, groups));
+            simd.enter(Grouped::<A, W, T, 1>(self, groups));
         }
     }
 }
@@ -185,33 +185,33 @@ impl<'a, const A: usize, const W: usize, const N: usize> FewGrouped<'a, A, W, N>
 
 impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, W, N> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let FewGrouped { work, terms, ends } = self;
         let pass = work.pass;
-        let (begin, carried) = (lanes.splat(pass.begin), lanes.splat(pass.carried));
-        let carrying = Carrying::new(lanes, pass.shift);
-        let pieces = IntermediatePieces::new(lanes, pass.bits);
+        let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
+        let carrying = Carrying::new(simd, pass.shift);
+        let pieces = IntermediatePieces::new(simd, pass.bits);
         let mut weights = [[begin; 2]; N];
         for t in 0..N {
-            weights[t] = terms[t].splat(lanes);
+            weights[t] = terms[t].splat(simd);
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
-            ask(lanes, [work.ahead], 4 * x, 8 * L::LANES);
+            ask(simd, [work.ahead], 4 * x, 8 * L::LANES);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results = [[begin; 2]; 2];
             for row in 0..2 {
                 let mut sums = [carried; 2];
                 for t in 0..N {
                     // SAFETY: `make` has bounded every term's reach.
-                    let pairs = unsafe { terms[t].pairs(lanes, work.rows[row].add(x)) };
+                    let pairs = unsafe { terms[t].pairs(simd, work.rows[row].add(x)) };
                     for half in 0..2 {
-                        sums[half] = lanes.multiply_add(sums[half], pairs[half], weights[t][half]);
+                        sums[half] = simd.multiply_add(sums[half], pairs[half], weights[t][half]);
                     }
                     // The last one always ends a group.
                     if t + 1 == N || ends >> t & 1 == 1 {
                         for half in 0..2 {
                             let result = &mut results[row][half];
-                            (*result, sums[half]) = carrying.carry(lanes, *result, sums[half]);
+                            (*result, sums[half]) = carrying.carry(simd, *result, sums[half]);
                         }
                     }
                 }
@@ -219,7 +219,7 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
             for half in 0..2 {
                 let rows = [results[0][half], results[1][half]];
                 // SAFETY: x + 2 LANES is at most `samples`, a piece's length.
-                unsafe { pieces.put::<L, 2>(lanes, rows, work.out.add(x + L::LANES * half), work.samples) };
+                unsafe { pieces.put::<L, 2>(simd, rows, work.out.add(x + L::LANES * half), work.samples) };
             }
         }
     }
@@ -236,27 +236,27 @@ type RowSums<T, const V: usize> = [[[T; V]; 2]; 2];
 
 impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Grouped<'_, A, W, T, V> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Grouped(work, groups) = self;
         let pass = work.pass;
-        let (begin, carried) = (lanes.splat(pass.begin), lanes.splat(pass.carried));
-        let carrying = Carrying::new(lanes, pass.shift);
-        let pieces = IntermediatePieces::new(lanes, pass.bits);
+        let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
+        let carrying = Carrying::new(simd, pass.shift);
+        let pieces = IntermediatePieces::new(simd, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
-            ask(lanes, [work.ahead], 4 * x, 8 * L::LANES * V);
+            ask(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
             let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];
             for group in groups {
                 for term in group {
-                    sums = add_term::<L, A, W, V>(lanes, sums, &work, x, term);
+                    sums = add_term::<L, A, W, V>(simd, sums, &work, x, term);
                 }
                 for row in 0..2 {
                     for half in 0..2 {
                         for v in 0..V {
                             let result = &mut results[row][half][v];
                             let sum = &mut sums[row][half][v];
-                            (*result, *sum) = carrying.carry(lanes, *result, *sum);
+                            (*result, *sum) = carrying.carry(simd, *result, *sum);
                         }
                     }
                 }
@@ -266,7 +266,7 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
                     let to = x + 2 * L::LANES * v + L::LANES * half;
                     let rows = [results[0][half][v], results[1][half][v]];
                     // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                    unsafe { pieces.put::<L, T>(lanes, rows, work.out.add(to), work.samples) };
+                    unsafe { pieces.put::<L, T>(simd, rows, work.out.add(to), work.samples) };
                 }
             }
         }
@@ -275,21 +275,21 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
 
 /// Adds a term to the sums.
 #[inline(always)]
-fn add_term<L: Lanes, const A: usize, const W: usize, const V: usize>(
-    lanes: L,
+fn add_term<L: Simd, const A: usize, const W: usize, const V: usize>(
+    simd: L,
     mut sums: RowSums<L::V, V>,
     work: &GroupedWork<'_>,
     x: usize,
     term: &Term<A, W>,
 ) -> RowSums<L::V, V> {
-    let weights = term.splat(lanes);
+    let weights = term.splat(simd);
     for row in 0..2 {
         for v in 0..V {
             // SAFETY: `make` has bounded every term's reach.
-            let pairs = unsafe { term.pairs(lanes, work.rows[row].add(x + 2 * L::LANES * v)) };
+            let pairs = unsafe { term.pairs(simd, work.rows[row].add(x + 2 * L::LANES * v)) };
             for half in 0..2 {
                 let sum = &mut sums[row][half][v];
-                *sum = lanes.multiply_add(*sum, pairs[half], weights[half]);
+                *sum = simd.multiply_add(*sum, pairs[half], weights[half]);
             }
         }
     }

@@ -7,8 +7,8 @@
 use super::{Pairing, RowPass, Zips};
 use crate::engine::cpu::rows::prefetch::ask;
 use crate::engine::cpu::rows::sample::Reader;
-use crate::engine::cpu::simd::unroll::with_count;
-use crate::engine::cpu::simd::vector::{Lanes, TILE, Work, has_more_registers, waits_for_products};
+use crate::engine::cpu::simd::unroll::unroll;
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers, is_latency_bound};
 
 /// A row pass of so few terms.
 pub(in crate::engine::cpu::fir) struct FewTerms {
@@ -34,10 +34,10 @@ enum Terms {
 }
 
 /// Taps of words that are paired in place, at most: what products are added to at once has to stay in registers, of which weights leave too few.
-const fn most_taps<L: Lanes>() -> usize {
-    if has_more_registers::<L>() {
+const fn most_taps<L: Simd>() -> usize {
+    if has_32_registers::<L>() {
         13
-    } else if L::FUSES {
+    } else if L::FUSED_MULTIPLY_ADD {
         5
     } else {
         8
@@ -46,11 +46,7 @@ const fn most_taps<L: Lanes>() -> usize {
 
 impl FewTerms {
     /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
-    pub(in crate::engine::cpu::fir) fn of<L: Lanes>(
-        _: L,
-        pass: &RowPass,
-        reader: Reader,
-    ) -> Option<FewTerms> {
+    pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -67,7 +63,7 @@ impl FewTerms {
                 Terms::InPlace { weights, ends_alike }
             }
             Pairing::Zipped(zips) => {
-                let (count, step) = shape(zips).filter(|_| !has_more_registers::<L>())?;
+                let (count, step) = shape(zips).filter(|_| !has_32_registers::<L>())?;
                 let most = if step == 3 { 25 } else { 9 };
                 if !(5..=most).contains(&count) || !(2..=4).contains(&step) {
                     return None;
@@ -99,9 +95,9 @@ impl FewTerms {
     }
 
     /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::asks), two bytes with each pair.
-    pub(in crate::engine::cpu::fir) fn make<L: Lanes>(
+    pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
-        lanes: L,
+        simd: L,
         rows: [&[u16]; 2],
         out: &mut [u32],
         ahead: &[u8],
@@ -115,26 +111,26 @@ impl FewTerms {
         match &self.terms {
             // What products are added to at once is worth more than a product less.
             Terms::InPlace { weights, ends_alike }
-                if const { !L::FUSES } && *ends_alike && weights.len() <= 8 =>
+                if const { !L::FUSED_MULTIPLY_ADD } && *ends_alike && weights.len() <= 8 =>
             {
-                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(lanes, weights));
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(simd, weights));
             }
-            Terms::InPlace { weights, .. } if const { has_more_registers::<L>() } && weights.len() > 8 => {
-                with_count!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N, false>(lanes, weights));
+            Terms::InPlace { weights, .. } if const { has_32_registers::<L>() } && weights.len() > 8 => {
+                unroll!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N, false>(simd, weights));
             }
             Terms::InPlace { weights, .. } => {
-                with_count!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(lanes, weights));
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(simd, weights));
             }
             // A constant asked for as such, lest loops be compiled that nothing enters.
-            Terms::Zipped { .. } if const { has_more_registers::<L>() } => {
+            Terms::Zipped { .. } if const { has_32_registers::<L>() } => {
                 unreachable!("no loop is compiled for few terms that are zipped in such vectors");
             }
             Terms::Zipped { count, step, weights } => match step {
-                2 => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(lanes, weights)),
+                2 => unroll!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(simd, weights)),
                 3 => {
-                    with_count!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.zipped::<L, K, 3>(lanes, weights));
+                    unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.zipped::<L, K, 3>(simd, weights));
                 }
-                _ => with_count!(*count, [5, 7, 9], K => work.zipped::<L, K, 4>(lanes, weights)),
+                _ => unroll!(*count, [5, 7, 9], K => work.zipped::<L, K, 4>(simd, weights)),
             },
         }
     }
@@ -142,9 +138,9 @@ impl FewTerms {
 
 /// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of words that are twice the intermediate and of 0
 /// is the same: where none is negative.
-fn rounds_late<L: Lanes>(pass: &RowPass, weights: &[i32]) -> bool {
+fn rounds_late<L: Simd>(pass: &RowPass, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
-    L::FUSES || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
+    L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
 /// How many words are weighed and how far they are apart, where those that weigh the same are added two by two from the ends to the middle.
@@ -174,27 +170,27 @@ struct Few<'a> {
 }
 
 impl Few<'_> {
-    fn in_place<L: Lanes, const N: usize, const ENDS_ALIKE: bool>(self, lanes: L, weights: &[[i32; 2]]) {
+    fn in_place<L: Simd, const N: usize, const ENDS_ALIKE: bool>(self, simd: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
         // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
         let mut all = [[0; 2]; N];
         all.copy_from_slice(weights);
-        lanes.enter(InPlace::<N, ENDS_ALIKE> {
+        simd.enter(InPlace::<N, ENDS_ALIKE> {
             few: self,
             weights: all,
         });
     }
 
-    fn zipped<L: Lanes, const K: usize, const C: usize>(self, lanes: L, weights: &[i32]) {
+    fn zipped<L: Simd, const K: usize, const C: usize>(self, simd: L, weights: &[i32]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
         // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
         let mut all = [0; K];
         all[..weights.len()].copy_from_slice(weights);
-        lanes.enter(Zipped::<K, C> {
+        simd.enter(Zipped::<K, C> {
             few: self,
             weights: all,
         });
@@ -213,35 +209,35 @@ struct Ending<T> {
 
 impl<T: Copy> Ending<T> {
     #[inline(always)]
-    fn new<L: Lanes<V = T>>(lanes: L, pass: &FewTerms) -> Ending<T> {
-        let down = pass.shift as i32 - i32::from(!L::FUSES);
+    fn new<L: Simd<V = T>>(simd: L, pass: &FewTerms) -> Ending<T> {
+        let down = pass.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD);
         Ending {
-            start: lanes.splat(if L::FUSES { pass.start } else { 0 }),
-            down: lanes.splat(down),
-            up: lanes.splat(16 - down),
-            zero: lanes.splat(0),
+            start: simd.splat(if L::FUSED_MULTIPLY_ADD { pass.start } else { 0 }),
+            down: simd.splat(down),
+            up: simd.splat(16 - down),
+            zero: simd.splat(0),
         }
     }
 
     /// The intermediates of an upper and a lower row's sums.
     #[inline(always)]
-    fn pairs<L: Lanes<V = T>>(&self, lanes: L, [upper, lower]: [T; 2]) -> T {
-        let pairs = lanes.merge(lanes.shift_down(upper, self.down), lanes.shift_up(lower, self.up));
-        if L::FUSES {
+    fn pairs<L: Simd<V = T>>(&self, simd: L, [upper, lower]: [T; 2]) -> T {
+        let pairs = simd.merge(simd.shift_down(upper, self.down), simd.shift_up(lower, self.up));
+        if L::FUSED_MULTIPLY_ADD {
             pairs
         } else {
-            lanes.average_words(pairs, self.zero)
+            simd.average_words(pairs, self.zero)
         }
     }
 }
 
 /// `sum` and a product, where the first one needs no addition.
 #[inline(always)]
-fn add_product<L: Lanes>(lanes: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
-    if is_first && !L::FUSES {
-        lanes.multiply(pairs, weights)
+fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights: L::V) -> L::V {
+    if is_first && !L::FUSED_MULTIPLY_ADD {
+        simd.multiply(pairs, weights)
     } else {
-        lanes.multiply_add(sum, pairs, weights)
+        simd.multiply_add(sum, pairs, weights)
     }
 }
 
@@ -252,8 +248,8 @@ fn add_product<L: Lanes>(lanes: L, is_first: bool, sum: L::V, pairs: L::V, weigh
 /// # Safety
 /// A vector is readable at each tap.
 #[inline(always)]
-unsafe fn in_place_sums<L: Lanes, const N: usize, const M: usize, const ENDS_ALIKE: bool>(
-    lanes: L,
+unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIKE: bool>(
+    simd: L,
     from: [*const u16; M],
     weights: &[[L::V; 2]; N],
     start: L::V,
@@ -265,9 +261,9 @@ unsafe fn in_place_sums<L: Lanes, const N: usize, const M: usize, const ENDS_ALI
             // SAFETY: the caller's.
             let (first, words, last) = unsafe {
                 (
-                    lanes.load(from[m]),
-                    lanes.load(from[m].add(2 * t)),
-                    lanes.load(from[m].add(2 * (N - 1))),
+                    simd.load(from[m]),
+                    simd.load(from[m].add(2 * t)),
+                    simd.load(from[m].add(2 * (N - 1))),
                 )
             };
             for parity in 0..2 {
@@ -276,14 +272,14 @@ unsafe fn in_place_sums<L: Lanes, const N: usize, const M: usize, const ENDS_ALI
                     continue;
                 }
                 let words = if ENDS_ALIKE && parity == 0 && t == 0 {
-                    lanes.merge(lanes.add_words(first, last), first)
+                    simd.merge(simd.add_words(first, last), first)
                 } else if ENDS_ALIKE && parity == 1 && t + 1 == N {
-                    lanes.merge(last, lanes.add_words(first, last))
+                    simd.merge(last, simd.add_words(first, last))
                 } else {
                     words
                 };
                 let is_first = t == if ENDS_ALIKE { parity } else { 0 };
-                sums[m][parity] = add_product(lanes, is_first, sums[m][parity], words, weights[t][parity]);
+                sums[m][parity] = add_product(simd, is_first, sums[m][parity], words, weights[t][parity]);
             }
         }
     }
@@ -298,23 +294,23 @@ struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
 
 impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Few {
             rows,
             pass,
             out,
             ahead,
         } = self.few;
-        let ending = Ending::new(lanes, pass);
+        let ending = Ending::new(simd, pass);
         let mut weights = [[ending.zero; 2]; N];
         for t in 0..N {
-            weights[t] = [lanes.splat(self.weights[t][0]), lanes.splat(self.weights[t][1])];
+            weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
         let rows = rows.map(<[u16]>::as_ptr);
-        if const { waits_for_products::<L>() } {
+        if const { is_latency_bound::<L>() } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
-                ask(lanes, [ahead], 2 * x, 8 * L::LANES);
+                ask(simd, [ahead], 2 * x, 8 * L::LANES);
                 // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the length.
                 unsafe {
                     let next = 2 * L::LANES;
@@ -325,11 +321,11 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
                         rows[1].add(x + next),
                     ];
                     let [a, b, c, d] =
-                        in_place_sums::<L, N, 4, ENDS_ALIKE>(lanes, from, &weights, ending.start);
+                        in_place_sums::<L, N, 4, ENDS_ALIKE>(simd, from, &weights, ending.start);
                     for (v, [upper, lower]) in [[a, b], [c, d]].into_iter().enumerate() {
                         for parity in 0..2 {
-                            let pairs = ending.pairs(lanes, [upper[parity], lower[parity]]);
-                            lanes.store(out.as_mut_ptr().add(x + next * v + L::LANES * parity), pairs);
+                            let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
+                            simd.store(out.as_mut_ptr().add(x + next * v + L::LANES * parity), pairs);
                         }
                     }
                 }
@@ -337,16 +333,16 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            ask(lanes, [ahead], 2 * x, 4 * L::LANES);
+            ask(simd, [ahead], 2 * x, 4 * L::LANES);
             // SAFETY: `in_place` has bounded what is read; x + 2 LANES is at most the length.
             unsafe {
                 let [upper] =
-                    in_place_sums::<L, N, 1, ENDS_ALIKE>(lanes, [rows[0].add(x)], &weights, ending.start);
+                    in_place_sums::<L, N, 1, ENDS_ALIKE>(simd, [rows[0].add(x)], &weights, ending.start);
                 let [lower] =
-                    in_place_sums::<L, N, 1, ENDS_ALIKE>(lanes, [rows[1].add(x)], &weights, ending.start);
+                    in_place_sums::<L, N, 1, ENDS_ALIKE>(simd, [rows[1].add(x)], &weights, ending.start);
                 for parity in 0..2 {
-                    let pairs = ending.pairs(lanes, [upper[parity], lower[parity]]);
-                    lanes.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
+                    let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
+                    simd.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
                 }
             }
         }
@@ -358,9 +354,9 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
 /// # Safety
 /// Both are readable.
 #[inline(always)]
-unsafe fn two_words<L: Lanes>(lanes: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
+unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
     // SAFETY: the caller's.
-    unsafe { lanes.add_words(lanes.load(from.add(a)), lanes.load(from.add(b))) }
+    unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
 /// Vectors of `K` words, `C` words apart, are zipped: pairs of sums of two words of the same weight, and either another sum with the word in the middle or
@@ -372,12 +368,12 @@ struct Zipped<'a, const K: usize, const C: usize> {
 
 impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Simd>(self, simd: L) {
         let Few { rows, pass, out, .. } = self.few;
-        let ending = Ending::new(lanes, pass);
+        let ending = Ending::new(simd, pass);
         let mut weights = [ending.zero; K];
         for k in 0..K / 4 + 1 {
-            weights[k] = lanes.splat(self.weights[k]);
+            weights[k] = simd.splat(self.weights[k]);
         }
         let (middle, last) = (K / 2, K - 1);
         let rows = rows.map(<[u16]>::as_ptr);
@@ -392,29 +388,29 @@ impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
                         if i + 1 < middle {
                             let twins = |i: usize| [i * C, (last - i) * C];
                             [
-                                two_words(lanes, from, twins(i)),
-                                two_words(lanes, from, twins(i + 1)),
+                                two_words(simd, from, twins(i)),
+                                two_words(simd, from, twins(i + 1)),
                             ]
                         } else if i < middle {
                             [
-                                two_words(lanes, from, [i * C, (last - i) * C]),
-                                lanes.load(from.add(middle * C)),
+                                two_words(simd, from, [i * C, (last - i) * C]),
+                                simd.load(from.add(middle * C)),
                             ]
                         } else {
-                            [lanes.load(from.add(middle * C)), ending.zero]
+                            [simd.load(from.add(middle * C)), ending.zero]
                         }
                     };
-                    let pairs = lanes.zip(first, second);
+                    let pairs = simd.interleave_words(first, second);
                     for half in 0..2 {
                         let sum = &mut sums[half][row];
-                        *sum = add_product(lanes, k == 0, *sum, pairs[half], weights[k]);
+                        *sum = add_product(simd, k == 0, *sum, pairs[half], weights[k]);
                     }
                 }
             }
             for half in 0..2 {
-                let pairs = ending.pairs(lanes, sums[half]);
+                let pairs = ending.pairs(simd, sums[half]);
                 // SAFETY: x + 2 LANES is at most the length.
-                unsafe { lanes.store(out.as_mut_ptr().add(x + L::LANES * half), pairs) };
+                unsafe { simd.store(out.as_mut_ptr().add(x + L::LANES * half), pairs) };
             }
         }
     }

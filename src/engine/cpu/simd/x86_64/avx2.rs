@@ -3,7 +3,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use crate::engine::cpu::simd::vector::{Lanes, Order, Work};
+use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -181,22 +181,24 @@ fn add_products(mut sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
     sum
 }
 
-impl<const VNNI: bool> Lanes for Avx2<VNNI> {
+impl<const VNNI: bool> Simd for Avx2<VNNI> {
     type V = __m256i;
 
     const LANES: usize = 8;
 
-    const FUSES: bool = VNNI;
+    const REGISTERS: usize = 16;
+
+    const FUSED_MULTIPLY_ADD: bool = VNNI;
 
     #[inline]
     fn enter<W: Work>(self, work: W) {
         #[target_feature(enable = "avx2")]
-        fn inside<L: Lanes, W: Work>(lanes: L, work: W) {
-            work.run(lanes);
+        fn inside<L: Simd, W: Work>(simd: L, work: W) {
+            work.run(simd);
         }
         #[target_feature(enable = "avx2,avxvnni")]
-        fn inside_vnni<L: Lanes, W: Work>(lanes: L, work: W) {
-            work.run(lanes);
+        fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
+            work.run(simd);
         }
         // SAFETY: `self` proves AVX2, and AVX-VNNI if it is asked for.
         unsafe {
@@ -350,13 +352,13 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn zip(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
+    fn interleave_words(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
         // SAFETY: `self` proves AVX2.
         unsafe { [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)] }
     }
 
     #[inline(always)]
-    fn narrow(self, a: __m256i, b: __m256i) -> __m256i {
+    fn pack_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_packs_epi32(a, b) }
     }
@@ -393,7 +395,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn take_apart<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m256i; C] {
+    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m256i; C] {
         // SAFETY: `self` proves AVX2, the caller 16 pixels, of which each half of a vector takes eight.
         unsafe {
             let half = 8 * C * BYTES;
@@ -413,7 +415,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_together<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
+    unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes of each component, and C times as many to write.
         unsafe {
             let turned = const { &turned::<C, BYTES>() };
@@ -447,16 +449,16 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_bytes<const N: usize>(self, values: [__m256i; N], order: Order, to: *mut u8) {
+    unsafe fn store_bytes<const N: usize>(self, values: [__m256i; N], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 8 N bytes.
         unsafe {
             let halves = _mm256_packs_epi32(values[0], values[1]);
             if N == 4 {
-                self.put_narrow([halves, _mm256_packs_epi32(values[2], values[3])], order, to);
+                self.store_packed([halves, _mm256_packs_epi32(values[2], values[3])], order, to);
             } else {
                 let ordered = match order {
                     Order::Plain => _mm256_permute4x64_epi64::<SORT>(halves),
-                    Order::Zipped | Order::Alternate => halves,
+                    Order::Interleaved | Order::Alternate => halves,
                 };
                 let (low, high) = (
                     _mm256_castsi256_si128(ordered),
@@ -465,7 +467,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
                 let bytes = _mm_packus_epi16(low, high);
                 let bytes = match order {
                     Order::Alternate => _mm_shuffle_epi8(bytes, mix_bytes()),
-                    Order::Plain | Order::Zipped => bytes,
+                    Order::Plain | Order::Interleaved => bytes,
                 };
                 _mm_storeu_si128(to.cast(), bytes);
             }
@@ -473,13 +475,13 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_narrow(self, words: [__m256i; 2], order: Order, to: *mut u8) {
+    unsafe fn store_packed(self, words: [__m256i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let bytes = _mm256_packus_epi16(words[0], words[1]);
             let bytes = match order {
                 Order::Plain => _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)),
-                Order::Zipped => _mm256_permute4x64_epi64::<SORT>(bytes),
+                Order::Interleaved => _mm256_permute4x64_epi64::<SORT>(bytes),
                 Order::Alternate => {
                     let eights = _mm256_permute4x64_epi64::<SORT>(bytes);
                     _mm256_shuffle_epi8(eights, _mm256_broadcastsi128_si256(mix_bytes()))
@@ -490,7 +492,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_merged(self, words: [__m256i; 2], order: Order, to: *mut u8) {
+    unsafe fn store_merged(self, words: [__m256i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let mixed = _mm256_packus_epi16(words[0], words[1]);
@@ -499,7 +501,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
                 Order::Plain => {
                     _mm256_permutevar8x32_epi32(unmixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
                 }
-                Order::Zipped => _mm256_permute4x64_epi64::<SORT>(unmixed),
+                Order::Interleaved => _mm256_permute4x64_epi64::<SORT>(unmixed),
                 Order::Alternate => _mm256_permute4x64_epi64::<SORT>(mixed),
             };
             _mm256_storeu_si256(to.cast(), bytes);
@@ -507,7 +509,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_apart(self, words: [__m256i; 2], to: *mut u8) {
+    unsafe fn store_even_odd(self, words: [__m256i; 2], to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let bytes = _mm256_packus_epi16(words[0], words[1]);
@@ -517,7 +519,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn put_words(self, values: [__m256i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
+    unsafe fn store_words(self, values: [__m256i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
         // SAFETY: `self` proves AVX2, the caller the 32 bytes.
         unsafe {
             let words = _mm256_packus_epi32(values[0], values[1]);
@@ -525,7 +527,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
             let words = _mm256_sll_epi16(words, _mm_cvtsi32_si128(left as i32));
             let words = match order {
                 Order::Plain => _mm256_permute4x64_epi64::<SORT>(words),
-                Order::Zipped => words,
+                Order::Interleaved => words,
                 Order::Alternate => _mm256_shuffle_epi8(words, _mm256_broadcastsi128_si256(mix_words())),
             };
             _mm256_storeu_si256(to.cast(), words);

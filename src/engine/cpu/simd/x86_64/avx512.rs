@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
-use crate::engine::cpu::simd::vector::{Lanes, Order, Work};
+use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -182,26 +182,28 @@ fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
     sum
 }
 
-impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
+impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     type V = __m512i;
 
     const LANES: usize = 16;
 
-    const FUSES: bool = VNNI;
+    const REGISTERS: usize = 32;
+
+    const FUSED_MULTIPLY_ADD: bool = VNNI;
 
     #[inline]
     fn enter<W: Work>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512bw")]
-        fn inside<L: Lanes, W: Work>(lanes: L, work: W) {
-            work.run(lanes);
+        fn inside<L: Simd, W: Work>(simd: L, work: W) {
+            work.run(simd);
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-        fn inside_vnni<L: Lanes, W: Work>(lanes: L, work: W) {
-            work.run(lanes);
+        fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
+            work.run(simd);
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-        fn inside_vbmi<L: Lanes, W: Work>(lanes: L, work: W) {
-            work.run(lanes);
+        fn inside_vbmi<L: Simd, W: Work>(simd: L, work: W) {
+            work.run(simd);
         }
         // SAFETY: `self` proves AVX-512, and VNNI or VBMI if they are asked for.
         unsafe {
@@ -369,13 +371,13 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn zip(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
+    fn interleave_words(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
         // SAFETY: `self` proves AVX-512.
         unsafe { [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)] }
     }
 
     #[inline(always)]
-    fn narrow(self, a: __m512i, b: __m512i) -> __m512i {
+    fn pack_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_packs_epi32(a, b) }
     }
@@ -413,7 +415,7 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn take_apart<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m512i; C] {
+    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m512i; C] {
         // SAFETY: `self` proves AVX-512, the caller 32 pixels.
         unsafe {
             let mut words = [_mm512_setzero_si512(); C];
@@ -435,7 +437,7 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_together<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
+    unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each component, and C times as many to write.
         unsafe {
             let mut words = [_mm512_setzero_si512(); C];
@@ -483,23 +485,23 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_bytes<const N: usize>(self, values: [__m512i; N], order: Order, to: *mut u8) {
+    unsafe fn store_bytes<const N: usize>(self, values: [__m512i; N], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 16 N bytes.
         unsafe {
             let halves = _mm512_packs_epi32(values[0], values[1]);
             if N == 4 {
-                self.put_narrow([halves, _mm512_packs_epi32(values[2], values[3])], order, to);
+                self.store_packed([halves, _mm512_packs_epi32(values[2], values[3])], order, to);
             } else {
                 let ordered = match order {
                     Order::Plain => sorted(halves),
-                    Order::Zipped | Order::Alternate => halves,
+                    Order::Interleaved | Order::Alternate => halves,
                 };
                 // Narrowing takes words for unsigned ones.
                 let positive = _mm512_max_epi16(ordered, _mm512_setzero_si512());
                 let bytes = _mm512_cvtusepi16_epi8(positive);
                 let bytes = match order {
                     Order::Alternate => _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(mix_bytes())),
-                    Order::Plain | Order::Zipped => bytes,
+                    Order::Plain | Order::Interleaved => bytes,
                 };
                 _mm256_storeu_si256(to.cast(), bytes);
             }
@@ -507,13 +509,13 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_narrow(self, words: [__m512i; 2], order: Order, to: *mut u8) {
+    unsafe fn store_packed(self, words: [__m512i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe {
             let bytes = _mm512_packus_epi16(words[0], words[1]);
             let bytes = match order {
                 Order::Plain => fours_sorted(bytes),
-                Order::Zipped => sorted(bytes),
+                Order::Interleaved => sorted(bytes),
                 Order::Alternate => _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes())),
             };
             _mm512_storeu_si512(to.cast(), bytes);
@@ -521,14 +523,14 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_merged(self, words: [__m512i; 2], order: Order, to: *mut u8) {
+    unsafe fn store_merged(self, words: [__m512i; 2], order: Order, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe {
             let mixed = _mm512_packus_epi16(words[0], words[1]);
             let unmixed = _mm512_shuffle_epi8(mixed, _mm512_broadcast_i32x4(unmix_bytes()));
             let bytes = match order {
                 Order::Plain => fours_sorted(unmixed),
-                Order::Zipped => sorted(unmixed),
+                Order::Interleaved => sorted(unmixed),
                 Order::Alternate => sorted(mixed),
             };
             _mm512_storeu_si512(to.cast(), bytes);
@@ -536,7 +538,7 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_apart(self, words: [__m512i; 2], to: *mut u8) {
+    unsafe fn store_even_odd(self, words: [__m512i; 2], to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe {
             let bytes = _mm512_packus_epi16(words[0], words[1]);
@@ -546,7 +548,7 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn put_words(self, values: [__m512i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
+    unsafe fn store_words(self, values: [__m512i; 2], order: Order, max: u16, left: u32, to: *mut u8) {
         // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
         unsafe {
             let words = _mm512_packus_epi32(values[0], values[1]);
@@ -554,7 +556,7 @@ impl<const VNNI: bool, const VBMI: bool> Lanes for Avx512<VNNI, VBMI> {
             let words = _mm512_sll_epi16(words, _mm_cvtsi32_si128(left as i32));
             let words = match order {
                 Order::Plain => sorted(words),
-                Order::Zipped => words,
+                Order::Interleaved => words,
                 Order::Alternate => _mm512_shuffle_epi8(words, _mm512_broadcast_i32x4(mix_words())),
             };
             _mm512_storeu_si512(to.cast(), words);

@@ -4,7 +4,7 @@ mod avx2;
 mod avx512;
 
 use super::InstructionSet;
-use super::vector::{Lanes, Plain, Work};
+use super::vector::{Plain, Simd, Work};
 use avx2::Avx2;
 use avx512::Avx512;
 
@@ -31,7 +31,7 @@ impl Vectors {
 }
 
 /// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it goes by in there.
-macro_rules! with_lanes {
+macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
         match $vectors {
             $crate::engine::cpu::simd::Vectors::Avx2($lanes) => $work,
@@ -42,24 +42,24 @@ macro_rules! with_lanes {
     };
 }
 
-pub(in crate::engine::cpu) use with_lanes;
+pub(in crate::engine::cpu) use with_simd;
 
 impl Vectors {
     /// Numbers that a vector holds.
     pub(in crate::engine::cpu) fn lanes(self) -> usize {
-        fn numbers<L: Lanes>(_: L) -> usize {
+        fn numbers<L: Simd>(_: L) -> usize {
             L::LANES
         }
-        with_lanes!(self, lanes => numbers(lanes))
+        with_simd!(self, simd => numbers(simd))
     }
 }
 
-/// A plain loop as [`Lanes::enter`] takes it.
+/// A plain loop as [`Simd::enter`] takes it.
 struct Entered<P>(P);
 
 impl<P: Plain> Work for Entered<P> {
     #[inline(always)]
-    fn run<L: Lanes>(self, _: L) {
+    fn run<L: Simd>(self, _: L) {
         self.0.run();
     }
 }
@@ -89,8 +89,8 @@ impl Compiled {
     pub(in crate::engine::cpu) fn run(self, plain: impl Plain) {
         match self {
             Compiled::Portable => plain.run(),
-            Compiled::Avx2(lanes) => lanes.enter(Entered(plain)),
-            Compiled::Avx512(lanes) => lanes.enter(Entered(plain)),
+            Compiled::Avx2(simd) => simd.enter(Entered(plain)),
+            Compiled::Avx512(simd) => simd.enter(Entered(plain)),
         }
     }
 }
