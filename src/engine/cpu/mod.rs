@@ -20,7 +20,7 @@ use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelForm
 use algorithm::{Carried, Prepared};
 use crossbeam_channel::{Receiver, bounded};
 use fft::overlap_save::OverlapSave;
-use rows::alpha::{Source, Weighted};
+use rows::alpha::{Premultiplied, Source};
 use rows::strip::{Picture, strips};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -229,7 +229,7 @@ fn apply(
         convolve(with(None), planes, output);
         return;
     };
-    let weighted = |convolved| with(Some(Weighted { by: alpha, convolved }));
+    let weighted = |convolved| with(Some(Premultiplied { by: alpha, convolved }));
     let Some(own) = alpha.own_plane() else {
         convolve(weighted(None), planes, output);
         return;

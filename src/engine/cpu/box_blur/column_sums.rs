@@ -8,7 +8,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
-use crate::engine::cpu::rows::border::{Edges, From, Places};
+use crate::engine::cpu::rows::border::{Apron, From, RowBorder};
 use crate::engine::cpu::simd::scratch::aligned;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
@@ -43,8 +43,8 @@ pub(super) struct ColumnSums<'a> {
 
 impl<'a> ColumnSums<'a> {
     /// All zero, for rows of so many samples.
-    pub(super) fn new(scratch: &'a mut Scratch, edges: &Edges, samples: usize) -> ColumnSums<'a> {
-        let origin = edges.origin();
+    pub(super) fn new(scratch: &'a mut Scratch, border: &RowBorder, samples: usize) -> ColumnSums<'a> {
+        let origin = border.origin();
         let len = (2 * origin + samples.next_multiple_of(TILE)) / 2 + TILE;
         let sums = scratch.sums.each_mut().map(|half| {
             let half = aligned(half, len);
@@ -73,7 +73,7 @@ impl<'a> ColumnSums<'a> {
     }
 
     /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
-    pub(super) fn extend(&mut self, places: &Places, rows: usize) {
+    pub(super) fn extend(&mut self, places: &Apron, rows: usize) {
         for &(to, from) in places {
             let sum = match from {
                 From::Place(from) => self.sums[from % 2][from / 2],

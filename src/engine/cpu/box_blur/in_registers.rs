@@ -9,7 +9,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
-use crate::engine::cpu::rows::border::{Edges, From, Places};
+use crate::engine::cpu::rows::border::{Apron, From, RowBorder};
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
@@ -58,9 +58,9 @@ struct End {
 
 impl End {
     /// Those of rows of so many pixels, where `places` says what lies beyond.
-    fn find(edges: &Edges, places: &Places, size: usize, width: usize, ends: &mut Vec<End>) {
-        let channels = edges.channels();
-        let (samples, origin, reach) = (width * channels, edges.origin(), size / 2 * channels);
+    fn find(border: &RowBorder, places: &Apron, size: usize, width: usize, ends: &mut Vec<End>) {
+        let channels = border.channels();
+        let (samples, origin, reach) = (width * channels, border.origin(), size / 2 * channels);
         let head = 0..reach.min(samples);
         let tail = samples.saturating_sub(reach).max(head.end)..samples;
         ends.clear();
@@ -100,14 +100,14 @@ impl<'a> SmallBoxes<'a> {
     /// Boxes of `size` that [`suit`], on rows of `width` pixels, where `places` says what lies beyond their ends.
     pub(super) fn new(
         scratch: &'a mut Scratch,
-        edges: &Edges,
-        places: &Places,
+        border: &RowBorder,
+        places: &Apron,
         (size, scale): (usize, Scale),
         width: usize,
     ) -> SmallBoxes<'a> {
-        let channels = edges.channels();
+        let channels = border.channels();
         let samples = width * channels;
-        End::find(edges, places, size, width, &mut scratch.ends);
+        End::find(border, places, size, width, &mut scratch.ends);
         SmallBoxes {
             size,
             channels,

@@ -12,12 +12,12 @@ mod sliding_window;
 
 use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
-use crate::engine::cpu::rows::border::{self, Edges};
+use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
-use crate::engine::cpu::rows::prefetch::worth_asking;
-use crate::engine::cpu::rows::sample::Reader;
+use crate::engine::cpu::rows::prefetch::rows_to_prefetch;
+use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
-use crate::engine::cpu::rows::widen::{self, Reading};
+use crate::engine::cpu::rows::widen::{self, Widening};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::{ChannelStep, Convolve, Step};
@@ -32,9 +32,9 @@ use sliding_window::{FewRows, LINES, Making, NewRow, Scale};
 pub(super) struct Window {
     vectors: Vectors,
     format: PixelFormat,
-    edges: Edges,
+    border: RowBorder,
     channels: Vec<ChannelStep>,
-    reading: Reading,
+    widening: Widening,
     mask: Flat,
     ending: Ending,
 }
@@ -59,7 +59,7 @@ pub(super) struct Scratch {
     outside: Vec<u8>,
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
-    places: border::Places,
+    apron: border::Apron,
     /// What boxes of bytes are made with.
     columns: column_sums::Scratch,
     small: in_registers::Scratch,
@@ -86,17 +86,17 @@ impl Window {
             Some(scale) => Ending::Scaled(scale),
             None => mask.weighted(vectors, format, channels)?,
         };
-        let reader = if format.depth() == 8 {
-            Reader::Bytes
+        let encoding = if format.depth() == 8 {
+            SampleEncoding::Bytes
         } else {
-            Reader::Words
+            SampleEncoding::Words
         };
         Some(Window {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, (mask.columns, false)),
+            border: RowBorder::new(step.border, format, channels, (mask.columns, false)),
             channels: channels.clone(),
-            reading: reader.reading(format),
+            widening: encoding.widening(format),
             mask,
             ending,
         })
@@ -125,10 +125,10 @@ impl Window {
     ) {
         let plane = layout.planes()[strip.plane];
         let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
-        let mut sums = ColumnSums::new(&mut scratch.columns, &self.edges, samples);
+        let mut sums = ColumnSums::new(&mut scratch.columns, &self.border, samples);
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
-        let row_at = |k: usize| match self.edges.row_index(first + k as i64, plane.height) {
+        let row_at = |k: usize| match self.border.row_index(first + k as i64, plane.height) {
             Some(y) => source.picture.row(strip.plane, y),
             None => &scratch.outside,
         };
@@ -137,7 +137,7 @@ impl Window {
             let Some(row) = k.checked_sub(rows - 1) else {
                 continue;
             };
-            sums.extend(&scratch.places, rows);
+            sums.extend(&scratch.apron, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
             sums.make(simd, (self.mask.columns, plane.channels), scale, out);
             if partial {
@@ -166,8 +166,8 @@ impl Window {
         let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
         let mut boxes = SmallBoxes::new(
             &mut scratch.small,
-            &self.edges,
-            &scratch.places,
+            &self.border,
+            &scratch.apron,
             (rows, scale),
             plane.width,
         );
@@ -176,7 +176,7 @@ impl Window {
         let spare = room(&mut scratch.spare, in_registers::AT_ONCE * samples);
         for row in (0..strip.rows).step_by(in_registers::AT_ONCE) {
             let from = std::array::from_fn(|k| {
-                let y = self.edges.row_index(first + (row + k) as i64, plane.height);
+                let y = self.border.row_index(first + (row + k) as i64, plane.height);
                 y.map_or((&scratch.outside[..], 0), |y| {
                     source.picture.place(strip.plane, y)
                 })
@@ -207,13 +207,13 @@ impl Window {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        self.edges.find(plane.width, &mut scratch.places);
-        self.edges.store_outside(plane.width, &mut scratch.outside);
+        self.border.find(plane.width, &mut scratch.apron);
+        self.border.store_outside(plane.width, &mut scratch.outside);
         if let Ending::Scaled(scale) = self.ending
             && self.format.bytes_per_sample() == 1
             && source.alpha.is_none()
         {
-            let (size, channels) = ((self.mask.columns, self.mask.rows), self.edges.channels());
+            let (size, channels) = ((self.mask.columns, self.mask.rows), self.border.channels());
             if in_registers::suit(simd, size, channels, scale) {
                 self.convolve_small(simd, scale, source, layout, strip, scratch);
                 return;
@@ -223,7 +223,7 @@ impl Window {
                 return;
             }
         }
-        let horizontal = Horizontal::new(self.mask.columns, self.edges.channels());
+        let horizontal = Horizontal::new(self.mask.columns, self.border.channels());
         if horizontal.suits_two_rows(plane.width * plane.channels) {
             self.convolve_rows::<L, 2>(simd, horizontal, source, layout, strip, scratch);
         } else {
@@ -244,7 +244,7 @@ impl Window {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
         let bytes = self.format.bytes_per_sample();
-        let (origin, lead) = (self.edges.origin(), self.edges.lead());
+        let (origin, lead) = (self.border.origin(), self.border.lead());
         let made = samples.next_multiple_of(TILE);
         let rows = self.mask.rows;
         let padded = spread(lead + horizontal.reach(made));
@@ -278,10 +278,10 @@ impl Window {
                 let k = k + r;
                 let y = first + k as i64;
                 let entering =
-                    self.edges
+                    self.border
                         .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-                widen::load_row(simd, self.reading, entering, &mut words[origin..], padded);
-                Edges::fill(&scratch.places, words, |sample| sample);
+                widen::load_row(simd, self.widening, entering, &mut words[origin..], padded);
+                RowBorder::fill(&scratch.apron, words, |sample| sample);
                 match &self.ending {
                     Ending::Scaled(_) => {}
                     Ending::Uneven { others, .. } => {
@@ -301,7 +301,7 @@ impl Window {
                         let centre = |row: usize| rows + row % CENTRES;
                         let to = &mut ring[centre(row) * slot..][..made];
                         let middle = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
-                        widen::load_row(simd, self.reading, middle, to, made);
+                        widen::load_row(simd, self.widening, middle, to, made);
                         lines[0] = centre(row);
                         lines[1] = row.checked_sub(1).map_or(zeros, centre);
                     }
@@ -311,7 +311,7 @@ impl Window {
                 Ending::Scaled(scale) => Making::Scaled {
                     sums,
                     scale,
-                    left: self.reading.shift,
+                    left: self.widening.shift,
                 },
                 Ending::Uneven {
                     weights,
@@ -357,7 +357,7 @@ impl Window {
                 let out = if row.is_some() { there.next() } else { spare.next() };
                 &mut out.unwrap_or_default()[..row_bytes]
             });
-            let next = worth_asking(source, strip.plane, first + (k + R) as i64, R);
+            let next = rows_to_prefetch(source, strip.plane, first + (k + R) as i64, R);
             if bytes == 1 {
                 sliding_window::make::<L, 1, R>(simd, (new, next), (ring, made), making, out);
             } else {

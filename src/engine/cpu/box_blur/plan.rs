@@ -1,7 +1,7 @@
 //! How a box is made: the mask that it is, and how its sums become samples.
 
 use super::sliding_window::{DIFFERENCES, FewRows, Scale};
-use crate::engine::cpu::rows::requantize::{Finish, Sums};
+use crate::engine::cpu::rows::requantize::{Requantize, Sums};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::vector::Order;
 use crate::filter::{ChannelStep, Convolve, Kernel};
@@ -20,13 +20,13 @@ pub(super) enum Ending {
         others: Vec<usize>,
         /// True if the window's sum needs more than 16 bits.
         is_wide: bool,
-        finish: Finish,
+        finish: Requantize,
     },
     /// Weighted sums of 32 bits.
     Weighted {
         /// What the edge of the window weighs, and after it what each step does.
         weights: [i32; 1 + DIFFERENCES],
-        finish: Finish,
+        finish: Requantize,
     },
 }
 
@@ -166,7 +166,7 @@ impl Flat {
         });
         let weight: i64 = self.weights.iter().map(|q| q.abs()).sum();
         let sums = Sums {
-            pieces: 1,
+            limbs: 1,
             bits: 16,
             shift: self.shift,
             range: (-weight * largest, weight * largest),

@@ -6,8 +6,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
-use crate::engine::cpu::rows::prefetch::ask;
-use crate::engine::cpu::rows::requantize::{Finish, put};
+use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::requantize::{Requantize, store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 
 /// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
@@ -65,21 +65,21 @@ pub(in crate::engine::cpu) enum Making<'a> {
         sums: &'a mut [u16],
         few: FewRows,
         /// Made for sums that are 32768 less, which makes words with a sign of them.
-        finish: &'a Finish,
+        finish: &'a Requantize,
     },
     /// The same where the windows' sums need more than 16 bits.
     UnevenWide {
         /// The windows' sums, weighted.
         sums: &'a mut [i32],
         few: FewRows,
-        finish: &'a Finish,
+        finish: &'a Requantize,
     },
     /// Weighted sums change by what the window's sums and the steps between weights change by.
     Weighted {
         sums: &'a mut [i32],
         /// What weighs the row that enters less the one that leaves, and after it each difference.
         weights: [i32; 1 + DIFFERENCES],
-        finish: &'a Finish,
+        finish: &'a Requantize,
     },
 }
 
@@ -355,7 +355,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         for (part, to) in parts {
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
-                ask(simd, [next], R * x * BYTES, R * step * BYTES);
+                prefetch(simd, [next], R * x * BYTES, R * step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
                 unsafe {
                     Self::step(simd, &ending, constants, first, x, to[0]);
@@ -426,7 +426,7 @@ impl Ending for Scaled {
 struct Uneven<'a, T> {
     sums: *mut T,
     few: FewRows,
-    finish: &'a Finish,
+    finish: &'a Requantize,
 }
 
 /// The same with `OTHERS` few rows beside the newest one, if that is one (`NEWEST`).
@@ -543,7 +543,7 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHER
 struct Weighted<'a> {
     sums: *mut i32,
     weights: [i32; 1 + DIFFERENCES],
-    finish: &'a Finish,
+    finish: &'a Requantize,
 }
 
 /// The same where the first difference is the only one.
@@ -615,7 +615,7 @@ impl Weighted<'_> {
 unsafe fn put_numbers<L: Simd, const BYTES: usize>(
     simd: L,
     mut values: [L::V; 4],
-    finish: &Finish,
+    finish: &Requantize,
     to: *mut u8,
 ) {
     if let Some(&high) = finish.high.first() {
@@ -625,7 +625,7 @@ unsafe fn put_numbers<L: Simd, const BYTES: usize>(
         }
     }
     // SAFETY: the caller has the room.
-    unsafe { put::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
+    unsafe { store::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
 }
 
 impl Ending for Weighted<'_> {

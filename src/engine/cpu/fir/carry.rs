@@ -1,6 +1,6 @@
 //! Terms of sums that 32 bits do not hold, in groups whose sums they do hold, one after the other: of each sum, what lies above the shift is added to the
 //! result, and what lies below it is where the next one begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two
-//! pieces take two.
+//! limbs take two.
 
 use crate::engine::cpu::rows::sample::{magnitude, range};
 use crate::engine::cpu::simd::vector::Simd;

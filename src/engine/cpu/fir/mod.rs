@@ -15,12 +15,12 @@ mod taps;
 
 use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
-use crate::engine::cpu::rows::border::{self, Edges};
+use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
-use crate::engine::cpu::rows::deinterleave::{self, Apart};
+use crate::engine::cpu::rows::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::prefetch;
-use crate::engine::cpu::rows::requantize::Finish;
-use crate::engine::cpu::rows::sample::Reader;
+use crate::engine::cpu::rows::requantize::Requantize;
+use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
@@ -36,9 +36,9 @@ use taps::{Group, Places, Taps};
 pub(super) struct Pairs {
     vectors: Vectors,
     format: PixelFormat,
-    edges: Edges,
+    border: RowBorder,
     channels: Vec<ChannelStep>,
-    reader: Reader,
+    encoding: SampleEncoding,
     /// Rows of the mask.
     rows: usize,
     work: Work,
@@ -47,17 +47,17 @@ pub(super) struct Pairs {
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
     changes: Option<Places>,
     making: Making,
-    finish: Finish,
+    finish: Requantize,
     /// True if results are rounded high words of sums.
     high_words: bool,
     /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for those of the result alone.
-    asks_in_rows: bool,
+    prefetches_in_rows: bool,
 }
 
 /// The memory that a thread works in.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Rows with what lies beyond their ends, piece after piece.
+    /// Rows with what lies beyond their ends, limb after limb.
     words: [Vec<u16>; 2],
     /// Rows of the result whose components lie one after the other.
     planar: Vec<u8>,
@@ -69,7 +69,7 @@ pub(super) struct Scratch {
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
     taps: [Group; 3],
-    places: border::Places,
+    apron: border::Apron,
     /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
 }
@@ -85,15 +85,15 @@ impl Pairs {
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
         };
-        let pieces = parts.pieces();
+        let limbs = parts.limbs();
         let taps = parts.taps.len();
         // Sums that are kept are read and written once more, which a few taps cost too.
-        parts.changes = parts.changes.filter(|c| pieces == 1 && c.len() + 2 < taps);
+        parts.changes = parts.changes.filter(|c| limbs == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
         let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
-        let asks_in_rows = with_simd!(vectors, simd => parts.work.asks(simd, taps, format));
+        let prefetches_in_rows = with_simd!(vectors, simd => parts.work.prefetches(simd, taps, format));
         let Parts {
-            reader,
+            encoding,
             work,
             taps,
             changes,
@@ -103,9 +103,9 @@ impl Pairs {
         Some(Pairs {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, (step.kernel.size().0, is_planar)),
+            border: RowBorder::new(step.border, format, channels, (step.kernel.size().0, is_planar)),
             channels: channels.clone(),
-            reader,
+            encoding,
             rows: step.kernel.size().1,
             work,
             taps,
@@ -113,13 +113,13 @@ impl Pairs {
             making,
             high_words: finish.rounds_high_words(),
             finish,
-            asks_in_rows,
+            prefetches_in_rows,
         })
     }
 
     /// Of a direct mask, the multiply-adds that each sample of two rows below each other takes.
     pub(super) fn terms(&self) -> usize {
-        self.changes.as_ref().unwrap_or(&self.taps).len() * self.reader.pieces()
+        self.changes.as_ref().unwrap_or(&self.taps).len() * self.encoding.limbs()
     }
 
     /// Makes the strip's rows from the picture.
@@ -142,20 +142,20 @@ impl Pairs {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let samples = self.edges.samples(plane.width);
+        let samples = self.border.samples(plane.width);
         let bytes = self.format.bytes_per_sample();
         let row_bytes = plane.width * plane.channels * bytes;
-        let apart = self.is_planar().then(|| Apart {
+        let apart = self.is_planar().then(|| Planar {
             channels: plane.channels,
-            pitch: self.edges.pitch(plane.width),
+            pitch: self.border.pitch(plane.width),
         });
         let line = self.line(samples);
         // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.making.makes_four();
         let slots = reach + usize::from(self.changes.is_some() || makes_four);
-        self.edges.find(plane.width, &mut scratch.places);
-        self.edges.store_outside(plane.width, &mut scratch.outside);
+        self.border.find(plane.width, &mut scratch.apron);
+        self.border.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
         let first = strip.first_row as i64 - self.rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
@@ -213,14 +213,14 @@ impl Pairs {
                     &[],
                 ),
             };
-            let next = match self.asks_in_rows {
+            let next = match self.prefetches_in_rows {
                 true => &[],
-                false => prefetch::worth_asking(source, strip.plane, first + 2 * next as i64, at_once),
+                false => prefetch::rows_to_prefetch(source, strip.plane, first + 2 * next as i64, at_once),
             };
             let lines = Lines {
                 elements: aligned(&mut scratch.lines, slots * line.slot),
-                pieces: line.pieces,
-                piece_stride: line.piece,
+                limbs: line.limbs,
+                limb_stride: line.limb,
                 order: self.order(),
                 ahead: [next, later],
             };
@@ -264,7 +264,7 @@ impl Pairs {
                 if let Some(apart) = apart {
                     let planar =
                         &aligned(&mut scratch.planar, 4 * planar_row)[k * planar_row..][..planar_row];
-                    deinterleave::put(simd, apart, bytes, planar, out);
+                    deinterleave::interleave_row(simd, apart, bytes, planar, out);
                 }
                 if partial {
                     let y = strip.first_row + row + k;
@@ -296,7 +296,7 @@ impl Pairs {
     /// How the elements of lines lie.
     fn order(&self) -> Order {
         match self.work {
-            Work::Separable { .. } => row_order(self.edges.step()),
+            Work::Separable { .. } => row_order(self.border.step()),
             Work::Direct { .. } => Order::Plain,
         }
     }
@@ -315,21 +315,21 @@ impl Pairs {
     fn line(&self, samples: usize) -> LineForm {
         match &self.work {
             Work::Direct { .. } => {
-                let piece = self.padded(samples);
-                let pieces = self.reader.pieces();
+                let limb = self.padded(samples);
+                let limbs = self.encoding.limbs();
                 LineForm {
-                    pieces,
-                    piece,
-                    slot: pieces * piece,
-                    lead: self.edges.lead(),
+                    limbs,
+                    limb,
+                    slot: limbs * limb,
+                    lead: self.border.lead(),
                 }
             }
-            Work::Separable { pieces, .. } => {
-                let piece = samples.next_multiple_of(TILE);
+            Work::Separable { limbs, .. } => {
+                let limb = samples.next_multiple_of(TILE);
                 LineForm {
-                    pieces: *pieces,
-                    piece,
-                    slot: spread(pieces * piece),
+                    limbs: *limbs,
+                    limb,
+                    slot: spread(limbs * limb),
                     lead: 0,
                 }
             }
@@ -343,8 +343,8 @@ impl Pairs {
             Work::Separable { .. } => TILE,
             Work::Direct { .. } => 0,
         };
-        let columns = self.columns() * self.edges.step();
-        spread(self.edges.lead() + samples.next_multiple_of(TILE) + columns + rest)
+        let columns = self.columns() * self.border.step();
+        spread(self.border.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
     /// Fills the line at `at` with what rows `y` and `y + 1`, which may lie outside the frame, are in it.
@@ -353,7 +353,7 @@ impl Pairs {
         simd: L,
         source: Source<'_>,
         (plane, y): (usize, i64),
-        (samples, apart): (usize, Option<Apart>),
+        (samples, apart): (usize, Option<Planar>),
         (at, form): (usize, &LineForm),
         scratch: &mut Scratch,
     ) {
@@ -362,57 +362,57 @@ impl Pairs {
             outside,
             under_alpha: [first, second],
             lines,
-            places,
+            apron,
             ..
         } = scratch;
         let rows = [
-            self.edges.row(source, plane, y, outside, first),
-            self.edges.row(source, plane, y + 1, outside, second),
+            self.border.row(source, plane, y, outside, first),
+            self.border.row(source, plane, y + 1, outside, second),
         ];
-        let reading = self.reader.reading(self.format);
-        let (pieces, origin, lead) = (self.reader.pieces(), self.edges.origin(), self.edges.lead());
+        let widening = self.encoding.widening(self.format);
+        let (limbs, origin, lead) = (self.encoding.limbs(), self.border.origin(), self.border.lead());
         let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
         let Work::Separable { row, .. } = &self.work else {
             let line = &mut lines[at..at + form.slot];
-            widen::pair_rows(simd, reading, rows, &mut line[origin..], padded);
-            for (piece, line) in line.chunks_mut(padded).enumerate() {
+            widen::pair_rows(simd, widening, rows, &mut line[origin..], padded);
+            for (limb, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
-                Edges::fill(places, line, |sample| pair(self.reader.word(sample, piece)));
+                RowBorder::fill(apron, line, |sample| pair(self.encoding.word(sample, limb)));
             }
             return;
         };
-        let out = &mut lines[at..at + form.pieces * form.piece];
-        let mut words = words.each_mut().map(|words| aligned(words, pieces * padded));
+        let out = &mut lines[at..at + form.limbs * form.limb];
+        let mut words = words.each_mut().map(|words| aligned(words, limbs * padded));
         for (row, words) in rows.iter().zip(words.each_mut()) {
             let to = &mut words[origin..];
             match apart {
-                Some(apart) => deinterleave::load(simd, reading, apart, row, to, padded),
-                None => widen::load_row(simd, reading, row, to, padded),
+                Some(apart) => deinterleave::deinterleave_row(simd, widening, apart, row, to, padded),
+                None => widen::load_row(simd, widening, row, to, padded),
             }
-            for (piece, words) in words.chunks_mut(padded).enumerate() {
-                Edges::fill(places, words, |sample| self.reader.word(sample, piece));
+            for (limb, words) in words.chunks_mut(padded).enumerate() {
+                RowBorder::fill(apron, words, |sample| self.encoding.word(sample, limb));
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
         // Those that take this line's place among the next rows to be made.
-        let ahead = match self.asks_in_rows {
-            true => prefetch::worth_asking(source, plane, y + self.making.at_once(), 2),
+        let ahead = match self.prefetches_in_rows {
+            true => prefetch::rows_to_prefetch(source, plane, y + self.making.at_once(), 2),
             false => &[],
         };
         match row {
-            Row::Any(pass) => row_filter::row_pass(simd, rows, (pieces, padded), pass, out, form.pieces),
+            Row::Any(pass) => row_filter::row_pass(simd, rows, (limbs, padded), pass, out, form.limbs),
             Row::Few(few) => few.make(simd, rows, out, ahead),
-            Row::Grouped(grouped) => grouped.make(simd, rows, (out, form.pieces), ahead),
+            Row::Grouped(grouped) => grouped.make(simd, rows, (out, form.limbs), ahead),
         }
     }
 }
 
 /// Elements of a line of two rows.
 struct LineForm {
-    pieces: usize,
-    /// From a piece to the next.
-    piece: usize,
+    limbs: usize,
+    /// From a limb to the next.
+    limb: usize,
     /// From a line to the next.
     slot: usize,
     /// From a line's begin to what the first sample needs first.

@@ -7,8 +7,8 @@ use crate::engine::cpu::fir::column_filter::unrolled::{self, Alike};
 use crate::engine::cpu::fir::row_filter::sixteen_bit::GroupedTerms;
 use crate::engine::cpu::fir::row_filter::unrolled::FewTerms;
 use crate::engine::cpu::rows::deinterleave;
-use crate::engine::cpu::rows::requantize::{self, Finish, Sums};
-use crate::engine::cpu::rows::sample::{Reader, magnitude, range, total};
+use crate::engine::cpu::rows::requantize::{self, Requantize, Sums};
+use crate::engine::cpu::rows::sample::{SampleEncoding, magnitude, range, total};
 use crate::engine::cpu::simd::vector::{self, Order, Simd};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, SeparableKernel};
@@ -21,7 +21,7 @@ pub(super) enum Work {
     Separable {
         row: Row,
         columns: usize,
-        pieces: usize,
+        limbs: usize,
         /// True if components lie one after the other (see `deinterleave`).
         planar: bool,
     },
@@ -29,14 +29,14 @@ pub(super) enum Work {
 
 impl Work {
     /// True if a row pass before a column of so many taps asks for the next rows of the picture.
-    pub(super) fn asks<L: Simd>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
+    pub(super) fn prefetches<L: Simd>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
         let Work::Separable { row, .. } = self else {
             return false;
         };
         match row {
             Row::Any(_) => false,
             Row::Few(few) => {
-                format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.asks()
+                format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.prefetches()
             }
             Row::Grouped(_) => {
                 vector::has_32_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
@@ -84,20 +84,20 @@ impl Making {
 
 /// What a kernel needs of its plane.
 pub(super) struct Parts {
-    pub(super) reader: Reader,
+    pub(super) encoding: SampleEncoding,
     pub(super) work: Work,
     pub(super) taps: Places,
     pub(super) changes: Option<Places>,
     /// The taps that end groups (see `carry`), where these are groups.
     ends: u32,
-    pub(super) finish: Finish,
+    pub(super) finish: Requantize,
 }
 
 /// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
-fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
+fn zips(q: &[i32], step: usize, encoding: SampleEncoding) -> Zips {
     let (last, at) = (q.len() - 1, |i: usize| i * step);
     // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
-    let mirrors = reader != Reader::Offset && q.iter().eq(q.iter().rev());
+    let mirrors = encoding != SampleEncoding::Biased && q.iter().eq(q.iter().rev());
     let folded = if mirrors { q.len() / 2 } else { 0 };
     let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
     let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
@@ -120,9 +120,9 @@ fn zips(q: &[i32], step: usize, reader: Reader) -> Zips {
 }
 
 /// How a row's words are brought together where neighbouring pixels are `step` words apart.
-fn pairing(q: &[i32], step: usize, reader: Reader) -> Pairing {
+fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     if step > 1 {
-        return Pairing::Zipped(zips(q, step, reader));
+        return Pairing::Zipped(zips(q, step, encoding));
     }
     // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
     let pairs = vertical(q.len(), 0, 0, |i| q[i]);
@@ -153,7 +153,7 @@ pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize)
     (are_alike && is_better).then_some(*first)
 }
 
-/// The reader, the passes and the last step of a separable kernel.
+/// The encoding, the passes and the last step of a separable kernel.
 pub(super) fn separable(
     vectors: Vectors,
     kernel: &SeparableKernel,
@@ -166,17 +166,17 @@ pub(super) fn separable(
     let channels = planar.as_ref().map_or(channels, std::slice::from_ref);
     let (column_total, whole) = (total(&c.weights), 1_i64 << c.shift);
     let bound = magnitude(&r.weights) * max + r.rounding();
-    let (reader, missing) = Reader::choose(format, bound, || {
+    let (encoding, missing) = SampleEncoding::choose(format, bound, || {
         // What the column makes of it must come to whole levels.
-        Reader::offset_after(&r.weights, r.shift, r.rounding())
+        SampleEncoding::biased_after(&r.weights, r.shift, r.rounding())
             .filter(|missing| column_total * missing % whole == 0)
     });
     // Intermediates as they are held: those of offset words may have their offset left.
     let between = range(&r.weights, (0, max));
     let held = |sum: i64| ((sum + r.rounding()) >> r.shift) - missing.unwrap_or(0);
     let (bottom, top) = (held(between.0), held(between.1));
-    let sums = |pieces: usize, bits: u32| Sums {
-        pieces,
+    let sums = |limbs: usize, bits: u32| Sums {
+        limbs,
         bits,
         shift: c.shift,
         range: range(&c.weights, (bottom, top)),
@@ -188,43 +188,48 @@ pub(super) fn separable(
     let order = (row_order(channels.len()), vectors.lanes());
     let fits_words = top < 1 << 15 && bottom >= -(1 << 15);
     let ways = [(1, 16), (2, 12), (3, 8)];
-    let (pieces, bits, finish) = ways
+    let (limbs, bits, finish) = ways
         .into_iter()
-        .filter(|&(pieces, _)| pieces > 1 || fits_words)
-        .find_map(|(pieces, bits)| {
-            Some((pieces, bits, sums(pieces, bits).finish(format, channels, order)?))
-        })?;
-    let start = |reader: Reader| r.rounding() + reader.correction(total(&r.weights));
-    let terms = |reader| pairing(&r.weights, channels.len(), reader);
-    let (words, values) = Reader::whole_words(format);
-    let grouped = (reader == Reader::Halves)
-        .then(|| GroupedTerms::of(&terms(Reader::Offset), values, (start(words), r.shift), bits))
+        .filter(|&(limbs, _)| limbs > 1 || fits_words)
+        .find_map(|(limbs, bits)| Some((limbs, bits, sums(limbs, bits).finish(format, channels, order)?)))?;
+    let start = |encoding: SampleEncoding| r.rounding() + encoding.correction(total(&r.weights));
+    let terms = |encoding| pairing(&r.weights, channels.len(), encoding);
+    let (words, values) = SampleEncoding::whole_words(format);
+    let grouped = (encoding == SampleEncoding::SplitBytes)
+        .then(|| {
+            GroupedTerms::of(
+                &terms(SampleEncoding::Biased),
+                values,
+                (start(words), r.shift),
+                bits,
+            )
+        })
         .flatten();
-    let (reader, row) = match grouped {
+    let (encoding, row) = match grouped {
         Some(grouped) => (words, Row::Grouped(grouped)),
         None => {
             let pass = RowPass {
-                pairing: terms(reader),
-                start: missing.map_or(start(reader), |_| r.rounding()) as i32,
+                pairing: terms(encoding),
+                start: missing.map_or(start(encoding), |_| r.rounding()) as i32,
                 shift: r.shift,
                 bits,
             };
-            let is_narrow = (reader.pieces(), pieces) == (1, 1);
-            let few = with_simd!(vectors, simd => FewTerms::of(simd, &pass, reader)).filter(|_| is_narrow);
-            (reader, few.map_or(Row::Any(pass), Row::Few))
+            let is_narrow = (encoding.limbs(), limbs) == (1, 1);
+            let few = with_simd!(vectors, simd => FewTerms::of(simd, &pass, encoding)).filter(|_| is_narrow);
+            (encoding, few.map_or(Row::Any(pass), Row::Few))
         }
     };
     let work = Work::Separable {
         row,
         columns: r.weights.len(),
-        pieces,
+        limbs,
         planar: planar.is_some(),
     };
     let q = |j: usize| c.weights[j];
     let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
     let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::single);
     Some(Parts {
-        reader,
+        encoding,
         work,
         taps,
         changes,
@@ -233,7 +238,7 @@ pub(super) fn separable(
     })
 }
 
-/// The reader, the taps and the last step of a direct kernel.
+/// The encoding, the taps and the last step of a direct kernel.
 pub(super) fn direct(
     vectors: Vectors,
     kernel: &DirectKernel,
@@ -243,15 +248,15 @@ pub(super) fn direct(
     let largest = i64::from(format.max_value());
     let weight = magnitude(&kernel.weights);
     let below = 1_i64 << kernel.shift;
-    let (reader, missing) = Reader::choose(format, weight * largest + below, || {
-        Reader::offset_after(&kernel.weights, kernel.shift, below - 1)
+    let (encoding, missing) = SampleEncoding::choose(format, weight * largest + below, || {
+        SampleEncoding::biased_after(&kernel.weights, kernel.shift, below - 1)
     });
     let (values, correction) = match missing {
         Some(_) => ((i16::MIN.into(), i16::MAX.into()), 0),
-        None => ((0, largest), reader.correction(total(&kernel.weights))),
+        None => ((0, largest), encoding.correction(total(&kernel.weights))),
     };
     let sums = Sums {
-        pieces: reader.pieces(),
+        limbs: encoding.limbs(),
         bits: 8,
         shift: kernel.shift,
         range: range(&kernel.weights, values),
@@ -261,10 +266,10 @@ pub(super) fn direct(
         raise: missing.unwrap_or(0),
     };
     let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-    let (taps, changes) = taps::direct(kernel, channels.len(), reader, unrolled::MOST)?;
+    let (taps, changes) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST)?;
     let columns = kernel.width;
     Some(Parts {
-        reader,
+        encoding,
         work: Work::Direct { columns },
         taps,
         changes,
@@ -273,20 +278,20 @@ pub(super) fn direct(
     })
 }
 
-/// The same as `pieces` with taps in groups, where that is better than words in two pieces.
+/// The same as `limbs` with taps in groups, where that is better than words in two limbs.
 pub(super) fn in_groups(
-    pieces: &Parts,
+    limbs: &Parts,
     vectors: Vectors,
     kernel: &DirectKernel,
     format: PixelFormat,
     channels: &[ChannelStep],
 ) -> Option<Parts> {
-    if pieces.reader != Reader::Halves {
+    if limbs.encoding != SampleEncoding::SplitBytes {
         return None;
     }
-    let (reader, values) = Reader::whole_words(format);
+    let (encoding, values) = SampleEncoding::whole_words(format);
     // The only loops that know groups are those of few taps.
-    let (taps, _) = taps::direct(kernel, channels.len(), reader, unrolled::MOST_GROUPED)?;
+    let (taps, _) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST_GROUPED)?;
     if taps.len() > unrolled::MOST_GROUPED {
         return None;
     }
@@ -295,10 +300,10 @@ pub(super) fn in_groups(
     if !with_simd!(vectors, simd => unrolled::suit_groups(simd, taps.len(), groups)) {
         return None;
     }
-    let correction = reader.correction(total(&kernel.weights));
+    let correction = encoding.correction(total(&kernel.weights));
     let columns = kernel.width;
     let parts = Parts {
-        reader,
+        encoding,
         work: Work::Direct { columns },
         taps,
         changes: None,
@@ -309,23 +314,23 @@ pub(super) fn in_groups(
 }
 
 impl Parts {
-    pub(super) fn pieces(&self) -> usize {
+    pub(super) fn limbs(&self) -> usize {
         match &self.work {
-            Work::Direct { .. } => self.reader.pieces(),
-            Work::Separable { pieces, .. } => *pieces,
+            Work::Direct { .. } => self.encoding.limbs(),
+            Work::Separable { limbs, .. } => *limbs,
         }
     }
 
     /// What all samples are made with, where that is the same and sums are not kept.
     pub(super) fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
-        let (pieces, bytes) = (self.pieces(), format.bytes_per_sample());
-        with_simd!(vectors, simd => Alike::of(simd, &self.finish, self.ends, pieces, bytes))
+        let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
+        with_simd!(vectors, simd => Alike::of(simd, &self.finish, self.ends, limbs, bytes))
             .filter(|_| self.changes.is_none())
     }
 
     /// The loops that make rows.
     pub(super) fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
-        let (lanes, pieces, folded) = (vectors.lanes(), self.pieces(), self.taps.folded());
+        let (lanes, limbs, folded) = (vectors.lanes(), self.limbs(), self.taps.folded());
         if let Some(alike) = self.alike(vectors, format) {
             let most = if self.ends != 0 {
                 unrolled::MOST_GROUPED
@@ -338,18 +343,18 @@ impl Parts {
                 return Making::Few { alike, two, four };
             }
         }
-        let four = self.changes.is_none() && column_filter::makes_four_rows(lanes, pieces, folded);
+        let four = self.changes.is_none() && column_filter::makes_four_rows(lanes, limbs, folded);
         Making::Any(four.then(|| self.taps.four_rows()))
     }
 
     /// True if four rows of a column are made at a time, by a loop that is compiled for so many taps.
     fn makes_four_rows(&self, vectors: Vectors, format: PixelFormat) -> bool {
         let samples = (format.bytes_per_sample(), self.finish.rounds_high_words());
-        let (taps, pieces) = (self.taps.len(), self.pieces());
+        let (taps, limbs) = (self.taps.len(), self.limbs());
         let Work::Separable { planar, .. } = self.work else {
             return false;
         };
         self.taps.are_lines()
-            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, pieces, samples, planar))
+            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, taps, limbs, samples, planar))
     }
 }

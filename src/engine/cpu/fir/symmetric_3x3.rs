@@ -9,9 +9,9 @@
 
 use super::taps::pack;
 use crate::engine::cpu::rows::alpha::Source;
-use crate::engine::cpu::rows::border::Edges;
+use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::complete::{complete, is_partial};
-use crate::engine::cpu::rows::prefetch::{ask, worth_asking};
+use crate::engine::cpu::rows::prefetch::{prefetch, rows_to_prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::simd::scratch::room;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
@@ -23,7 +23,7 @@ use crate::frame::{Layout, PixelFormat};
 pub(in crate::engine::cpu) struct Mirrored {
     vectors: Vectors,
     format: PixelFormat,
-    edges: Edges,
+    border: RowBorder,
     channels: Vec<ChannelStep>,
     mask: Mask,
 }
@@ -74,7 +74,7 @@ impl Mirrored {
         Some(Mirrored {
             vectors,
             format,
-            edges: Edges::new(step.border, format, channels, (kernel.width, false)),
+            border: RowBorder::new(step.border, format, channels, (kernel.width, false)),
             mask: mask(kernel, channels)?,
             channels: channels.clone(),
         })
@@ -101,9 +101,9 @@ impl Mirrored {
     ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
-        self.edges.store_outside(plane.width, &mut scratch.outside);
+        self.border.store_outside(plane.width, &mut scratch.outside);
         let ends = Ends {
-            pixels: self.edges.neighbours(plane.width),
+            pixels: self.border.neighbours(plane.width),
             constant: &scratch.outside,
         };
         room(&mut scratch.spare, (ROWS - 1) * samples);
@@ -114,7 +114,7 @@ impl Mirrored {
             let rows = std::array::from_fn(|k| {
                 // What only rows beyond the strip would need may be any row.
                 let y = (y + k.min(made + 1)) as i64 - 1;
-                match self.edges.row_index(y, plane.height) {
+                match self.border.row_index(y, plane.height) {
                     Some(y) => source.picture.row(strip.plane, y),
                     None => &scratch.outside[..],
                 }
@@ -126,7 +126,7 @@ impl Mirrored {
                 row_bytes: samples,
                 spare: &mut scratch.spare,
             };
-            let next = worth_asking(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
+            let next = rows_to_prefetch(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
             make(simd, self.mask, plane.channels, (rows, next), ends, out.split());
             if partial {
                 for k in 0..made {
@@ -412,7 +412,7 @@ impl<const C: usize> Work for Make<'_, C> {
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         let mut x = size;
         while x + size + C <= samples {
-            ask(simd, [self.next], ROWS * x, ROWS * size);
+            prefetch(simd, [self.next], ROWS * x, ROWS * size);
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
             unsafe {
                 step::<L, C>(simd, &constants, from, to, x);

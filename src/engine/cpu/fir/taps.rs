@@ -1,7 +1,7 @@
 //! The taps of masks, before it is known where in memory their lines lie (see `fir`).
 
 use super::carry::{ends, groups};
-use crate::engine::cpu::rows::sample::Reader;
+use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::filter::DirectKernel;
 
 /// One multiply-add of the sums of several output rows.
@@ -240,15 +240,15 @@ fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
 pub(in crate::engine::cpu) fn direct(
     kernel: &DirectKernel,
     channels: usize,
-    reader: Reader,
+    encoding: SampleEncoding,
     few: usize,
 ) -> Option<(Places, Option<Places>)> {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
     let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
     // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
-    let fold = match reader {
-        Reader::Offset => None,
+    let fold = match encoding {
+        SampleEncoding::Biased => None,
         _ if w * (h / 2 + 1) <= few => None,
         _ if mirrors(1) => Some(Fold::Add),
         _ if mirrors(-1) => Some(Fold::Subtract),

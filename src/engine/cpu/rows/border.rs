@@ -6,7 +6,7 @@ use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
 /// Samples beyond the edges: where they belong in a padded row, and where they come from.
-pub(in crate::engine::cpu) type Places = Vec<(usize, From)>;
+pub(in crate::engine::cpu) type Apron = Vec<(usize, From)>;
 
 /// Where a sample beyond the edges comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(in crate::engine::cpu) enum From {
 }
 
 /// How the rows of a plane go on beyond their ends, for a mask.
-pub(in crate::engine::cpu) struct Edges {
+pub(in crate::engine::cpu) struct RowBorder {
     border: Border,
     format: PixelFormat,
     /// The value beyond the edges of each channel, where the border holds a constant.
@@ -29,18 +29,18 @@ pub(in crate::engine::cpu) struct Edges {
     planar: bool,
 }
 
-impl Edges {
+impl RowBorder {
     pub(in crate::engine::cpu) fn new(
         border: Border,
         format: PixelFormat,
         channels: &[ChannelStep],
         (columns, planar): (usize, bool),
-    ) -> Edges {
+    ) -> RowBorder {
         let outside = channels.iter().map(|c| match c {
             ChannelStep::Convolve(c) => c.border,
             _ => 0,
         });
-        Edges {
+        RowBorder {
             border,
             format,
             outside: outside.collect(),
@@ -89,7 +89,7 @@ impl Edges {
     }
 
     /// Where the samples beyond the ends of a row come from, as positions in the padded row.
-    pub(in crate::engine::cpu) fn find(&self, width: usize, places: &mut Places) {
+    pub(in crate::engine::cpu) fn find(&self, width: usize, places: &mut Apron) {
         let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
         places.clear();
         for k in 1..=self.columns / 2 {
@@ -107,7 +107,7 @@ impl Edges {
     }
 
     /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
-    pub(in crate::engine::cpu) fn fill<T: Copy>(places: &Places, row: &mut [T], sample: impl Fn(u16) -> T) {
+    pub(in crate::engine::cpu) fn fill<T: Copy>(places: &Apron, row: &mut [T], sample: impl Fn(u16) -> T) {
         for &(to, from) in places {
             row[to] = match from {
                 From::Place(from) => row[from],

@@ -5,7 +5,7 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::widen::{Reading, Words};
+use super::widen::{Widening, Words};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
@@ -32,7 +32,7 @@ const STEP: usize = 4 * TILE;
 
 /// Where the rows of components lie: one after the other, `pitch` samples apart.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct Apart {
+pub(in crate::engine::cpu) struct Planar {
     pub(in crate::engine::cpu) channels: usize,
     pub(in crate::engine::cpu) pitch: usize,
 }
@@ -52,42 +52,42 @@ macro_rules! with_form {
     };
 }
 
-/// Reads a row of pixels into words of one component after the other, and a second piece `stride` words on if there is one. Components are written in whole cache
+/// Reads a row of pixels into words of one component after the other, and a second limb `stride` words on if there is one. Components are written in whole cache
 /// lines, for which there has to be room; what is written beyond the row means nothing.
-pub(in crate::engine::cpu) fn load<L: Simd>(
+pub(in crate::engine::cpu) fn deinterleave_row<L: Simd>(
     simd: L,
-    reading: Reading,
-    apart: Apart,
+    widening: Widening,
+    apart: Planar,
     row: &[u8],
     out: &mut [u16],
     stride: usize,
 ) {
-    let Apart { channels, pitch } = apart;
-    let pixels = row.len() / (channels * reading.bytes);
-    let pieces = if reading.halves { 2 } else { 1 };
+    let Planar { channels, pitch } = apart;
+    let pixels = row.len() / (channels * widening.bytes);
+    let limbs = if widening.split_bytes { 2 } else { 1 };
     assert!(pixels.next_multiple_of(LINE) <= pitch);
-    assert!((pieces - 1) * stride + (channels - 1) * pitch + pixels.next_multiple_of(LINE) <= out.len());
+    assert!((limbs - 1) * stride + (channels - 1) * pitch + pixels.next_multiple_of(LINE) <= out.len());
     with_form!(
         channels,
-        reading.bytes,
-        Load(reading, row, out.as_mut_ptr(), pitch, stride),
+        widening.bytes,
+        Load(widening, row, out.as_mut_ptr(), pitch, stride),
         simd
     );
 }
 
-/// What [`load`] has checked, for pixels of `C` components of `BYTES` bytes.
-struct Load<'a, const C: usize, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize, usize);
+/// What [`deinterleave_row`] has checked, for pixels of `C` components of `BYTES` bytes.
+struct Load<'a, const C: usize, const BYTES: usize>(Widening, &'a [u8], *mut u16, usize, usize);
 
 impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let Load(reading, row, out, pitch, stride) = self;
-        let words = Words::new(simd, reading);
+        let Load(widening, row, out, pitch, stride) = self;
+        let words = Words::new(simd, widening);
         let pixels = 2 * L::LANES;
         let step = pixels * C * BYTES;
         let whole = row.len() / step;
         for k in 0..whole {
-            // SAFETY: a step within the row; `load` has asked for room for the whole of it in each component.
+            // SAFETY: a step within the row; `deinterleave_row` has asked for room for the whole of it in each component.
             unsafe {
                 let from = row.as_ptr().add(k * step);
                 load_step::<L, C, BYTES>(simd, &words, from, out.add(k * pixels), (pitch, stride));
@@ -132,18 +132,24 @@ unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     }
 }
 
-/// Samples that lie behind the last one of a row that is [put together](put).
+/// Samples that lie behind the last one of a row that is [put together](interleave_row).
 pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
 /// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with [`BEHIND`] more samples behind the last one.
-pub(in crate::engine::cpu) fn put<L: Simd>(simd: L, apart: Apart, bytes: usize, row: &[u8], out: &mut [u8]) {
-    let Apart { channels, pitch } = apart;
+pub(in crate::engine::cpu) fn interleave_row<L: Simd>(
+    simd: L,
+    apart: Planar,
+    bytes: usize,
+    row: &[u8],
+    out: &mut [u8],
+) {
+    let Planar { channels, pitch } = apart;
     let pixels = out.len() / (channels * bytes);
     assert!(((channels - 1) * pitch + pixels + BEHIND) * bytes <= row.len());
     with_form!(channels, bytes, Put(row, pitch, out), simd);
 }
 
-/// What [`put`] has checked.
+/// What [`interleave_row`] has checked.
 struct Put<'a, const C: usize, const BYTES: usize>(&'a [u8], usize, &'a mut [u8]);
 
 impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {

@@ -9,19 +9,19 @@ use crate::frame::PixelFormat;
 
 /// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::engine::cpu) struct Finish {
-    /// What the sums of each piece begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
+pub(in crate::engine::cpu) struct Requantize {
+    /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
     /// so on, in the order in which samples lie in the lines.
     pub(in crate::engine::cpu) start: [Vec<i32>; 3],
     /// What is added after the shift, likewise; empty if that is 0 for all channels.
     pub(in crate::engine::cpu) high: Vec<i32>,
     /// Samples that a pixel interleaves.
     pub(in crate::engine::cpu) channels: usize,
-    /// Bits of a piece.
+    /// Bits of a limb.
     pub(in crate::engine::cpu) bits: u32,
-    /// True if the sum of all pieces fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    /// True if the sum of all limbs fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
     pub(in crate::engine::cpu) whole: bool,
-    /// How far the joined sum (or, if carried, the highest piece's) is shifted down.
+    /// How far the joined sum (or, if carried, the highest limb's) is shifted down.
     pub(in crate::engine::cpu) shift: u32,
     /// The largest sample.
     pub(in crate::engine::cpu) max: u16,
@@ -31,7 +31,7 @@ pub(in crate::engine::cpu) struct Finish {
     pub(in crate::engine::cpu) fits_alone: bool,
 }
 
-impl Finish {
+impl Requantize {
     /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
     /// be rounded as a product of words is.
     pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
@@ -52,18 +52,18 @@ const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
 
 /// Makes results of the high words of sums.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct HighWords<T> {
+pub(in crate::engine::cpu) struct HighWordRounding<T> {
     sixteen: T,
     /// What words are multiplied by, so that 15 bits are shifted out.
     factor: T,
 }
 
-impl<T: Copy> HighWords<T> {
+impl<T: Copy> HighWordRounding<T> {
     /// Those of sums that are to be shifted down so far, which is in [`HIGH_SHIFTS`].
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, shift: u32) -> HighWords<T> {
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, shift: u32) -> HighWordRounding<T> {
         let factor = 1 << 31_u32.saturating_sub(shift).min(14);
-        HighWords {
+        HighWordRounding {
             sixteen: simd.splat(16),
             factor: simd.splat(factor << 16 | factor),
         }
@@ -79,10 +79,10 @@ impl<T: Copy> HighWords<T> {
 
 /// Adds what is added after the shift, clamps and stores LANES V samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn give<L: Simd, const BYTES: usize, const V: usize>(
+pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usize, const V: usize>(
     simd: L,
     mut values: [L::V; V],
-    finish: &Finish,
+    finish: &Requantize,
     phase: usize,
     order: Order,
     to: *mut u8,
@@ -95,15 +95,15 @@ pub(in crate::engine::cpu) unsafe fn give<L: Simd, const BYTES: usize, const V: 
         }
     }
     // SAFETY: the caller has the room.
-    unsafe { put::<L, BYTES, V>(simd, values, finish, order, to) };
+    unsafe { store::<L, BYTES, V>(simd, values, finish, order, to) };
 }
 
 /// Clamps and stores LANES V samples.
 #[inline(always)]
-pub(in crate::engine::cpu) unsafe fn put<L: Simd, const BYTES: usize, const V: usize>(
+pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V: usize>(
     simd: L,
     values: [L::V; V],
-    finish: &Finish,
+    finish: &Requantize,
     order: Order,
     out: *mut u8,
 ) {
@@ -119,24 +119,24 @@ pub(in crate::engine::cpu) unsafe fn put<L: Simd, const BYTES: usize, const V: u
     }
 }
 
-/// How the sums of pieces become one, and how far that is shifted down.
+/// How the sums of limbs become one, and how far that is shifted down.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct Joining<T> {
+pub(in crate::engine::cpu) struct JoinLimbs<T> {
     whole: bool,
     bits: T,
     twice: T,
     shift: T,
 }
 
-impl<T: Copy> Joining<T> {
+impl<T: Copy> JoinLimbs<T> {
     #[inline(always)]
     pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(
         simd: L,
         bits: u32,
         whole: bool,
         shift: u32,
-    ) -> Joining<T> {
-        Joining {
+    ) -> JoinLimbs<T> {
+        JoinLimbs {
             whole,
             bits: simd.splat(bits as i32),
             twice: simd.splat(2 * bits as i32),
@@ -144,18 +144,18 @@ impl<T: Copy> Joining<T> {
         }
     }
 
-    /// The sum of all pieces, shifted down.
+    /// The sum of all limbs, shifted down.
     #[inline(always)]
-    pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const P: usize>(self, simd: L, pieces: [T; P]) -> T {
-        let mut sum = pieces[0];
+    pub(in crate::engine::cpu) fn join<L: Simd<V = T>, const P: usize>(self, simd: L, limbs: [T; P]) -> T {
+        let mut sum = limbs[0];
         if P > 1 && self.whole {
-            sum = simd.add(sum, simd.shift_up(pieces[1], self.bits));
+            sum = simd.add(sum, simd.shift_up(limbs[1], self.bits));
             if P > 2 {
-                sum = simd.add(sum, simd.shift_up(pieces[2], self.twice));
+                sum = simd.add(sum, simd.shift_up(limbs[2], self.twice));
             }
         } else {
             for p in 1..P {
-                sum = simd.add(pieces[p], simd.shift_down(sum, self.bits));
+                sum = simd.add(limbs[p], simd.shift_down(sum, self.bits));
             }
         }
         simd.shift_down(sum, self.shift)
@@ -164,7 +164,7 @@ impl<T: Copy> Joining<T> {
 
 /// Sums as they come to their last step.
 pub(in crate::engine::cpu) struct Sums {
-    pub(in crate::engine::cpu) pieces: usize,
+    pub(in crate::engine::cpu) limbs: usize,
     pub(in crate::engine::cpu) bits: u32,
     /// The scale: samples are `sum >> shift`.
     pub(in crate::engine::cpu) shift: u32,
@@ -187,14 +187,14 @@ impl Sums {
         format: PixelFormat,
         channels: &[ChannelStep],
         (order, lanes): (Order, usize),
-    ) -> Option<Finish> {
+    ) -> Option<Requantize> {
         let each = convolved(channels, self.raise)?;
         let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (order, lanes), value);
         let limit = i64::from(i32::MAX);
         let (lowest, highest) = self.range;
         let fits = |more: i64| lowest + more >= i64::from(i32::MIN) && highest + more <= limit;
         let biased = |c: &Convolve| (c.high << self.shift) + c.low;
-        let mut finish = Finish {
+        let mut finish = Requantize {
             bits: self.bits,
             fits_alone: fits(0),
             ..unbiased(format, channels, self.shift)
@@ -215,19 +215,19 @@ impl Sums {
             finish.start[1..].fill(pattern(&|_| 0));
             return Some(finish);
         }
-        let below = self.bits * (self.pieces as u32 - 1);
+        let below = self.bits * (self.limbs as u32 - 1);
         let carry = limit >> self.bits;
         let piece_fits = (self.weight << self.bits) + (1 << self.bits) + carry <= limit;
         let top_fits =
             |c: &Convolve| self.weight * ((self.largest >> below) + 1) + (c.low >> below) + carry <= limit;
-        if self.pieces == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
+        if self.limbs == 1 || self.shift < below || !piece_fits || !each.iter().all(top_fits) {
             return None;
         }
         finish.whole = false;
         finish.shift = self.shift - below;
-        for p in 0..self.pieces {
+        for p in 0..self.limbs {
             let down = self.bits * p as u32;
-            let mask = if p + 1 < self.pieces {
+            let mask = if p + 1 < self.limbs {
                 (1 << self.bits) - 1
             } else {
                 -1
@@ -244,12 +244,12 @@ pub(in crate::engine::cpu) fn finish_groups(
     channels: &[ChannelStep],
     shift: u32,
     correction: i64,
-) -> Option<Finish> {
+) -> Option<Requantize> {
     let below = (1_i64 << shift) - 1;
     let each = convolved(channels, 0)?;
     let start = |c: &Convolve| c.low + correction;
     let pattern = |value: &dyn Fn(&Convolve) -> i64| pattern(&each, (Order::Plain, 1), value);
-    Some(Finish {
+    Some(Requantize {
         start: [pattern(&|c| start(c) & below), pattern(&|_| 0), pattern(&|_| 0)],
         high: pattern(&|c| c.high + (start(c) >> shift)),
         ..unbiased(format, channels, shift)
@@ -268,14 +268,14 @@ fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
 }
 
 /// How sums become samples, but for what is added to them.
-fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Finish {
-    Finish {
+fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Requantize {
+    Requantize {
         channels: channels.len(),
         shift,
         whole: true,
         max: format.max_value() as u16,
         left: format.shift(),
-        ..Finish::default()
+        ..Requantize::default()
     }
 }
 

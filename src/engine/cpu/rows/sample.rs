@@ -1,90 +1,94 @@
-//! How samples become numbers that signed 16-bit multiplications take.
+//! How samples are encoded as numbers that signed 16-bit multiplications take.
 
-use super::widen::Reading;
+use super::widen::Widening;
 use crate::frame::PixelFormat;
 
-/// How samples become pieces that signed 16-bit multiplications take.
+/// How samples become limbs that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cpu) enum Reader {
+pub(in crate::engine::cpu) enum SampleEncoding {
     /// Bytes as they are.
     Bytes,
     /// Words as they are.
     Words,
     /// Words less 32768; the sums' beginning makes up for it, or what is added once they are shifted down.
-    Offset,
-    /// The two bytes of a word, as two pieces.
-    Halves,
+    Biased,
+    /// The two bytes of a word, as two limbs.
+    SplitBytes,
 }
 
-impl Reader {
-    pub(in crate::engine::cpu) fn pieces(self) -> usize {
-        if self == Reader::Halves { 2 } else { 1 }
+impl SampleEncoding {
+    pub(in crate::engine::cpu) fn limbs(self) -> usize {
+        if self == SampleEncoding::SplitBytes { 2 } else { 1 }
     }
 
-    /// The reader for which sums that stay below `bound` in magnitude, rounding included, are exact.
-    fn for_bound(format: PixelFormat, bound: i64) -> Reader {
+    /// The encoding for which sums that stay below `bound` in magnitude, rounding included, are exact.
+    fn for_bound(format: PixelFormat, bound: i64) -> SampleEncoding {
         match format.depth() {
-            8 => Reader::Bytes,
-            16 if bound < 1 << 31 => Reader::Offset,
-            _ if bound < 1 << 31 => Reader::Words,
-            _ => Reader::Halves,
+            8 => SampleEncoding::Bytes,
+            16 if bound < 1 << 31 => SampleEncoding::Biased,
+            _ if bound < 1 << 31 => SampleEncoding::Words,
+            _ => SampleEncoding::SplitBytes,
         }
     }
 
-    /// The reader for which such sums are exact, and what is missing in them; `offset` is what would be in those of offset words.
+    /// The encoding for which such sums are exact, and what is missing in them; `offset` is what would be in those of offset words.
     pub(in crate::engine::cpu) fn choose(
         format: PixelFormat,
         bound: i64,
         offset: impl Fn() -> Option<i64>,
-    ) -> (Reader, Option<i64>) {
-        let plain = Reader::for_bound(format, bound);
-        if plain == Reader::Halves
+    ) -> (SampleEncoding, Option<i64>) {
+        let plain = SampleEncoding::for_bound(format, bound);
+        if plain == SampleEncoding::SplitBytes
             && format.depth() == 16
             && let Some(missing) = offset()
         {
-            return (Reader::Offset, Some(missing));
+            return (SampleEncoding::Biased, Some(missing));
         }
         (plain, None)
     }
 
-    /// The reader of whole words as signed ones, and between which numbers they lie then.
-    pub(in crate::engine::cpu) fn whole_words(format: PixelFormat) -> (Reader, (i64, i64)) {
+    /// The encoding of whole words as signed ones, and between which numbers they lie then.
+    pub(in crate::engine::cpu) fn whole_words(format: PixelFormat) -> (SampleEncoding, (i64, i64)) {
         match format.depth() {
-            16 => (Reader::Offset, (i16::MIN.into(), i16::MAX.into())),
-            _ => (Reader::Words, (0, format.max_value().into())),
+            16 => (SampleEncoding::Biased, (i16::MIN.into(), i16::MAX.into())),
+            _ => (SampleEncoding::Words, (0, format.max_value().into())),
         }
     }
 
     /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way: without what makes up for the offset, and with
     /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
-    pub(in crate::engine::cpu) fn offset_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
+    pub(in crate::engine::cpu) fn biased_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
         let offset = total(weights) << 15;
         let fits = lowest >= i64::from(i32::MIN) && highest + added <= i64::from(i32::MAX);
         (fits && offset % (1 << shift) == 0).then_some(offset >> shift)
     }
 
-    pub(in crate::engine::cpu) fn reading(self, format: PixelFormat) -> Reading {
-        Reading {
+    pub(in crate::engine::cpu) fn widening(self, format: PixelFormat) -> Widening {
+        Widening {
             bytes: format.bytes_per_sample(),
             shift: format.shift(),
-            flip: if self == Reader::Offset { 0x8000 } else { 0 },
-            halves: self == Reader::Halves,
+            flip: if self == SampleEncoding::Biased { 0x8000 } else { 0 },
+            split_bytes: self == SampleEncoding::SplitBytes,
         }
     }
 
-    /// Piece `piece` of a sample, as the loops hold it.
-    pub(in crate::engine::cpu) fn word(self, sample: u16, piece: usize) -> u16 {
+    /// Limb `limb` of a sample, as the loops hold it.
+    pub(in crate::engine::cpu) fn word(self, sample: u16, limb: usize) -> u16 {
         match self {
-            Reader::Bytes | Reader::Words => sample,
-            Reader::Offset => sample ^ 0x8000,
-            Reader::Halves => (sample >> (8 * piece)) & 255,
+            SampleEncoding::Bytes | SampleEncoding::Words => sample,
+            SampleEncoding::Biased => sample ^ 0x8000,
+            SampleEncoding::SplitBytes => (sample >> (8 * limb)) & 255,
         }
     }
 
     /// What is to be added to a sum over weights that add up to `total`.
     pub(in crate::engine::cpu) fn correction(self, total: i64) -> i64 {
-        if self == Reader::Offset { total << 15 } else { 0 }
+        if self == SampleEncoding::Biased {
+            total << 15
+        } else {
+            0
+        }
     }
 }
 
@@ -118,10 +122,10 @@ mod tests {
         // 4 * 2^14 * -32768 is the least number of 32 bits; the largest sum leaves 65535 for what is added.
         let most = [quarter; 4];
         assert_eq!(range(&most, (-32768, 32767)), (-(1 << 31), (1 << 31) - 65536));
-        assert_eq!(Reader::offset_after(&most, 9, 65535), Some(1 << 22));
-        assert_eq!(Reader::offset_after(&most, 9, 65536), None);
+        assert_eq!(SampleEncoding::biased_after(&most, 9, 65535), Some(1 << 22));
+        assert_eq!(SampleEncoding::biased_after(&most, 9, 65536), None);
         assert_eq!(
-            Reader::offset_after(&[quarter, quarter, quarter, quarter, 1], 9, 0),
+            SampleEncoding::biased_after(&[quarter, quarter, quarter, quarter, 1], 9, 0),
             None
         );
         // Weights of both signs: each end takes the other one's values.
@@ -129,8 +133,8 @@ mod tests {
             range(&[3, -2], (-32768, 32767)),
             (-3 * 32768 - 2 * 32767, 3 * 32767 + 2 * 32768)
         );
-        assert_eq!(Reader::offset_after(&[3, -2], 15, 0), Some(1));
+        assert_eq!(SampleEncoding::biased_after(&[3, -2], 15, 0), Some(1));
         // 32768 is no whole level of 2^16.
-        assert_eq!(Reader::offset_after(&[3, -2], 16, 0), None);
+        assert_eq!(SampleEncoding::biased_after(&[3, -2], 16, 0), None);
     }
 }

@@ -5,21 +5,21 @@ use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
 /// How samples in memory become words that signed 16-bit multiplications take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cpu) struct Reading {
+pub(in crate::engine::cpu) struct Widening {
     /// Bytes of a stored sample, 1 or 2.
     pub(in crate::engine::cpu) bytes: usize,
     /// Padding bits below a sample of two bytes.
     pub(in crate::engine::cpu) shift: u32,
     /// Bits that are turned over: 0x8000 takes 32768 from a sample.
     pub(super) flip: u16,
-    /// True if the two bytes of a sample are two pieces.
-    pub(in crate::engine::cpu) halves: bool,
+    /// True if the two bytes of a sample are two limbs.
+    pub(in crate::engine::cpu) split_bytes: bool,
 }
 
 /// The same in registers.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct Words<T> {
-    reading: Reading,
+    widening: Widening,
     shift: T,
     kept: T,
     flip: T,
@@ -29,13 +29,13 @@ pub(in crate::engine::cpu) struct Words<T> {
 
 impl<T: Copy> Words<T> {
     #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, reading: Reading) -> Words<T> {
+    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, widening: Widening) -> Words<T> {
         let both = |word: u16| i32::from(word) << 16 | i32::from(word);
         Words {
-            reading,
-            shift: simd.splat(reading.shift as i32),
-            kept: simd.splat(both(u16::MAX >> reading.shift)),
-            flip: simd.splat(both(reading.flip)),
+            widening,
+            shift: simd.splat(widening.shift as i32),
+            kept: simd.splat(both(u16::MAX >> widening.shift)),
+            flip: simd.splat(both(widening.flip)),
             eight: simd.splat(8),
             byte: simd.splat(both(255)),
         }
@@ -44,7 +44,7 @@ impl<T: Copy> Words<T> {
     /// Stored words without their padding bits, turned over.
     #[inline(always)]
     fn taken<L: Simd<V = T>>(&self, simd: L, mut stored: T) -> T {
-        if self.reading.shift > 0 {
+        if self.widening.shift > 0 {
             stored = simd.and(simd.shift_down(stored, self.shift), self.kept);
         }
         simd.xor(stored, self.flip)
@@ -57,10 +57,10 @@ impl<T: Copy> Words<T> {
         [simd.and(words, self.byte), high]
     }
 
-    /// Writes what stored words become, and a second piece `stride` words on if there is one.
+    /// Writes what stored words become, and a second limb `stride` words on if there is one.
     ///
     /// # Safety
-    /// A vector is writable at `to`, and at the second piece's place.
+    /// A vector is writable at `to`, and at the second limb's place.
     #[inline(always)]
     pub(in crate::engine::cpu) unsafe fn put<L: Simd<V = T>>(
         &self,
@@ -72,7 +72,7 @@ impl<T: Copy> Words<T> {
         let taken = self.taken(simd, stored);
         // SAFETY: the caller's.
         unsafe {
-            if self.reading.halves {
+            if self.widening.split_bytes {
                 let [low, high] = self.split(simd, taken);
                 simd.store(to, low);
                 simd.store(to.add(stride), high);
@@ -83,33 +83,33 @@ impl<T: Copy> Words<T> {
     }
 }
 
-/// `out[x] = (upper[x], lower[x])`, and a second piece `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
+/// `out[x] = (upper[x], lower[x])`, and a second limb `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
 /// samples; what is written beyond the row means nothing.
 pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     simd: L,
-    reading: Reading,
+    widening: Widening,
     rows: [&[u8]; 2],
     out: &mut [u32],
     stride: usize,
 ) {
-    let reach = (rows[0].len() / reading.bytes).next_multiple_of(TILE / 2);
-    let pieces = if reading.halves { 2 } else { 1 };
-    assert!(rows[0].len() == rows[1].len() && (pieces - 1) * stride + reach <= out.len());
-    if reading.bytes == 1 {
-        simd.enter(PairRows::<1>(reading, rows, out.as_mut_ptr(), stride));
+    let reach = (rows[0].len() / widening.bytes).next_multiple_of(TILE / 2);
+    let limbs = if widening.split_bytes { 2 } else { 1 };
+    assert!(rows[0].len() == rows[1].len() && (limbs - 1) * stride + reach <= out.len());
+    if widening.bytes == 1 {
+        simd.enter(PairRows::<1>(widening, rows, out.as_mut_ptr(), stride));
     } else {
-        simd.enter(PairRows::<2>(reading, rows, out.as_mut_ptr(), stride));
+        simd.enter(PairRows::<2>(widening, rows, out.as_mut_ptr(), stride));
     }
 }
 
 /// What [`pair_rows`] has checked, for samples of `BYTES` bytes.
-struct PairRows<'a, const BYTES: usize>(Reading, [&'a [u8]; 2], *mut u32, usize);
+struct PairRows<'a, const BYTES: usize>(Widening, [&'a [u8]; 2], *mut u32, usize);
 
 impl<const BYTES: usize> Work for PairRows<'_, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let PairRows(reading, rows, out, stride) = self;
-        let words = Words::new(simd, reading);
+        let PairRows(widening, rows, out, stride) = self;
+        let words = Words::new(simd, widening);
         let step = 2 * L::LANES * BYTES;
         let whole = rows[0].len() / step * step;
         for at in (0..whole).step_by(step) {
@@ -154,7 +154,7 @@ unsafe fn pair_step<L: Simd, const BYTES: usize>(
         }
         let [first, second] = simd.pair_words(from[0].cast(), from[1].cast());
         let pairs = [words.taken(simd, first), words.taken(simd, second)];
-        if words.reading.halves {
+        if words.widening.split_bytes {
             let (first, second) = (words.split(simd, pairs[0]), words.split(simd, pairs[1]));
             store_both(simd, out, [first[0], second[0]]);
             store_both(simd, out.add(stride), [first[1], second[1]]);
@@ -164,32 +164,32 @@ unsafe fn pair_step<L: Simd, const BYTES: usize>(
     }
 }
 
-/// `out[x] = row[x]` as a word, and a second piece `stride` words on if there is one. Room as for [`pair_rows`].
+/// `out[x] = row[x]` as a word, and a second limb `stride` words on if there is one. Room as for [`pair_rows`].
 pub(in crate::engine::cpu) fn load_row<L: Simd>(
     simd: L,
-    reading: Reading,
+    widening: Widening,
     row: &[u8],
     out: &mut [u16],
     stride: usize,
 ) {
-    let reach = (row.len() / reading.bytes).next_multiple_of(TILE / 2);
-    let pieces = if reading.halves { 2 } else { 1 };
-    assert!((pieces - 1) * stride + reach <= out.len());
-    if reading.bytes == 1 {
-        simd.enter(LoadRow::<1>(reading, row, out.as_mut_ptr(), stride));
+    let reach = (row.len() / widening.bytes).next_multiple_of(TILE / 2);
+    let limbs = if widening.split_bytes { 2 } else { 1 };
+    assert!((limbs - 1) * stride + reach <= out.len());
+    if widening.bytes == 1 {
+        simd.enter(LoadRow::<1>(widening, row, out.as_mut_ptr(), stride));
     } else {
-        simd.enter(LoadRow::<2>(reading, row, out.as_mut_ptr(), stride));
+        simd.enter(LoadRow::<2>(widening, row, out.as_mut_ptr(), stride));
     }
 }
 
 /// What [`load_row`] has checked, for samples of `BYTES` bytes.
-struct LoadRow<'a, const BYTES: usize>(Reading, &'a [u8], *mut u16, usize);
+struct LoadRow<'a, const BYTES: usize>(Widening, &'a [u8], *mut u16, usize);
 
 impl<const BYTES: usize> Work for LoadRow<'_, BYTES> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let LoadRow(reading, row, out, stride) = self;
-        let words = Words::new(simd, reading);
+        let LoadRow(widening, row, out, stride) = self;
+        let words = Words::new(simd, widening);
         let step = 2 * L::LANES * BYTES;
         let whole = row.len() / step * step;
         for at in (0..whole).step_by(step) {

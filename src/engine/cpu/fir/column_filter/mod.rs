@@ -1,8 +1,8 @@
 //! The inner loops of whole masks and columns, for vectors of any width. Everything is a sum of products of 16-bit *pairs*: a 32-bit element of a line holds two samples, and
 //! one instruction multiplies a vector of such elements by two weights each and adds the two products.
 //!
-//! Samples that are too wide for exact 32-bit sums come as several *pieces* of `bits` bits each, lowest first, all but the highest without
-//! sign; each piece is summed by itself and the sums are joined by carrying upwards.
+//! Samples that are too wide for exact 32-bit sums come as several *limbs* of `bits` bits each, lowest first, all but the highest without
+//! sign; each limb is summed by itself and the sums are joined by carrying upwards.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
@@ -10,8 +10,8 @@
 pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
-use crate::engine::cpu::rows::prefetch::ask;
-use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining, give};
+use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize, offset_and_store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
 /// Lines of pairs.
@@ -19,10 +19,10 @@ use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers
 pub(super) struct Lines<'a> {
     /// The elements that taps point into.
     pub(super) elements: &'a [u32],
-    /// How many pieces a sample has, 1 to 3.
-    pub(super) pieces: usize,
-    /// Elements from a piece to the next one.
-    pub(super) piece_stride: usize,
+    /// How many limbs a sample has, 1 to 3.
+    pub(super) limbs: usize,
+    /// Elements from a limb to the next one.
+    pub(super) limb_stride: usize,
     /// How the elements of two vectors lie.
     pub(super) order: Order,
     /// Rows that the next lines are made of, and rows of the result that are written once these are made: empty where they are not worth asking for early.
@@ -38,13 +38,13 @@ pub(in crate::engine::cpu) struct Running<'a> {
 }
 
 /// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
-/// the finish [rounds those](Finish::rounds_high_words), which bytes are made of at once.
+/// the finish [rounds those](Requantize::rounds_high_words), which bytes are made of at once.
 pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
     running: Option<Running<'_>>,
-    (finish, high_words): (&Finish, bool),
+    (finish, high_words): (&Requantize, bool),
     samples: usize,
     out: [&mut [u8]; R],
 ) {
@@ -52,18 +52,18 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     assert!(
         running
             .as_ref()
-            .is_none_or(|r| R == 2 && lines.pieces == 1 && r.sums.len() >= made)
+            .is_none_or(|r| R == 2 && lines.limbs == 1 && r.sums.len() >= made)
     );
     let running = running.map(|r| (r.sums.as_mut_ptr(), r.resumes));
-    let last = (lines.pieces - 1) * lines.piece_stride + made;
+    let last = (lines.limbs - 1) * lines.limb_stride + made;
     let reach = |t: &Tap| t.at.max(t.mirror) + last;
     let all = taps.groups.iter().flat_map(|g| g.single.iter().chain(&g.folded));
     assert!(all.map(reach).max().unwrap_or(0) <= lines.elements.len());
     assert!(out.iter().all(|row| row.len() >= samples * BYTES));
     let pattern = TILE * finish.channels;
-    assert!(finish.start[..lines.pieces].iter().all(|s| s.len() >= pattern));
+    assert!(finish.start[..lines.limbs].iter().all(|s| s.len() >= pattern));
     assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each piece) and every write.
+    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each limb) and every write.
     let work = Convolve {
         lines,
         taps,
@@ -74,13 +74,13 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     };
     // Constants are asked for as such, lest loops be compiled that nothing enters.
     if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
-        && lines.pieces == 1
+        && lines.limbs == 1
         && high_words
         && running.is_none()
     {
         return simd.enter(Rows::<1, 1, 4, R, true>(work));
     }
-    match lines.pieces {
+    match lines.limbs {
         1 if const { R == 4 && !has_32_registers::<L>() } => {
             simd.enter(Rows::<BYTES, 1, 2, R, false>(work));
         }
@@ -92,19 +92,19 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
             simd.enter(Rows::<BYTES, 2, 2, R, false>(work));
         }
         3 if const { R == 2 } => simd.enter(Rows::<BYTES, 3, 2, R, false>(work)),
-        n => unreachable!("{R} rows of {n} pieces"),
+        n => unreachable!("{R} rows of {n} limbs"),
     }
 }
 
 /// Folded taps from which on four output rows are worth it where registers hold the sums of half as many samples: each takes a second load.
 const MANY_FOLDED: usize = 20;
 
-/// True if four output rows are made at a time, from lines of so many pieces and with so many folded taps, so that a line is read half as often.
-pub(super) const fn makes_four_rows(lanes: usize, pieces: usize, folded: usize) -> bool {
+/// True if four output rows are made at a time, from lines of so many limbs and with so many folded taps, so that a line is read half as often.
+pub(super) const fn makes_four_rows(lanes: usize, limbs: usize, folded: usize) -> bool {
     if lanes == 16 {
-        pieces <= 2
+        limbs <= 2
     } else {
-        pieces == 1 && folded >= MANY_FOLDED
+        limbs == 1 && folded >= MANY_FOLDED
     }
 }
 
@@ -113,17 +113,17 @@ struct Convolve<'a, const R: usize> {
     lines: Lines<'a>,
     taps: Taps<'a>,
     running: Option<(*mut i32, bool)>,
-    finish: &'a Finish,
+    finish: &'a Requantize,
     samples: usize,
     out: [&'a mut [u8]; R],
 }
 
-/// `R` output rows of samples of `BYTES` bytes, from lines of `P` pieces, `V` vectors at a time; `HIGH`: of rounded high words.
+/// `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V` vectors at a time; `HIGH`: of rounded high words.
 struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool>(
     Convolve<'a, R>,
 );
 
-/// The sums of `V` vectors of samples of `R` rows, in `P` pieces.
+/// The sums of `V` vectors of samples of `R` rows, in `P` limbs.
 type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
 
 /// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
@@ -140,14 +140,14 @@ unsafe fn add_taps<
     simd: L,
     mut sums: Sums<L::V, P, V, R>,
     base: *const u32,
-    piece_stride: usize,
+    limb_stride: usize,
     taps: &[Tap],
 ) -> Sums<L::V, P, V, R> {
     for tap in taps {
         let weights = tap.weights.map(|pair| simd.splat(pair));
         for p in 0..P {
             for v in 0..V {
-                let step = p * piece_stride + L::LANES * v;
+                let step = p * limb_stride + L::LANES * v;
                 // SAFETY: `convolve` has bounded every tap's reach.
                 let pairs = unsafe {
                     let pairs = simd.load(base.add(tap.at + step));
@@ -179,7 +179,7 @@ unsafe fn add_group<
     simd: L,
     sums: Sums<L::V, P, V, R>,
     base: *const u32,
-    piece_stride: usize,
+    limb_stride: usize,
     [single, folded]: [&[Tap]; 2],
     fold: Fold,
 ) -> Sums<L::V, P, V, R> {
@@ -187,10 +187,10 @@ unsafe fn add_group<
     unsafe {
         let sums = match fold {
             _ if folded.is_empty() => sums,
-            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(simd, sums, base, piece_stride, folded),
-            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(simd, sums, base, piece_stride, folded),
+            Fold::Add => add_taps::<L, P, V, R, FROM, TO, 1>(simd, sums, base, limb_stride, folded),
+            Fold::Subtract => add_taps::<L, P, V, R, FROM, TO, 2>(simd, sums, base, limb_stride, folded),
         };
-        add_taps::<L, P, V, R, FROM, TO, 0>(simd, sums, base, piece_stride, single)
+        add_taps::<L, P, V, R, FROM, TO, 0>(simd, sums, base, limb_stride, single)
     }
 }
 
@@ -208,8 +208,8 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             out,
         } = self.0;
         let zero = simd.splat(0);
-        let joining = Joining::new(simd, finish.bits, finish.whole, finish.shift);
-        let high_words = HighWords::new(simd, finish.shift);
+        let joining = JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift);
+        let high_words = HighWordRounding::new(simd, finish.shift);
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
         // Where a step goes for which there is no room, rows of as many as TILE samples of two bytes.
@@ -220,7 +220,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
-            ask(simd, lines.ahead, R * x * BYTES, R * step * BYTES);
+            prefetch(simd, lines.ahead, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
                 // SAFETY: `convolve` has found room for `samples`.
                 out.map(|row| unsafe { row.add(x * BYTES) })
@@ -245,7 +245,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             }
             // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
             unsafe {
-                let (base, stride) = (lines.elements.as_ptr().add(x), lines.piece_stride);
+                let (base, stride) = (lines.elements.as_ptr().add(x), lines.limb_stride);
                 sums = add_group::<L, P, V, R, 0, 2>(simd, sums, base, stride, upper, fold);
                 if R == 4 {
                     sums = add_group::<L, P, V, R, 0, R>(simd, sums, base, stride, all, fold);
@@ -271,14 +271,14 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                 }
                 let mut values = [zero; V];
                 for v in 0..V {
-                    let mut pieces = [zero; P];
+                    let mut limbs = [zero; P];
                     for p in 0..P {
-                        pieces[p] = sums[p][row][v];
+                        limbs[p] = sums[p][row][v];
                     }
-                    values[v] = joining.join(simd, pieces);
+                    values[v] = joining.join(simd, limbs);
                 }
                 // SAFETY: the pattern is TILE x channels long, and there is room for a step.
-                unsafe { give::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };
+                unsafe { offset_and_store::<L, BYTES, V>(simd, values, finish, phase, lines.order, to[row]) };
             }
             phase += ahead;
             if phase >= finish.channels {

@@ -8,8 +8,8 @@
 use super::Lines;
 use crate::engine::cpu::fir::carry::Carrying;
 use crate::engine::cpu::fir::taps::Tap;
-use crate::engine::cpu::rows::prefetch::ask;
-use crate::engine::cpu::rows::requantize::{Finish, HighWords, Joining};
+use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers, is_latency_bound};
 
@@ -23,13 +23,13 @@ const GROUPS: u8 = 2;
 /// Taps of whole masks in groups (see `carry`), at most.
 pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
 
-/// True if so many taps in so many groups are better than in two pieces.
+/// True if so many taps in so many groups are better than in two limbs.
 pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, groups: usize) -> bool {
     // A product that is added for nothing saves less than what a group hands on costs.
     !L::FUSED_MULTIPLY_ADD || groups <= taps / 2
 }
 
-/// Taps in one sum for each piece whose weights registers can hold, at most.
+/// Taps in one sum for each limb whose weights registers can hold, at most.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
@@ -37,26 +37,26 @@ const fn holds_four_rows<L: Simd>() -> bool {
     has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
 
-/// True if four rows are made at a time of a column of so many taps and pieces in samples of so many bytes, of components that are taken apart if `is_planar`.
+/// True if four rows are made at a time of a column of so many taps and limbs in samples of so many bytes, of components that are taken apart if `is_planar`.
 pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
-    pieces: usize,
+    limbs: usize,
     (bytes, high_words): (usize, bool),
     is_planar: bool,
 ) -> bool {
-    // Of fewer taps four rows are not better where registers are few; in two pieces they need more, as their sums take all of these.
-    let range = match (bytes, pieces) {
+    // Of fewer taps four rows are not better where registers are few; in two limbs they need more, as their sums take all of these.
+    let range = match (bytes, limbs) {
         // Where weights leave no registers, chains of products are no faster than the general loop's.
         (1, 1) if high_words && has_32_registers::<L>() && L::FUSED_MULTIPLY_ADD => 2..=11,
         (1, 1) if high_words && has_32_registers::<L>() => 2..=13,
         (1, 1) if high_words => 4..=13,
         (2, 1) => 4..=MOST,
         // Large pictures of several components come no faster from memory.
-        (2, PIECES) if L::FUSED_MULTIPLY_ADD && is_planar && (5..=6).contains(&taps) => return false,
+        (2, LIMBS) if L::FUSED_MULTIPLY_ADD && is_planar && (5..=6).contains(&taps) => return false,
         // Of twice as many numbers fewer are left for weights.
-        (2, PIECES) if has_32_registers::<L>() => 3..=MOST,
-        (2, PIECES) => 7..=13,
+        (2, LIMBS) if has_32_registers::<L>() => 3..=MOST,
+        (2, LIMBS) => 7..=13,
         _ => return false,
     };
     holds_four_rows::<L>() && range.contains(&taps)
@@ -68,9 +68,9 @@ pub(in crate::engine::cpu::fir) struct Few<'a> {
     pub(in crate::engine::cpu::fir) taps: &'a [Tap],
     /// The element where the line below the last tap's begins, for four rows.
     pub(in crate::engine::cpu::fir) beyond: usize,
-    pub(in crate::engine::cpu::fir) finish: &'a Finish,
+    pub(in crate::engine::cpu::fir) finish: &'a Requantize,
     pub(in crate::engine::cpu::fir) alike: Alike,
-    /// True if [those are rounded](Finish::rounds_high_words).
+    /// True if [those are rounded](Requantize::rounds_high_words).
     pub(in crate::engine::cpu::fir) high_words: bool,
     pub(in crate::engine::cpu::fir) samples: usize,
 }
@@ -78,25 +78,25 @@ pub(in crate::engine::cpu::fir) struct Few<'a> {
 /// What all samples are made with.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu::fir) struct Alike {
-    /// What the sums of each piece begin with.
-    start: [i32; PIECES],
+    /// What the sums of each limb begin with.
+    start: [i32; LIMBS],
     /// What is added once they are shifted down.
     high: i32,
     /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps fit 32 bits.
     ends: u32,
 }
 
-/// Pieces of a sample, at most.
-const PIECES: usize = 2;
+/// Limbs of a sample, at most.
+const LIMBS: usize = 2;
 
 impl Alike {
-    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many pieces in a way that such loops know. `ends` has
+    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many limbs in a way that such loops know. `ends` has
     /// a bit for each tap that is the last one of its group, or none.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
-        finish: &Finish,
+        finish: &Requantize,
         ends: u32,
-        pieces: usize,
+        limbs: usize,
         bytes: usize,
     ) -> Option<Alike> {
         let only = |values: &[i32]| {
@@ -115,7 +115,7 @@ impl Alike {
         // Bytes are rounded once they are words where that spares an addition.
         let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
         let is_rounded = alike.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
-        let is_narrow = pieces <= if bytes == 2 { PIECES } else { 1 };
+        let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
         (is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
     }
 }
@@ -134,9 +134,9 @@ impl Few<'_> {
                 [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
                 N => self.enter::<L, 2, 1, N, GROUPS, 2>(simd, out)
             );
-        } else if self.lines.pieces > 1 {
-            // Nor have they more than one piece.
-            self.of_few::<L, 2, PIECES, SUMS>(simd, out);
+        } else if self.lines.limbs > 1 {
+            // Nor have they more than one limb.
+            self.of_few::<L, 2, LIMBS, SUMS>(simd, out);
         } else if BYTES == 1 && self.high_words {
             self.of_few::<L, 1, 1, HIGH_WORDS>(simd, out);
         } else {
@@ -155,10 +155,10 @@ impl Few<'_> {
         }
         let taps = self.taps.len();
         // Constants asked for as such, lest loops be compiled that nothing enters.
-        if self.lines.pieces > 1 && const { has_32_registers::<L>() } {
-            unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(simd, out));
-        } else if self.lines.pieces > 1 {
-            unroll!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, PIECES, N, SUMS, 4>(simd, out));
+        if self.lines.limbs > 1 && const { has_32_registers::<L>() } {
+            unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
+        } else if self.lines.limbs > 1 {
+            unroll!(taps, [7, 8, 9, 10, 11, 12, 13], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
         } else if BYTES == 1 && const { has_32_registers::<L>() } && taps < 4 {
             unroll!(taps, [2, 3], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else if BYTES == 2 {
@@ -191,8 +191,8 @@ impl Few<'_> {
             .chain([self.beyond])
             .max()
             .unwrap_or(0);
-        let last = furthest + (P - 1) * self.lines.piece_stride + samples.next_multiple_of(TILE);
-        assert!(P == self.lines.pieces && last <= self.lines.elements.len());
+        let last = furthest + (P - 1) * self.lines.limb_stride + samples.next_multiple_of(TILE);
+        assert!(P == self.lines.limbs && last <= self.lines.elements.len());
         assert!(out.iter().all(|row| row.len() >= samples * BYTES));
         // The assertions bound every read, which goes up to a multiple of TILE, and every write.
         let rows = Rows::<BYTES, P, N, WAY, R> {
@@ -209,13 +209,13 @@ impl Few<'_> {
     }
 }
 
-/// What [`Few::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` pieces.
+/// What [`Few::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` limbs.
 struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> {
     from: [*const u32; N],
     /// The line below the last one.
     beyond: *const u32,
     weights: [[i32; 2]; N],
-    finish: &'a Finish,
+    finish: &'a Requantize,
     lines: Lines<'a>,
     alike: Alike,
     samples: usize,
@@ -227,9 +227,9 @@ struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u
 struct Constants<T, const P: usize, const N: usize> {
     weights: [[T; 2]; N],
     start: [T; P],
-    joining: Joining<T>,
+    joining: JoinLimbs<T>,
     high: T,
-    high_words: HighWords<T>,
+    high_words: HighWordRounding<T>,
     /// What halves words and rounds them up.
     half: T,
     carrying: Carrying<T>,
@@ -262,9 +262,9 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         Constants {
             weights,
             start,
-            joining: Joining::new(simd, finish.bits, finish.whole, finish.shift - halves),
+            joining: JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift - halves),
             high: simd.splat(self.alike.high),
-            high_words: HighWords::new(simd, finish.shift),
+            high_words: HighWordRounding::new(simd, finish.shift),
             half: simd.splat(1 << 30 | 1 << 14),
             carrying: Carrying::new(simd, finish.shift),
         }
@@ -297,7 +297,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             for p in 0..P {
                 for m in 0..M {
                     // SAFETY: the caller has bounded it.
-                    let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.piece_stride)) };
+                    let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.limb_stride)) };
                     for two in 0..R / 2 {
                         // The lower two rows read everything a line further down.
                         if line < two || line - two >= N {
@@ -380,7 +380,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             }
             for row in 0..R {
                 if BYTES == 2 {
-                    let Finish { max, left, .. } = *self.finish;
+                    let Requantize { max, left, .. } = *self.finish;
                     // SAFETY: the caller has the room.
                     unsafe { simd.store_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
@@ -416,7 +416,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let whole = samples / step * step;
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         for x in (0..whole).step_by(step) {
-            ask(simd, self.lines.ahead, R * x * BYTES, R * step * BYTES);
+            prefetch(simd, self.lines.ahead, R * x * BYTES, R * step * BYTES);
             // SAFETY: the step ends within the samples, for which there is room.
             unsafe {
                 self.step(simd, &constants, order, x, to.map(|row| row.add(x * BYTES)));

@@ -6,7 +6,7 @@
 pub(super) mod sixteen_bit;
 pub(super) mod unrolled;
 
-use crate::engine::cpu::rows::requantize::Joining;
+use crate::engine::cpu::rows::requantize::JoinLimbs;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// What the row pass of a separable kernel does.
@@ -18,7 +18,7 @@ pub(super) struct RowPass {
     pub(super) start: i32,
     /// How far they are shifted down.
     pub(super) shift: u32,
-    /// Bits of a piece of the intermediate.
+    /// Bits of a limb of the intermediate.
     pub(super) bits: u32,
 }
 
@@ -61,62 +61,62 @@ impl Zips {
     }
 }
 
-/// How the sums of a row pass become pieces of intermediates.
+/// How the sums of a row pass become limbs of intermediates.
 struct RowEnding<T> {
-    joining: Joining<T>,
+    joining: JoinLimbs<T>,
     /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
     up: Option<T>,
-    pieces: IntermediatePieces<T>,
+    limbs: IntermediateLimbs<T>,
 }
 
 impl<T: Copy> RowEnding<T> {
     #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, pieces: usize, pass: &RowPass) -> RowEnding<T> {
-        // Sums come in pieces of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
-        let whole = pieces > 1 && pass.shift < 8;
-        let below = if pieces == 1 || whole { 0 } else { 8 };
+    fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowPass) -> RowEnding<T> {
+        // Sums come in limbs of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
+        let whole = limbs > 1 && pass.shift < 8;
+        let below = if limbs == 1 || whole { 0 } else { 8 };
         RowEnding {
-            joining: Joining::new(simd, 8, whole, pass.shift - below),
+            joining: JoinLimbs::new(simd, 8, whole, pass.shift - below),
             up: (pass.shift <= 16).then(|| simd.splat(16 - pass.shift as i32)),
-            pieces: IntermediatePieces::new(simd, pass.bits),
+            limbs: IntermediateLimbs::new(simd, pass.bits),
         }
     }
 }
 
-/// Pieces of an intermediate, at most.
-const PIECES: usize = 3;
+/// Limbs of an intermediate, at most.
+const LIMBS: usize = 3;
 
-/// How intermediates come apart into pieces.
+/// How intermediates come apart into limbs.
 #[derive(Clone, Copy)]
-pub(super) struct IntermediatePieces<T> {
-    /// What brings each piece down to the low word, and what brings it up to the high one.
-    down: [T; PIECES],
-    up: [T; PIECES],
-    /// The bits of two pieces.
+pub(super) struct IntermediateLimbs<T> {
+    /// What brings each limb down to the low word, and what brings it up to the high one.
+    down: [T; LIMBS],
+    up: [T; LIMBS],
+    /// The bits of two limbs.
     mask: T,
 }
 
-impl<T: Copy> IntermediatePieces<T> {
+impl<T: Copy> IntermediateLimbs<T> {
     #[inline(always)]
-    pub(super) fn new<L: Simd<V = T>>(simd: L, bits: u32) -> IntermediatePieces<T> {
-        let piece = u16::MAX >> (16 - bits);
-        let mut pieces = IntermediatePieces {
-            down: [simd.splat(0); PIECES],
-            up: [simd.splat(16); PIECES],
-            mask: simd.splat(i32::from(piece) << 16 | i32::from(piece)),
+    pub(super) fn new<L: Simd<V = T>>(simd: L, bits: u32) -> IntermediateLimbs<T> {
+        let limb = u16::MAX >> (16 - bits);
+        let mut limbs = IntermediateLimbs {
+            down: [simd.splat(0); LIMBS],
+            up: [simd.splat(16); LIMBS],
+            mask: simd.splat(i32::from(limb) << 16 | i32::from(limb)),
         };
-        for k in 1..PIECES {
+        for k in 1..LIMBS {
             let below = (k as u32 * bits).min(16) as i32;
-            pieces.down[k] = simd.splat(k as i32 * bits as i32);
-            pieces.up[k] = simd.splat(16 - below);
+            limbs.down[k] = simd.splat(k as i32 * bits as i32);
+            limbs.up[k] = simd.splat(16 - below);
         }
-        pieces
+        limbs
     }
 
-    /// Writes the intermediates of an upper and a lower row as pairs, in `P` pieces `stride` elements apart.
+    /// Writes the intermediates of an upper and a lower row as pairs, in `P` limbs `stride` elements apart.
     ///
     /// # Safety
-    /// A vector is writable at `to`, and at the places of the other pieces.
+    /// A vector is writable at `to`, and at the places of the other limbs.
     #[inline(always)]
     pub(super) unsafe fn put<L: Simd<V = T>, const P: usize>(
         self,
@@ -141,7 +141,7 @@ impl<T: Copy> IntermediatePieces<T> {
     }
 }
 
-/// Writes the intermediates of an upper and a lower row as pairs, in `T` pieces `stride` elements apart.
+/// Writes the intermediates of an upper and a lower row as pairs, in `T` limbs `stride` elements apart.
 #[inline(always)]
 unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     simd: L,
@@ -159,39 +159,39 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     }
     let lower = ending.joining.join(simd, sums[1]);
     // SAFETY: the caller has the room.
-    unsafe { ending.pieces.put::<L, T>(simd, [upper, lower], to, stride) };
+    unsafe { ending.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
 }
 
-/// The row pass over two rows of words, piece after piece `piece_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_pieces`
-/// pieces, `out.len() / out_pieces` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
+/// The row pass over two rows of words, limb after limb `limb_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_limbs`
+/// limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
 /// [`Order::Interleaved`] where they are zipped.
 pub(super) fn row_pass<L: Simd>(
     simd: L,
     rows: [&[u16]; 2],
-    (pieces, piece_stride): (usize, usize),
+    (limbs, limb_stride): (usize, usize),
     pass: &RowPass,
     out: &mut [u32],
-    out_pieces: usize,
+    out_limbs: usize,
 ) {
-    let samples = out.len() / out_pieces;
+    let samples = out.len() / out_limbs;
     let furthest = match &pass.pairing {
         // The last vector's taps end one word further on than the last sample's own.
         Pairing::InPlace(taps) => taps.iter().map(|t| t.0).max().unwrap_or(0),
         Pairing::Zipped(zips) => zips.reach(),
     };
-    let needed = (pieces - 1) * piece_stride + furthest + samples;
-    assert!(pieces <= 2 && rows.iter().all(|row| needed <= row.len()));
-    assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+    let needed = (limbs - 1) * limb_stride + furthest + samples;
+    assert!(limbs <= 2 && rows.iter().all(|row| needed <= row.len()));
+    assert!(samples.is_multiple_of(TILE) && samples * out_limbs == out.len());
     // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
     let work = RowWork {
         rows: rows.map(<[u16]>::as_ptr),
-        piece_stride,
+        limb_stride,
         pass,
         out: out.as_mut_ptr(),
         samples,
     };
     match &pass.pairing {
-        Pairing::InPlace(taps) => match (pieces, out_pieces) {
+        Pairing::InPlace(taps) => match (limbs, out_limbs) {
             (1, 1) => simd.enter(InPlace::<1, 1, 2>(work, taps)),
             (1, 2) => simd.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => simd.enter(InPlace::<1, 3, 2>(work, taps)),
@@ -202,7 +202,7 @@ pub(super) fn row_pass<L: Simd>(
             _ if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 3, 2>(work, taps)),
             _ => simd.enter(InPlace::<2, 3, 1>(work, taps)),
         },
-        Pairing::Zipped(zips) => match (pieces, out_pieces) {
+        Pairing::Zipped(zips) => match (limbs, out_limbs) {
             (1, 1) => simd.enter(Zipped::<1, 1, 2>(work, zips)),
             (1, 2) => simd.enter(Zipped::<1, 2, 2>(work, zips)),
             (1, _) => simd.enter(Zipped::<1, 3, 2>(work, zips)),
@@ -220,14 +220,14 @@ pub(super) fn row_pass<L: Simd>(
 #[derive(Clone, Copy)]
 struct RowWork<'a> {
     rows: [*const u16; 2],
-    piece_stride: usize,
+    limb_stride: usize,
     pass: &'a RowPass,
     out: *mut u32,
     samples: usize,
 }
 
 impl RowWork<'_> {
-    /// Writes `V` times two vectors of intermediates from the sums of `P` pieces as `T` pieces.
+    /// Writes `V` times two vectors of intermediates from the sums of `P` limbs as `T` limbs.
     #[inline(always)]
     unsafe fn put<L: Simd, const P: usize, const T: usize, const V: usize>(
         &self,
@@ -239,23 +239,23 @@ impl RowWork<'_> {
         for v in 0..V {
             for half in 0..2 {
                 let to = x + 2 * L::LANES * v + L::LANES * half;
-                let mut pieces = [[sums[0][0][0][0]; P]; 2];
+                let mut limbs = [[sums[0][0][0][0]; P]; 2];
                 for row in 0..2 {
                     for p in 0..P {
-                        pieces[row][p] = sums[p][row][half][v];
+                        limbs[row][p] = sums[p][row][half][v];
                     }
                 }
-                // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                unsafe { put_pairs::<L, P, T>(simd, pieces, ending, self.out.add(to), self.samples) };
+                // SAFETY: x + 2 LANES V is at most `samples`, a limb's length.
+                unsafe { put_pairs::<L, P, T>(simd, limbs, ending, self.out.add(to), self.samples) };
             }
         }
     }
 }
 
-/// The sums of two rows in `P` pieces: `V` pairs of vectors.
+/// The sums of two rows in `P` limbs: `V` pairs of vectors.
 type RowSums<T, const P: usize, const V: usize> = [[[[T; V]; 2]; 2]; P];
 
-/// The row pass in place, from `P` pieces to `T`, `V` vectors of words at a time.
+/// The row pass in place, from `P` limbs to `T`, `V` vectors of words at a time.
 struct InPlace<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a [(usize, [i32; 2])]);
 
 impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, V> {
@@ -273,7 +273,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                 for p in 0..P {
                     for row in 0..2 {
                         for v in 0..V {
-                            let from = x + at + p * work.piece_stride + 2 * L::LANES * v;
+                            let from = x + at + p * work.limb_stride + 2 * L::LANES * v;
                             // SAFETY: `row_pass` has bounded every tap's reach.
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
@@ -290,7 +290,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
     }
 }
 
-/// The row pass by zipping, from `P` pieces to `T`, `V` vectors of words at a time.
+/// The row pass by zipping, from `P` limbs to `T`, `V` vectors of words at a time.
 struct Zipped<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a Zips);
 
 impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V> {
@@ -332,7 +332,7 @@ fn add_zip<L: Simd, const P: usize, const V: usize, const A: usize, const B: usi
             for v in 0..V {
                 // SAFETY: `row_pass` has bounded every term's reach.
                 let [a, b] = unsafe {
-                    let from = work.rows[row].add(x + p * work.piece_stride + 2 * L::LANES * v);
+                    let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));
                     if A == 2 {
                         a = simd.add_words(a, simd.load(from.add(first[1])));

@@ -3,9 +3,9 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::{IntermediatePieces, Pairing};
+use super::{IntermediateLimbs, Pairing};
 use crate::engine::cpu::fir::carry::{Carrying, ends, groups};
-use crate::engine::cpu::rows::prefetch::ask;
+use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
@@ -18,7 +18,7 @@ pub(in crate::engine::cpu::fir) struct GroupedTerms {
     carried: i32,
     /// How far sums are shifted down.
     shift: u32,
-    /// Bits of a piece of the intermediate.
+    /// Bits of a limb of the intermediate.
     bits: u32,
 }
 
@@ -67,7 +67,7 @@ enum Terms {
 
 impl GroupedTerms {
     /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are shifted down. `None` if that
-    /// is not better than words in two pieces.
+    /// is not better than words in two limbs.
     pub(in crate::engine::cpu::fir) fn of(
         pairing: &Pairing,
         values: (i64, i64),
@@ -104,17 +104,17 @@ impl GroupedTerms {
         &self,
         simd: L,
         rows: [&[u16]; 2],
-        (out, out_pieces): (&mut [u32], usize),
+        (out, out_limbs): (&mut [u32], usize),
         ahead: &[u8],
     ) {
-        let samples = out.len() / out_pieces;
+        let samples = out.len() / out_limbs;
         let furthest = match &self.terms {
             Terms::InPlace(groups) => groups.iter().flatten().map(|t| t.at[0]).max(),
             Terms::Zipped(groups) => groups.iter().flatten().flat_map(|t| t.at).max(),
         };
         let needed = furthest.unwrap_or(0) + samples;
         assert!(rows.iter().all(|row| needed <= row.len()));
-        assert!(samples.is_multiple_of(TILE) && samples * out_pieces == out.len());
+        assert!(samples.is_multiple_of(TILE) && samples * out_limbs == out.len());
         // The assertions bound every read (2 LANES words from x + a term's place on, x + 2 LANES at most `samples`) and every write.
         let work = GroupedWork {
             rows: rows.map(<[u16]>::as_ptr),
@@ -123,7 +123,7 @@ impl GroupedTerms {
             samples,
             ahead,
         };
-        match (&self.terms, out_pieces) {
+        match (&self.terms, out_limbs) {
             (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(simd, groups),
             (Terms::InPlace(groups), 2) => work.enter::<L, 1, 2, 2>(simd, groups),
             (Terms::InPlace(groups), _) => work.enter::<L, 1, 2, 3>(simd, groups),
@@ -163,7 +163,7 @@ impl GroupedWork<'_> {
     }
 }
 
-/// The loop over `N` terms, to two pieces.
+/// The loop over `N` terms, to two limbs.
 struct FewGrouped<'a, const A: usize, const W: usize, const N: usize> {
     work: GroupedWork<'a>,
     terms: [Term<A, W>; N],
@@ -190,13 +190,13 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
         let pass = work.pass;
         let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
         let carrying = Carrying::new(simd, pass.shift);
-        let pieces = IntermediatePieces::new(simd, pass.bits);
+        let limbs = IntermediateLimbs::new(simd, pass.bits);
         let mut weights = [[begin; 2]; N];
         for t in 0..N {
             weights[t] = terms[t].splat(simd);
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
-            ask(simd, [work.ahead], 4 * x, 8 * L::LANES);
+            prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results = [[begin; 2]; 2];
             for row in 0..2 {
@@ -218,14 +218,14 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
             }
             for half in 0..2 {
                 let rows = [results[0][half], results[1][half]];
-                // SAFETY: x + 2 LANES is at most `samples`, a piece's length.
-                unsafe { pieces.put::<L, 2>(simd, rows, work.out.add(x + L::LANES * half), work.samples) };
+                // SAFETY: x + 2 LANES is at most `samples`, a limb's length.
+                unsafe { limbs.put::<L, 2>(simd, rows, work.out.add(x + L::LANES * half), work.samples) };
             }
         }
     }
 }
 
-/// The loop over terms of `A` places and `W` pairs of weights to `T` pieces, `V` vectors of words at a time.
+/// The loop over terms of `A` places and `W` pairs of weights to `T` limbs, `V` vectors of words at a time.
 struct Grouped<'a, const A: usize, const W: usize, const T: usize, const V: usize>(
     GroupedWork<'a>,
     &'a [Vec<Term<A, W>>],
@@ -241,9 +241,9 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
         let pass = work.pass;
         let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
         let carrying = Carrying::new(simd, pass.shift);
-        let pieces = IntermediatePieces::new(simd, pass.bits);
+        let limbs = IntermediateLimbs::new(simd, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
-            ask(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
+            prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
             let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];
@@ -265,8 +265,8 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
                 for half in 0..2 {
                     let to = x + 2 * L::LANES * v + L::LANES * half;
                     let rows = [results[0][half][v], results[1][half][v]];
-                    // SAFETY: x + 2 LANES V is at most `samples`, a piece's length.
-                    unsafe { pieces.put::<L, T>(simd, rows, work.out.add(to), work.samples) };
+                    // SAFETY: x + 2 LANES V is at most `samples`, a limb's length.
+                    unsafe { limbs.put::<L, T>(simd, rows, work.out.add(to), work.samples) };
                 }
             }
         }

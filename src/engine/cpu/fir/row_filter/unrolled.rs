@@ -5,8 +5,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{Pairing, RowPass, Zips};
-use crate::engine::cpu::rows::prefetch::ask;
-use crate::engine::cpu::rows::sample::Reader;
+use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers, is_latency_bound};
 
@@ -45,8 +45,12 @@ const fn most_taps<L: Simd>() -> usize {
 }
 
 impl FewTerms {
-    /// Those of a row pass over words of `reader` that has so few, and rounds in a way that such loops know.
-    pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowPass, reader: Reader) -> Option<FewTerms> {
+    /// Those of a row pass over words of `encoding` that has so few, and rounds in a way that such loops know.
+    pub(in crate::engine::cpu::fir) fn of<L: Simd>(
+        _: L,
+        pass: &RowPass,
+        encoding: SampleEncoding,
+    ) -> Option<FewTerms> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -59,7 +63,8 @@ impl FewTerms {
                 let weights: Vec<[i32; 2]> = taps.iter().map(|tap| tap.1).collect();
                 // Of an odd number of words: those of even results end with one, those of odd ones begin with one.
                 let [first, last] = [weights[0][1], weights[weights.len() - 1][0]];
-                let ends_alike = first & 0xFFFF == 0 && first >> 16 == last && reader != Reader::Offset;
+                let ends_alike =
+                    first & 0xFFFF == 0 && first >> 16 == last && encoding != SampleEncoding::Biased;
                 Terms::InPlace { weights, ends_alike }
             }
             Pairing::Zipped(zips) => {
@@ -90,11 +95,11 @@ impl FewTerms {
     }
 
     /// True if [`FewTerms::make`] asks for what is `ahead`.
-    pub(in crate::engine::cpu::fir) fn asks(&self) -> bool {
+    pub(in crate::engine::cpu::fir) fn prefetches(&self) -> bool {
         matches!(self.terms, Terms::InPlace { .. })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::asks), two bytes with each pair.
+    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::prefetches), two bytes with each pair.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
         simd: L,
@@ -310,7 +315,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
         if const { is_latency_bound::<L>() } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
-                ask(simd, [ahead], 2 * x, 8 * L::LANES);
+                prefetch(simd, [ahead], 2 * x, 8 * L::LANES);
                 // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the length.
                 unsafe {
                     let next = 2 * L::LANES;
@@ -333,7 +338,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            ask(simd, [ahead], 2 * x, 4 * L::LANES);
+            prefetch(simd, [ahead], 2 * x, 4 * L::LANES);
             // SAFETY: `in_place` has bounded what is read; x + 2 LANES is at most the length.
             unsafe {
                 let [upper] =

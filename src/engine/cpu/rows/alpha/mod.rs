@@ -6,7 +6,7 @@ use super::strip::{Picture, Strip};
 use crate::engine::cpu::simd::{Compiled, InstructionSet};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
-use premultiply::{Form, Pixels, Straight, WeighFours, doubles, numbers, words};
+use premultiply::{Form, Pixels, PremultiplyFours, Straight, doubles, numbers, words};
 
 /// How a step's colours are weighted by alpha and made straight.
 pub(in crate::engine::cpu) struct Alpha {
@@ -130,47 +130,47 @@ impl Alpha {
         is_opaque
     }
 
-    fn weigh(&self, form: Form, pixels: Pixels<'_>) {
+    fn premultiply(&self, form: Form, pixels: Pixels<'_>) {
         let run = self.compiled;
         match self.kind {
-            Kind::Last1 => run.run(WeighFours::<3>(form, pixels)),
-            Kind::Last2 => run.run(doubles::Weigh::<8, 2, 3>(form, pixels)),
-            Kind::First1 => run.run(WeighFours::<0>(form, pixels)),
-            Kind::Two1 => run.run(words::Weigh::<2, 1, 1>(form, pixels)),
-            Kind::Two2 => run.run(numbers::Weigh::<4, 2, 1>(form, pixels)),
-            Kind::Apart1 => run.run(words::Weigh::<1, 1, 0>(form, pixels)),
-            Kind::Apart2 => run.run(numbers::Weigh::<2, 2, 0>(form, pixels)),
+            Kind::Last1 => run.run(PremultiplyFours::<3>(form, pixels)),
+            Kind::Last2 => run.run(doubles::Premultiply::<8, 2, 3>(form, pixels)),
+            Kind::First1 => run.run(PremultiplyFours::<0>(form, pixels)),
+            Kind::Two1 => run.run(words::Premultiply::<2, 1, 1>(form, pixels)),
+            Kind::Two2 => run.run(numbers::Premultiply::<4, 2, 1>(form, pixels)),
+            Kind::Apart1 => run.run(words::Premultiply::<1, 1, 0>(form, pixels)),
+            Kind::Apart2 => run.run(numbers::Premultiply::<2, 2, 0>(form, pixels)),
         }
     }
 
-    fn straighten(&self, form: Form, pixels: Pixels<'_>) {
+    fn unpremultiply(&self, form: Form, pixels: Pixels<'_>) {
         let (run, straight) = (self.compiled, self.straight);
         let is_plain = form.level == 0 && straight.offset == 0;
-        macro_rules! straighten {
+        macro_rules! unpremultiply {
             ($width:ident, $size:literal, $bytes:literal, $alpha:literal) => {
                 if is_plain {
-                    run.run($width::Straighten::<$size, $bytes, $alpha, true>(
+                    run.run($width::Unpremultiply::<$size, $bytes, $alpha, true>(
                         form, straight, pixels,
                     ))
                 } else {
-                    run.run($width::Straighten::<$size, $bytes, $alpha, false>(
+                    run.run($width::Unpremultiply::<$size, $bytes, $alpha, false>(
                         form, straight, pixels,
                     ))
                 }
             };
         }
         match (self.kind, straight.gain == 1 << 16) {
-            (Kind::Last1, true) => straighten!(numbers, 4, 1, 3),
-            (Kind::Last1, false) => straighten!(doubles, 4, 1, 3),
-            (Kind::Last2, _) => straighten!(doubles, 8, 2, 3),
-            (Kind::First1, true) => straighten!(numbers, 4, 1, 0),
-            (Kind::First1, false) => straighten!(doubles, 4, 1, 0),
-            (Kind::Two1, true) => straighten!(numbers, 2, 1, 1),
-            (Kind::Two1, false) => straighten!(doubles, 2, 1, 1),
-            (Kind::Two2, _) => straighten!(doubles, 4, 2, 1),
-            (Kind::Apart1, true) => straighten!(numbers, 1, 1, 0),
-            (Kind::Apart1, false) => straighten!(doubles, 1, 1, 0),
-            (Kind::Apart2, _) => straighten!(doubles, 2, 2, 0),
+            (Kind::Last1, true) => unpremultiply!(numbers, 4, 1, 3),
+            (Kind::Last1, false) => unpremultiply!(doubles, 4, 1, 3),
+            (Kind::Last2, _) => unpremultiply!(doubles, 8, 2, 3),
+            (Kind::First1, true) => unpremultiply!(numbers, 4, 1, 0),
+            (Kind::First1, false) => unpremultiply!(doubles, 4, 1, 0),
+            (Kind::Two1, true) => unpremultiply!(numbers, 2, 1, 1),
+            (Kind::Two1, false) => unpremultiply!(doubles, 2, 1, 1),
+            (Kind::Two2, _) => unpremultiply!(doubles, 4, 2, 1),
+            (Kind::Apart1, true) => unpremultiply!(numbers, 1, 1, 0),
+            (Kind::Apart1, false) => unpremultiply!(doubles, 1, 1, 0),
+            (Kind::Apart2, _) => unpremultiply!(doubles, 2, 2, 0),
         }
     }
 }
@@ -181,12 +181,12 @@ pub(in crate::engine::cpu) struct Source<'a> {
     /// The picture as it is.
     pub(in crate::engine::cpu) picture: Picture<'a>,
     /// How its colours are weighted, if they are.
-    pub(in crate::engine::cpu) alpha: Option<Weighted<'a>>,
+    pub(in crate::engine::cpu) alpha: Option<Premultiplied<'a>>,
 }
 
 /// Colours that are weighted by alpha.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct Weighted<'a> {
+pub(in crate::engine::cpu) struct Premultiplied<'a> {
     pub(in crate::engine::cpu) by: &'a Alpha,
     /// Alpha's own plane of the result, if it has one, and bytes from a row of it to the next.
     pub(in crate::engine::cpu) convolved: Option<(&'a [u8], usize)>,
@@ -225,7 +225,7 @@ impl<'a> Source<'a> {
             alpha: row,
             out: &mut *out,
         };
-        alpha.weigh(form, pixels);
+        alpha.premultiply(form, pixels);
         out
     }
 
@@ -249,7 +249,7 @@ impl<'a> Source<'a> {
             alpha: own.unwrap_or(before),
             out: row,
         };
-        alpha.straighten(form, pixels);
+        alpha.unpremultiply(form, pixels);
     }
 }
 
@@ -383,7 +383,7 @@ mod tests {
                     alpha: &beside,
                     out: &mut out,
                 };
-                alpha.weigh(form, pixels);
+                alpha.premultiply(form, pixels);
                 let level = i64::from(level);
                 for (c, got) in colours(format, &before, &out) {
                     let expected = level + (2 * (c - level) * a + max).div_euclid(2 * max);
@@ -422,7 +422,7 @@ mod tests {
                         alpha: &beside,
                         out: &mut out,
                     };
-                    alpha.straighten(form, pixels);
+                    alpha.unpremultiply(form, pixels);
                     if a == 0 {
                         assert_eq!(out, original, "{set} {format}");
                         continue;

@@ -56,13 +56,13 @@ const fn first(size: usize, bytes: usize, alpha: usize) -> u32 {
 }
 
 /// Weights the colours of pixels of four bytes whose zero level is 0, two in one product.
-pub(super) struct WeighFours<'a, const ALPHA: usize>(pub(super) Form, pub(super) Pixels<'a>);
+pub(super) struct PremultiplyFours<'a, const ALPHA: usize>(pub(super) Form, pub(super) Pixels<'a>);
 
-impl<const ALPHA: usize> Plain for WeighFours<'_, ALPHA> {
+impl<const ALPHA: usize> Plain for PremultiplyFours<'_, ALPHA> {
     #[inline(always)]
     fn run(self) {
         const EVEN: u32 = 0x00FF_00FF;
-        let WeighFours(form, Pixels { before, out, .. }) = self;
+        let PremultiplyFours(form, Pixels { before, out, .. }) = self;
         let colours = form.colours as u32;
         let before = before.as_chunks::<4>().0;
         for (out, before) in out.as_chunks_mut::<4>().0.iter_mut().zip(before) {
@@ -82,7 +82,7 @@ impl<const ALPHA: usize> Plain for WeighFours<'_, ALPHA> {
 }
 
 /// The loops for pixels in whole numbers of one width, which has to hold the product of two samples.
-macro_rules! weighing {
+macro_rules! premultiplying {
     ($bits:ty) => {
         use super::{Form, Pixels, Plain};
 
@@ -129,17 +129,17 @@ macro_rules! weighing {
         }
 
         /// Weights colours: `L + floor((2 (c - L) a + M) / 2M)`, whose numerator is odd.
-        pub(in super::super) struct Weigh<'a, const SIZE: usize, const BYTES: usize, const ALPHA: usize>(
+        pub(in super::super) struct Premultiply<'a, const SIZE: usize, const BYTES: usize, const ALPHA: usize>(
             pub(in super::super) Form,
             pub(in super::super) Pixels<'a>,
         );
 
         impl<const SIZE: usize, const BYTES: usize, const ALPHA: usize> Plain
-            for Weigh<'_, SIZE, BYTES, ALPHA>
+            for Premultiply<'_, SIZE, BYTES, ALPHA>
         {
             #[inline(always)]
             fn run(self) {
-                let Weigh(form, Pixels { before, alpha, out }) = self;
+                let Premultiply(form, Pixels { before, alpha, out }) = self;
                 let depth = depth(form, BYTES);
                 let max: $bits = (1 << depth) - 1;
                 let (level, colours) = (form.level as $bits, form.colours as $bits);
@@ -168,7 +168,7 @@ macro_rules! weighing {
 }
 
 /// The loops that make colours straight, for pixels in numbers of one width and floating point numbers of that width.
-macro_rules! straightening {
+macro_rules! unpremultiplying {
     ($bits:ty, $real:ty) => {
         use super::Straight;
 
@@ -180,7 +180,7 @@ macro_rules! straightening {
         /// That is `(c - L) M g / (A 2^16)` to the nearest whole number, halves up, and the rest. It is a multiple of a unit `1 / (A 2^16)`, or `1 / A` where g is
         /// 2^16, so that with a quarter of a unit more it is never half way and always a quarter of a unit away from there. Its six roundings, of numbers up to 2^48
         /// units, or 2^16 for bytes where g is 2^16, take or add less: 6 / 32 of a unit with numbers of 64 bits, 6 / 256 with those of 32.
-        pub(in super::super) struct Straighten<
+        pub(in super::super) struct Unpremultiply<
             'a,
             const SIZE: usize,
             const BYTES: usize,
@@ -193,11 +193,11 @@ macro_rules! straightening {
         );
 
         impl<const SIZE: usize, const BYTES: usize, const ALPHA: usize, const PLAIN: bool> Plain
-            for Straighten<'_, SIZE, BYTES, ALPHA, PLAIN>
+            for Unpremultiply<'_, SIZE, BYTES, ALPHA, PLAIN>
         {
             #[inline(always)]
             fn run(self) {
-                let Straighten(form, straight, Pixels { before, alpha, out }) = self;
+                let Unpremultiply(form, straight, Pixels { before, alpha, out }) = self;
                 let depth = depth(form, BYTES);
                 let max = ((1 << depth) - 1) as $real;
                 let (colours, restored) = (form.colours as $bits, straight.restored as $bits);
@@ -249,15 +249,15 @@ macro_rules! straightening {
 }
 
 pub(in crate::engine::cpu) mod words {
-    weighing!(u16);
+    premultiplying!(u16);
 }
 
 pub(in crate::engine::cpu) mod numbers {
-    weighing!(u32);
-    straightening!(u32, f32);
+    premultiplying!(u32);
+    unpremultiplying!(u32, f32);
 }
 
 pub(in crate::engine::cpu) mod doubles {
-    weighing!(u64);
-    straightening!(u64, f64);
+    premultiplying!(u64);
+    unpremultiplying!(u64, f64);
 }
