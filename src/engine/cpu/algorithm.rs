@@ -15,14 +15,14 @@ use crate::frame::{Layout, PixelFormat};
 
 /// How one plane's part of a step is carried out.
 pub(super) enum Way {
-    /// Plain loops.
+    /// Plain Rust.
     Portable,
     /// Sums of windows that rows enter and leave.
     Window(Box<box_blur::Window>),
     /// Small masks that mirror themselves, on bytes where they lie.
-    Mirrored(Box<symmetric_3x3::Mirrored>),
-    /// Pairs of samples, two rows at a time.
-    Pairs(Box<fir::Pairs>),
+    Symmetric3x3(Box<symmetric_3x3::Symmetric3x3>),
+    /// Weighted sums, two rows or four at a time.
+    Fir(Box<fir::Fir>),
 }
 
 /// What plain loops take for a weight and a sample, in terms of [`Way::terms`].
@@ -35,13 +35,13 @@ impl Way {
             if let Some(window) = box_blur::Window::new(vectors, step, plane, format) {
                 return Way::Window(Box::new(window));
             }
-            if let Some(mirrored) = symmetric_3x3::Mirrored::new(vectors, step, plane, format)
+            if let Some(symmetric_3x3) = symmetric_3x3::Symmetric3x3::new(vectors, step, plane, format)
                 && !under_alpha
             {
-                return Way::Mirrored(Box::new(mirrored));
+                return Way::Symmetric3x3(Box::new(symmetric_3x3));
             }
-            if let Some(pairs) = fir::Pairs::new(vectors, step, plane, format) {
-                return Way::Pairs(Box::new(pairs));
+            if let Some(fir) = fir::Fir::new(vectors, step, plane, format) {
+                return Way::Fir(Box::new(fir));
             }
         }
         Way::Portable
@@ -53,7 +53,7 @@ impl Way {
             (Way::Portable, Kernel::Direct(k)) => {
                 Some(PLAIN_TERMS * k.weights.iter().filter(|&&q| q != 0).count())
             }
-            (Way::Pairs(pairs), Kernel::Direct(_)) => Some(pairs.terms()),
+            (Way::Fir(fir), Kernel::Direct(_)) => Some(fir.terms()),
             _ => None,
         }
     }
@@ -69,8 +69,10 @@ impl Way {
         match self {
             Way::Portable => scalar::convolve(step, source, layout, strip),
             Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
-            Way::Mirrored(mirrored) => mirrored.convolve(source, layout, strip, &mut scratch.mirrored),
-            Way::Pairs(pairs) => pairs.convolve(source, layout, strip, &mut scratch.pairs),
+            Way::Symmetric3x3(symmetric_3x3) => {
+                symmetric_3x3.convolve(source, layout, strip, &mut scratch.symmetric_3x3)
+            }
+            Way::Fir(fir) => fir.convolve(source, layout, strip, &mut scratch.fir),
         }
     }
 }
@@ -122,7 +124,7 @@ impl Prepared {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
-    pub(super) mirrored: crate::engine::cpu::fir::symmetric_3x3::Scratch,
-    pub(super) pairs: crate::engine::cpu::fir::Scratch,
+    pub(super) symmetric_3x3: crate::engine::cpu::fir::symmetric_3x3::Scratch,
+    pub(super) fir: crate::engine::cpu::fir::Scratch,
     pub(super) window: crate::engine::cpu::box_blur::Scratch,
 }

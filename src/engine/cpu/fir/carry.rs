@@ -57,16 +57,16 @@ pub(in crate::engine::cpu) fn ends<T>(groups: &[Vec<T>]) -> u32 {
 
 /// What becomes of the sum of a group.
 #[derive(Clone, Copy)]
-pub(super) struct Carrying<V> {
+pub(super) struct CarrySave<V> {
     shift: V,
     /// The bits below the shift.
     below: V,
 }
 
-impl<V: Copy> Carrying<V> {
+impl<V: Copy> CarrySave<V> {
     #[inline(always)]
-    pub(super) fn new<L: Simd<V = V>>(simd: L, shift: u32) -> Carrying<V> {
-        Carrying {
+    pub(super) fn new<L: Simd<V = V>>(simd: L, shift: u32) -> CarrySave<V> {
+        CarrySave {
             shift: simd.splat(shift as i32),
             below: simd.splat(((1_u32 << shift) - 1) as i32),
         }

@@ -27,13 +27,13 @@ use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
-use column_filter::unrolled::Few;
-use column_filter::{Lines, Running};
+use column_filter::unrolled::Unrolled;
+use column_filter::{KeptSums, Lines};
 use plan::{Making, Parts, Row, Work, direct, in_groups, planar, row_order, separable};
-use taps::{Group, Places, Taps};
+use taps::{Group, TapTable, Taps};
 
 /// One plane's part of a step, ready for the inner loops.
-pub(super) struct Pairs {
+pub(super) struct Fir {
     vectors: Vectors,
     format: PixelFormat,
     border: RowBorder,
@@ -43,9 +43,9 @@ pub(super) struct Pairs {
     rows: usize,
     work: Work,
     /// The taps that make two rows anew.
-    taps: Places,
+    taps: TapTable,
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
-    changes: Option<Places>,
+    deltas: Option<TapTable>,
     making: Making,
     finish: Requantize,
     /// True if results are rounded high words of sums.
@@ -74,9 +74,9 @@ pub(super) struct Scratch {
     spare: Vec<u8>,
 }
 
-impl Pairs {
+impl Fir {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
-    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Pairs> {
+    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Fir> {
         let channels = &step.planes[plane];
         let mut parts = match &step.kernel {
             Kernel::Direct(k) => {
@@ -88,7 +88,7 @@ impl Pairs {
         let limbs = parts.limbs();
         let taps = parts.taps.len();
         // Sums that are kept are read and written once more, which a few taps cost too.
-        parts.changes = parts.changes.filter(|c| limbs == 1 && c.len() + 2 < taps);
+        parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
         let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
         let prefetches_in_rows = with_simd!(vectors, simd => parts.work.prefetches(simd, taps, format));
@@ -96,11 +96,11 @@ impl Pairs {
             encoding,
             work,
             taps,
-            changes,
+            deltas,
             finish,
             ..
         } = parts;
-        Some(Pairs {
+        Some(Fir {
             vectors,
             format,
             border: RowBorder::new(step.border, format, channels, (step.kernel.size().0, is_planar)),
@@ -109,7 +109,7 @@ impl Pairs {
             rows: step.kernel.size().1,
             work,
             taps,
-            changes,
+            deltas,
             making,
             high_words: finish.rounds_high_words(),
             finish,
@@ -119,7 +119,7 @@ impl Pairs {
 
     /// Of a direct mask, the multiply-adds that each sample of two rows below each other takes.
     pub(super) fn terms(&self) -> usize {
-        self.changes.as_ref().unwrap_or(&self.taps).len() * self.encoding.limbs()
+        self.deltas.as_ref().unwrap_or(&self.taps).len() * self.encoding.limbs()
     }
 
     /// Makes the strip's rows from the picture.
@@ -150,10 +150,10 @@ impl Pairs {
             pitch: self.border.pitch(plane.width),
         });
         let line = self.line(samples);
-        // As many lines as two rows read; with changes, the one that the pair before began with, too, and for four rows one more.
+        // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for four rows one more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.making.makes_four();
-        let slots = reach + usize::from(self.changes.is_some() || makes_four);
+        let slots = reach + usize::from(self.deltas.is_some() || makes_four);
         self.border.find(plane.width, &mut scratch.apron);
         self.border.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
@@ -177,8 +177,8 @@ impl Pairs {
                 );
                 next += 1;
             }
-            let (places, first_line) = match (&self.changes, &self.making) {
-                (Some(changes), _) if pair > 0 => (changes, pair - 1),
+            let (table, first_line) = match (&self.deltas, &self.making) {
+                (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
                 (_, Making::Any(Some(fours))) if is_four => (fours, pair),
                 _ => (&self.taps, pair),
             };
@@ -190,7 +190,7 @@ impl Pairs {
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
             let place = |k: usize| (row + k) * plane.stride;
-            let taps = places.taps(&mut scratch.taps, start);
+            let taps = table.taps(&mut scratch.taps, start);
             let planar_row = spread(samples + deinterleave::BEHIND) * bytes;
             let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
             let (rows, later): (_, &[u8]) = match apart {
@@ -224,12 +224,12 @@ impl Pairs {
                 order: self.order(),
                 ahead: [next, later],
             };
-            let few = |alike, beyond| Few {
+            let few = |uniform, beyond| Unrolled {
                 lines,
                 taps: &taps.groups[0].single,
                 beyond,
                 finish: &self.finish,
-                alike,
+                uniform,
                 high_words: self.high_words,
                 samples,
             };
@@ -237,22 +237,24 @@ impl Pairs {
                 Making::Any(_) if is_four => {
                     self.make(simd, lines, taps, None, samples, rows.split::<4>());
                 }
-                Making::Few { alike, .. } if is_four => {
-                    let few = few(alike, start(taps.groups[0].single.len()));
+                Making::Unrolled { uniform, .. } if is_four => {
+                    let few = few(uniform, start(taps.groups[0].single.len()));
                     match bytes {
                         1 => few.make_four::<L, 1>(simd, rows.split()),
                         _ => few.make_four::<L, 2>(simd, rows.split()),
                     }
                 }
-                Making::Few { alike, two: true, .. } => {
-                    let few = few(alike, 0);
+                Making::Unrolled {
+                    uniform, two: true, ..
+                } => {
+                    let few = few(uniform, 0);
                     match bytes {
                         1 => few.make::<L, 1>(simd, rows.split()),
                         _ => few.make::<L, 2>(simd, rows.split()),
                     }
                 }
                 _ => {
-                    let running = self.changes.as_ref().map(|_| Running {
+                    let running = self.deltas.as_ref().map(|_| KeptSums {
                         sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
                         resumes: pair > 0,
                     });
@@ -281,7 +283,7 @@ impl Pairs {
         simd: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
-        running: Option<Running<'_>>,
+        running: Option<KeptSums<'_>>,
         samples: usize,
         out: [&mut [u8]; R],
     ) {
@@ -401,8 +403,8 @@ impl Pairs {
             false => &[],
         };
         match row {
-            Row::Any(pass) => row_filter::row_pass(simd, rows, (limbs, padded), pass, out, form.limbs),
-            Row::Few(few) => few.make(simd, rows, out, ahead),
+            Row::Any(pass) => row_filter::row_filter(simd, rows, (limbs, padded), pass, out, form.limbs),
+            Row::Unrolled(few) => few.make(simd, rows, out, ahead),
             Row::Grouped(grouped) => grouped.make(simd, rows, (out, form.limbs), ahead),
         }
     }

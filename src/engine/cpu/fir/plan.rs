@@ -1,11 +1,11 @@
 //! Which loops make a mask: the taps, the samples, and a proof that 32 bits hold the sums.
 
 use super::column_filter;
-use super::row_filter::{Pairing, RowPass, Zips};
-use super::taps::{self, Places, pack, vertical, vertical_changes};
-use crate::engine::cpu::fir::column_filter::unrolled::{self, Alike};
-use crate::engine::cpu::fir::row_filter::sixteen_bit::GroupedTerms;
-use crate::engine::cpu::fir::row_filter::unrolled::FewTerms;
+use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
+use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
+use crate::engine::cpu::fir::column_filter::unrolled::{self, UniformRequantize};
+use crate::engine::cpu::fir::row_filter::sixteen_bit::SixteenBit;
+use crate::engine::cpu::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::deinterleave;
 use crate::engine::cpu::rows::requantize::{self, Requantize, Sums};
 use crate::engine::cpu::rows::sample::{SampleEncoding, magnitude, range, total};
@@ -35,7 +35,7 @@ impl Work {
         };
         match row {
             Row::Any(_) => false,
-            Row::Few(few) => {
+            Row::Unrolled(few) => {
                 format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.prefetches()
             }
             Row::Grouped(_) => {
@@ -47,9 +47,9 @@ impl Work {
 
 /// The loop that makes intermediates of rows.
 pub(super) enum Row {
-    Any(RowPass),
-    Few(FewTerms),
-    Grouped(GroupedTerms),
+    Any(RowFilter),
+    Unrolled(UnrolledRow),
+    Grouped(SixteenBit),
 }
 
 /// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
@@ -64,16 +64,20 @@ const fn short_column<L: Simd>() -> usize {
 /// The loops that make rows.
 pub(super) enum Making {
     /// Those for any taps: two rows, or four by these taps where that is better.
-    Any(Option<Places>),
+    Any(Option<TapTable>),
     /// Those compiled for so few taps (see `unrolled`), of samples that are all made with the same: two rows, four, or either. Two that they do not make
     /// are made like any.
-    Few { alike: Alike, two: bool, four: bool },
+    Unrolled {
+        uniform: UniformRequantize,
+        two: bool,
+        four: bool,
+    },
 }
 
 impl Making {
     /// True if four rows are made at a time.
     pub(super) fn makes_four(&self) -> bool {
-        matches!(self, Making::Any(Some(_)) | Making::Few { four: true, .. })
+        matches!(self, Making::Any(Some(_)) | Making::Unrolled { four: true, .. })
     }
 
     /// Rows that are made at a time.
@@ -86,43 +90,45 @@ impl Making {
 pub(super) struct Parts {
     pub(super) encoding: SampleEncoding,
     pub(super) work: Work,
-    pub(super) taps: Places,
-    pub(super) changes: Option<Places>,
+    pub(super) taps: TapTable,
+    pub(super) deltas: Option<TapTable>,
     /// The taps that end groups (see `carry`), where these are groups.
     ends: u32,
     pub(super) finish: Requantize,
 }
 
 /// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
-fn zips(q: &[i32], step: usize, encoding: SampleEncoding) -> Zips {
+fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
     let (last, at) = (q.len() - 1, |i: usize| i * step);
     // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
     let mirrors = encoding != SampleEncoding::Biased && q.iter().eq(q.iter().rev());
     let folded = if mirrors { q.len() / 2 } else { 0 };
     let sums: Vec<([usize; 2], i32)> = (0..folded).map(|i| ([at(i), at(last - i)], q[i])).collect();
     let singles: Vec<(usize, i32)> = (folded..q.len() - folded).map(|i| (at(i), q[i])).collect();
-    let mut zips = Zips::default();
+    let mut interleaved = InterleavedTerms::default();
     let (pairs, rest) = sums.as_chunks::<2>();
-    zips.sums
+    interleaved
+        .sums
         .extend(pairs.iter().map(|[a, b]| ([a.0, b.0], pack(a.1, b.1))));
     let mut singles = &singles[..];
     if let ([sum], [single, others @ ..]) = (rest, singles) {
-        zips.mixed.push((sum.0, single.0, pack(sum.1, single.1)));
+        interleaved.mixed.push((sum.0, single.0, pack(sum.1, single.1)));
         singles = others;
     }
     for two in singles.chunks(2) {
         // A single one left over comes with itself.
         let second = two.get(1).map_or((two[0].0, 0), |s| *s);
-        zips.singles
+        interleaved
+            .singles
             .push(([two[0].0, second.0], pack(two[0].1, second.1)));
     }
-    zips
+    interleaved
 }
 
 /// How a row's words are brought together where neighbouring pixels are `step` words apart.
 fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     if step > 1 {
-        return Pairing::Zipped(zips(q, step, encoding));
+        return Pairing::Interleaved(interleaved(q, step, encoding));
     }
     // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
     let pairs = vertical(q.len(), 0, 0, |i| q[i]);
@@ -197,7 +203,7 @@ pub(super) fn separable(
     let (words, values) = SampleEncoding::whole_words(format);
     let grouped = (encoding == SampleEncoding::SplitBytes)
         .then(|| {
-            GroupedTerms::of(
+            SixteenBit::of(
                 &terms(SampleEncoding::Biased),
                 values,
                 (start(words), r.shift),
@@ -208,15 +214,16 @@ pub(super) fn separable(
     let (encoding, row) = match grouped {
         Some(grouped) => (words, Row::Grouped(grouped)),
         None => {
-            let pass = RowPass {
+            let pass = RowFilter {
                 pairing: terms(encoding),
                 start: missing.map_or(start(encoding), |_| r.rounding()) as i32,
                 shift: r.shift,
                 bits,
             };
             let is_narrow = (encoding.limbs(), limbs) == (1, 1);
-            let few = with_simd!(vectors, simd => FewTerms::of(simd, &pass, encoding)).filter(|_| is_narrow);
-            (encoding, few.map_or(Row::Any(pass), Row::Few))
+            let few =
+                with_simd!(vectors, simd => UnrolledRow::of(simd, &pass, encoding)).filter(|_| is_narrow);
+            (encoding, few.map_or(Row::Any(pass), Row::Unrolled))
         }
     };
     let work = Work::Separable {
@@ -226,13 +233,13 @@ pub(super) fn separable(
         planar: planar.is_some(),
     };
     let q = |j: usize| c.weights[j];
-    let taps = Places::single(vertical(c.weights.len(), 0, 0, q));
-    let changes = vertical_changes(c.weights.len(), 0, 0, q).map(Places::single);
+    let taps = TapTable::single(vertical(c.weights.len(), 0, 0, q));
+    let deltas = vertical_deltas(c.weights.len(), 0, 0, q).map(TapTable::single);
     Some(Parts {
         encoding,
         work,
         taps,
-        changes,
+        deltas,
         ends: 0,
         finish,
     })
@@ -266,13 +273,13 @@ pub(super) fn direct(
         raise: missing.unwrap_or(0),
     };
     let finish = sums.finish(format, channels, (Order::Plain, vectors.lanes()))?;
-    let (taps, changes) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST)?;
+    let (taps, deltas) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST)?;
     let columns = kernel.width;
     Some(Parts {
         encoding,
         work: Work::Direct { columns },
         taps,
-        changes,
+        deltas,
         ends: 0,
         finish,
     })
@@ -306,11 +313,11 @@ pub(super) fn in_groups(
         encoding,
         work: Work::Direct { columns },
         taps,
-        changes: None,
+        deltas: None,
         ends,
         finish: requantize::finish_groups(format, channels, kernel.shift, correction)?,
     };
-    parts.alike(vectors, format).map(|_| parts)
+    parts.uniform(vectors, format).map(|_| parts)
 }
 
 impl Parts {
@@ -322,16 +329,16 @@ impl Parts {
     }
 
     /// What all samples are made with, where that is the same and sums are not kept.
-    pub(super) fn alike(&self, vectors: Vectors, format: PixelFormat) -> Option<Alike> {
+    pub(super) fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
-        with_simd!(vectors, simd => Alike::of(simd, &self.finish, self.ends, limbs, bytes))
-            .filter(|_| self.changes.is_none())
+        with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, self.ends, limbs, bytes))
+            .filter(|_| self.deltas.is_none())
     }
 
     /// The loops that make rows.
     pub(super) fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
         let (lanes, limbs, folded) = (vectors.lanes(), self.limbs(), self.taps.folded());
-        if let Some(alike) = self.alike(vectors, format) {
+        if let Some(uniform) = self.uniform(vectors, format) {
             let most = if self.ends != 0 {
                 unrolled::MOST_GROUPED
             } else {
@@ -340,10 +347,10 @@ impl Parts {
             let two = folded == 0 && (2..=most).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);
             if two || four {
-                return Making::Few { alike, two, four };
+                return Making::Unrolled { uniform, two, four };
             }
         }
-        let four = self.changes.is_none() && column_filter::makes_four_rows(lanes, limbs, folded);
+        let four = self.deltas.is_none() && column_filter::makes_four_rows(lanes, limbs, folded);
         Making::Any(four.then(|| self.taps.four_rows()))
     }
 

@@ -20,7 +20,7 @@ use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
 /// One plane's part of a step with such a mask.
-pub(in crate::engine::cpu) struct Mirrored {
+pub(in crate::engine::cpu) struct Symmetric3x3 {
     vectors: Vectors,
     format: PixelFormat,
     border: RowBorder,
@@ -55,14 +55,14 @@ fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
     })
 }
 
-impl Mirrored {
+impl Symmetric3x3 {
     /// The plane's part of `step`; `None` if nothing is convolved in it, or if the mask or the samples are others.
     pub(in crate::engine::cpu) fn new(
         vectors: Vectors,
         step: &Step,
         plane: usize,
         format: PixelFormat,
-    ) -> Option<Mirrored> {
+    ) -> Option<Symmetric3x3> {
         let channels = &step.planes[plane];
         let Kernel::Direct(kernel) = &step.kernel else {
             return None;
@@ -71,7 +71,7 @@ impl Mirrored {
         if format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
             return None;
         }
-        Some(Mirrored {
+        Some(Symmetric3x3 {
             vectors,
             format,
             border: RowBorder::new(step.border, format, channels, (kernel.width, false)),

@@ -44,7 +44,7 @@ pub(super) struct Taps<'a> {
 
 /// A tap before it is known where in memory its line lies.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct Place {
+pub(in crate::engine::cpu) struct LineTap {
     pub(in crate::engine::cpu) line: usize,
     /// The element of the line, and its mirror image.
     at: [usize; 2],
@@ -52,16 +52,16 @@ pub(in crate::engine::cpu) struct Place {
     pub(in crate::engine::cpu) weights: [i32; 4],
 }
 
-/// The places of the same output rows.
+/// Those of the same output rows.
 #[derive(Default)]
-struct PlaceGroup {
-    single: Vec<Place>,
-    folded: Vec<Place>,
+struct LineTaps {
+    single: Vec<LineTap>,
+    folded: Vec<LineTap>,
 }
 
 /// The taps of a direct mask or of a column, grouped as [`Taps`] are.
-pub(in crate::engine::cpu) struct Places {
-    groups: [PlaceGroup; 3],
+pub(in crate::engine::cpu) struct TapTable {
+    groups: [LineTaps; 3],
     fold: Fold,
 }
 
@@ -71,12 +71,12 @@ pub(super) fn pack(low: i32, high: i32) -> i32 {
 }
 
 /// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.
-pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32) -> Vec<Place> {
+pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(usize) -> i32) -> Vec<LineTap> {
     let q = |j: usize| if j < rows { weight(j) } else { 0 };
     let place = |line: usize| {
         let above = if line == 0 { 0 } else { q(2 * line - 1) };
         let (this, next) = (q(2 * line), q(2 * line + 1));
-        Place {
+        LineTap {
             line,
             at: [at, mirror],
             weights: [pack(this, next), pack(above, this), 0, 0],
@@ -90,12 +90,12 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
 
 /// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the first of that pair's. `None` if
 /// they are not weights of 16 bits.
-pub(super) fn vertical_changes(
+pub(super) fn vertical_deltas(
     rows: usize,
     at: usize,
     mirror: usize,
     weight: impl Fn(usize) -> i32,
-) -> Option<Vec<Place>> {
+) -> Option<Vec<LineTap>> {
     let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
     // A row further on, what was weighted q(j) is weighted q(j - 1).
     let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
@@ -111,30 +111,30 @@ pub(super) fn vertical_changes(
         ];
         if weights != [0; 4] {
             let at = [at, mirror];
-            places.push(Place { line, at, weights });
+            places.push(LineTap { line, at, weights });
         }
     }
     Some(places)
 }
 
-impl Places {
+impl TapTable {
     /// The taps of a direct mask; `column` makes those of one of its columns.
     fn direct(
         kernel: &DirectKernel,
         fold: Option<Fold>,
-        column: impl Fn(usize, usize) -> Option<Vec<Place>>,
-    ) -> Option<Places> {
+        column: impl Fn(usize, usize) -> Option<Vec<LineTap>>,
+    ) -> Option<TapTable> {
         let w = kernel.width;
-        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<Place>> {
+        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<LineTap>> {
             let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
-            let mut places: Vec<Place> = places?.into_iter().flatten().collect();
+            let mut places: Vec<LineTap> = places?.into_iter().flatten().collect();
             // Line by line, as they lie in the cache.
             places.sort_by_key(|p| p.line);
             Some(places)
         };
         Some(match fold {
-            None => Places::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
-            Some(fold) => Places::two_rows(
+            None => TapTable::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
+            Some(fold) => TapTable::two_rows(
                 all(&mut std::iter::once((w / 2, w / 2)))?,
                 all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
                 fold,
@@ -143,35 +143,35 @@ impl Places {
     }
 
     /// Those that are all alone.
-    pub(super) fn single(single: Vec<Place>) -> Places {
-        Places::two_rows(single, Vec::new(), Fold::Add)
+    pub(super) fn single(single: Vec<LineTap>) -> TapTable {
+        TapTable::two_rows(single, Vec::new(), Fold::Add)
     }
 
-    fn two_rows(single: Vec<Place>, folded: Vec<Place>, fold: Fold) -> Places {
-        let upper = PlaceGroup { single, folded };
-        Places {
-            groups: [upper, PlaceGroup::default(), PlaceGroup::default()],
+    fn two_rows(single: Vec<LineTap>, folded: Vec<LineTap>, fold: Fold) -> TapTable {
+        let upper = LineTaps { single, folded };
+        TapTable {
+            groups: [upper, LineTaps::default(), LineTaps::default()],
             fold,
         }
     }
 
     /// Those of two rows in groups (see `carry`), and a bit for each that ends one, where they are all alone.
-    pub(super) fn grouped(&self, values: (i64, i64), shift: u32) -> Option<(Places, u32)> {
+    pub(super) fn grouped(&self, values: (i64, i64), shift: u32) -> Option<(TapTable, u32)> {
         let single = self.groups[0].single.clone();
         let groups = groups(single, |p| &p.weights[..2], values, shift).filter(|_| self.folded() == 0)?;
         let ends = ends(&groups);
-        Some((Places::single(groups.concat()), ends))
+        Some((TapTable::single(groups.concat()), ends))
     }
 
     /// Those of two rows for these and the next two as well, which read everything one line further down.
-    pub(super) fn four_rows(&self) -> Places {
+    pub(super) fn four_rows(&self) -> TapTable {
         let [upper, ..] = &self.groups;
         let (single, folded) = (four_rows(&upper.single), four_rows(&upper.folded));
         let mut groups = single
             .into_iter()
             .zip(folded)
-            .map(|(single, folded)| PlaceGroup { single, folded });
-        Places {
+            .map(|(single, folded)| LineTaps { single, folded });
+        TapTable {
             groups: std::array::from_fn(|_| groups.next().unwrap_or_default()),
             fold: self.fold,
         }
@@ -179,7 +179,7 @@ impl Places {
 
     /// The taps, put into `groups`, where line k begins at element `start(k)`.
     pub(super) fn taps<'a>(&self, groups: &'a mut [Group; 3], start: impl Fn(usize) -> usize) -> Taps<'a> {
-        let place = |p: &Place| Tap {
+        let place = |p: &LineTap| Tap {
             at: start(p.line) + p.at[0],
             mirror: start(p.line) + p.at[1],
             weights: p.weights,
@@ -212,21 +212,21 @@ impl Places {
     }
 }
 
-/// The places of two rows that serve the upper two of four alone, all four, and the lower two alone.
-fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
+/// The taps of two rows that serve the upper two of four alone, all four, and the lower two alone.
+fn four_rows(two: &[LineTap]) -> [Vec<LineTap>; 3] {
     let twin = |line: usize, at| two.iter().find(|p| p.line == line && p.at == at);
     let [mut upper, mut all, mut lower] = [const { Vec::new() }; 3];
     for &p in two {
         let [first, second, ..] = p.weights;
         match p.line.checked_sub(1).and_then(|line| twin(line, p.at)) {
-            Some(above) => all.push(Place {
+            Some(above) => all.push(LineTap {
                 weights: [first, second, above.weights[0], above.weights[1]],
                 ..p
             }),
             None => upper.push(p),
         }
         if twin(p.line + 1, p.at).is_none() {
-            lower.push(Place {
+            lower.push(LineTap {
                 line: p.line + 1,
                 weights: [0, 0, first, second],
                 ..p
@@ -236,13 +236,13 @@ fn four_rows(two: &[Place]) -> [Vec<Place>; 3] {
     [upper, all, lower]
 }
 
-/// The taps of a direct mask, and the changes. Where all are no more than `few` they are not folded.
+/// The taps of a direct mask, and the deltas. Where all are no more than `few` they are not folded.
 pub(in crate::engine::cpu) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     encoding: SampleEncoding,
     few: usize,
-) -> Option<(Places, Option<Places>)> {
+) -> Option<(TapTable, Option<TapTable>)> {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
     let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
@@ -254,11 +254,11 @@ pub(in crate::engine::cpu) fn direct(
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,
     };
-    let taps = Places::direct(kernel, fold, |i, mirror| {
+    let taps = TapTable::direct(kernel, fold, |i, mirror| {
         Some(vertical(h, i * channels, mirror * channels, |j| q(j, i)))
     })?;
-    let changes = Places::direct(kernel, fold, |i, mirror| {
-        vertical_changes(h, i * channels, mirror * channels, |j| q(j, i))
+    let deltas = TapTable::direct(kernel, fold, |i, mirror| {
+        vertical_deltas(h, i * channels, mirror * channels, |j| q(j, i))
     });
-    Some((taps, changes))
+    Some((taps, deltas))
 }

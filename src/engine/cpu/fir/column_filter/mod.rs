@@ -30,7 +30,7 @@ pub(super) struct Lines<'a> {
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
-pub(in crate::engine::cpu) struct Running<'a> {
+pub(in crate::engine::cpu) struct KeptSums<'a> {
     /// The sums; those of the pair just made are put here.
     pub(in crate::engine::cpu) sums: &'a mut [i32],
     /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
@@ -43,7 +43,7 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
-    running: Option<Running<'_>>,
+    running: Option<KeptSums<'_>>,
     (finish, high_words): (&Requantize, bool),
     samples: usize,
     out: [&mut [u8]; R],

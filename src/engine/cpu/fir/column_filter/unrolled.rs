@@ -6,7 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::Lines;
-use crate::engine::cpu::fir::carry::Carrying;
+use crate::engine::cpu::fir::carry::CarrySave;
 use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize};
@@ -63,13 +63,13 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
 }
 
 /// What such a loop makes: two rows of samples, or four.
-pub(in crate::engine::cpu::fir) struct Few<'a> {
+pub(in crate::engine::cpu::fir) struct Unrolled<'a> {
     pub(in crate::engine::cpu::fir) lines: Lines<'a>,
     pub(in crate::engine::cpu::fir) taps: &'a [Tap],
     /// The element where the line below the last tap's begins, for four rows.
     pub(in crate::engine::cpu::fir) beyond: usize,
     pub(in crate::engine::cpu::fir) finish: &'a Requantize,
-    pub(in crate::engine::cpu::fir) alike: Alike,
+    pub(in crate::engine::cpu::fir) uniform: UniformRequantize,
     /// True if [those are rounded](Requantize::rounds_high_words).
     pub(in crate::engine::cpu::fir) high_words: bool,
     pub(in crate::engine::cpu::fir) samples: usize,
@@ -77,7 +77,7 @@ pub(in crate::engine::cpu::fir) struct Few<'a> {
 
 /// What all samples are made with.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::fir) struct Alike {
+pub(in crate::engine::cpu::fir) struct UniformRequantize {
     /// What the sums of each limb begin with.
     start: [i32; LIMBS],
     /// What is added once they are shifted down.
@@ -89,7 +89,7 @@ pub(in crate::engine::cpu::fir) struct Alike {
 /// Limbs of a sample, at most.
 const LIMBS: usize = 2;
 
-impl Alike {
+impl UniformRequantize {
     /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many limbs in a way that such loops know. `ends` has
     /// a bit for each tap that is the last one of its group, or none.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
@@ -98,12 +98,12 @@ impl Alike {
         ends: u32,
         limbs: usize,
         bytes: usize,
-    ) -> Option<Alike> {
+    ) -> Option<UniformRequantize> {
         let only = |values: &[i32]| {
             let (&first, others) = values.split_first()?;
             others.iter().all(|&value| value == first).then_some(first)
         };
-        let alike = Alike {
+        let uniform = UniformRequantize {
             start: [only(&finish.start[0])?, only(&finish.start[1])?],
             high: if finish.high.is_empty() {
                 0
@@ -113,21 +113,21 @@ impl Alike {
             ends,
         };
         // Bytes are rounded once they are words where that spares an addition.
-        let rounds_late = finish.fits_alone && finish.half() == Some(alike.start[0]);
-        let is_rounded = alike.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
+        let rounds_late = finish.fits_alone && finish.half() == Some(uniform.start[0]);
+        let is_rounded = uniform.high == 0 && (L::FUSED_MULTIPLY_ADD || rounds_late);
         let is_narrow = limbs <= if bytes == 2 { LIMBS } else { 1 };
-        (is_narrow && (bytes == 2 || is_rounded)).then_some(alike)
+        (is_narrow && (bytes == 2 || is_rounded)).then_some(uniform)
     }
 }
 
-impl Few<'_> {
+impl Unrolled<'_> {
     /// Makes two rows, of samples of `BYTES` bytes.
     pub(in crate::engine::cpu::fir) fn make<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
     ) {
-        if self.alike.ends != 0 {
+        if self.uniform.ends != 0 {
             // Bytes have no groups.
             unroll!(
                 self.taps.len(),
@@ -201,7 +201,7 @@ impl Few<'_> {
             weights: taps.map(|tap| [tap.weights[0], tap.weights[1]]),
             finish: self.finish,
             lines: self.lines,
-            alike: self.alike,
+            uniform: self.uniform,
             samples,
             out,
         };
@@ -209,7 +209,7 @@ impl Few<'_> {
     }
 }
 
-/// What [`Few::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` limbs.
+/// What [`Unrolled::enter`] has checked: `R` rows of samples of `BYTES` bytes from `N` taps of `P` limbs.
 struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize> {
     from: [*const u32; N],
     /// The line below the last one.
@@ -217,7 +217,7 @@ struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u
     weights: [[i32; 2]; N],
     finish: &'a Requantize,
     lines: Lines<'a>,
-    alike: Alike,
+    uniform: UniformRequantize,
     samples: usize,
     out: [&'a mut [u8]; R],
 }
@@ -232,7 +232,7 @@ struct Constants<T, const P: usize, const N: usize> {
     high_words: HighWordRounding<T>,
     /// What halves words and rounds them up.
     half: T,
-    carrying: Carrying<T>,
+    carrying: CarrySave<T>,
 }
 
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
@@ -257,16 +257,16 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
         let mut start = [simd.splat(0); P];
         for p in 0..P {
-            start[p] = simd.splat(self.alike.start[p]);
+            start[p] = simd.splat(self.uniform.start[p]);
         }
         Constants {
             weights,
             start,
             joining: JoinLimbs::new(simd, finish.bits, finish.whole, finish.shift - halves),
-            high: simd.splat(self.alike.high),
+            high: simd.splat(self.uniform.high),
             high_words: HighWordRounding::new(simd, finish.shift),
             half: simd.splat(1 << 30 | 1 << 14),
-            carrying: Carrying::new(simd, finish.shift),
+            carrying: CarrySave::new(simd, finish.shift),
         }
     }
 
@@ -316,7 +316,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                 }
             }
             // The last one always ends a group.
-            if WAY == GROUPS && (line + 1 == N || self.alike.ends >> line & 1 == 1) {
+            if WAY == GROUPS && (line + 1 == N || self.uniform.ends >> line & 1 == 1) {
                 for m in 0..M {
                     for row in 0..R {
                         let (result, sum) = (results[m][row], sums[m][row][0]);
@@ -331,7 +331,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
                     results[m][row] = sums[m][row][0];
                 } else if WAY != GROUPS {
                     results[m][row] = joining.join(simd, sums[m][row]);
-                    if BYTES == 2 && self.alike.high != 0 {
+                    if BYTES == 2 && self.uniform.high != 0 {
                         results[m][row] = simd.add(results[m][row], high);
                     }
                 }

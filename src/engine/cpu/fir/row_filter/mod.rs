@@ -11,7 +11,7 @@ use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// What the row pass of a separable kernel does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RowPass {
+pub(super) struct RowFilter {
     /// How words are brought together in pairs.
     pub(super) pairing: Pairing,
     /// What the sums begin with.
@@ -27,8 +27,8 @@ pub(super) struct RowPass {
 pub(super) enum Pairing {
     /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for even and for odd results.
     InPlace(Vec<(usize, [i32; 2])>),
-    /// Vectors of words are zipped.
-    Zipped(Zips),
+    /// Vectors of words are interleaved.
+    Interleaved(InterleavedTerms),
 }
 
 impl Default for Pairing {
@@ -39,7 +39,7 @@ impl Default for Pairing {
 
 /// The terms of a row pass, two by two with their weights.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Zips {
+pub(super) struct InterleavedTerms {
     /// Sums of two words of equal weight, with another such sum.
     pub(super) sums: Vec<([[usize; 2]; 2], i32)>,
     /// Such a sum with a single word.
@@ -48,7 +48,7 @@ pub(super) struct Zips {
     pub(super) singles: Vec<([usize; 2], i32)>,
 }
 
-impl Zips {
+impl InterleavedTerms {
     /// The furthest word that is read for the first sample.
     fn reach(&self) -> usize {
         let sums = self.sums.iter().flat_map(|(at, _)| at.as_flattened());
@@ -71,7 +71,7 @@ struct RowEnding<T> {
 
 impl<T: Copy> RowEnding<T> {
     #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowPass) -> RowEnding<T> {
+    fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowFilter) -> RowEnding<T> {
         // Sums come in limbs of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
         let whole = limbs > 1 && pass.shift < 8;
         let below = if limbs == 1 || whole { 0 } else { 8 };
@@ -164,12 +164,12 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
 
 /// The row pass over two rows of words, limb after limb `limb_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_limbs`
 /// limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
-/// [`Order::Interleaved`] where they are zipped.
-pub(super) fn row_pass<L: Simd>(
+/// [`Order::Interleaved`] where they are interleaved.
+pub(super) fn row_filter<L: Simd>(
     simd: L,
     rows: [&[u16]; 2],
     (limbs, limb_stride): (usize, usize),
-    pass: &RowPass,
+    pass: &RowFilter,
     out: &mut [u32],
     out_limbs: usize,
 ) {
@@ -177,7 +177,7 @@ pub(super) fn row_pass<L: Simd>(
     let furthest = match &pass.pairing {
         // The last vector's taps end one word further on than the last sample's own.
         Pairing::InPlace(taps) => taps.iter().map(|t| t.0).max().unwrap_or(0),
-        Pairing::Zipped(zips) => zips.reach(),
+        Pairing::Interleaved(interleaved) => interleaved.reach(),
     };
     let needed = (limbs - 1) * limb_stride + furthest + samples;
     assert!(limbs <= 2 && rows.iter().all(|row| needed <= row.len()));
@@ -202,26 +202,28 @@ pub(super) fn row_pass<L: Simd>(
             _ if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 3, 2>(work, taps)),
             _ => simd.enter(InPlace::<2, 3, 1>(work, taps)),
         },
-        Pairing::Zipped(zips) => match (limbs, out_limbs) {
-            (1, 1) => simd.enter(Zipped::<1, 1, 2>(work, zips)),
-            (1, 2) => simd.enter(Zipped::<1, 2, 2>(work, zips)),
-            (1, _) => simd.enter(Zipped::<1, 3, 2>(work, zips)),
-            (_, 1) => simd.enter(Zipped::<2, 1, 1>(work, zips)),
+        Pairing::Interleaved(interleaved) => match (limbs, out_limbs) {
+            (1, 1) => simd.enter(Interleaved::<1, 1, 2>(work, interleaved)),
+            (1, 2) => simd.enter(Interleaved::<1, 2, 2>(work, interleaved)),
+            (1, _) => simd.enter(Interleaved::<1, 3, 2>(work, interleaved)),
+            (_, 1) => simd.enter(Interleaved::<2, 1, 1>(work, interleaved)),
             // A constant asked for as such: of either only one is compiled.
-            (_, 2) if const { has_32_registers::<L>() } => simd.enter(Zipped::<2, 2, 2>(work, zips)),
-            (_, 2) => simd.enter(Zipped::<2, 2, 1>(work, zips)),
-            _ if const { has_32_registers::<L>() } => simd.enter(Zipped::<2, 3, 2>(work, zips)),
-            _ => simd.enter(Zipped::<2, 3, 1>(work, zips)),
+            (_, 2) if const { has_32_registers::<L>() } => {
+                simd.enter(Interleaved::<2, 2, 2>(work, interleaved))
+            }
+            (_, 2) => simd.enter(Interleaved::<2, 2, 1>(work, interleaved)),
+            _ if const { has_32_registers::<L>() } => simd.enter(Interleaved::<2, 3, 2>(work, interleaved)),
+            _ => simd.enter(Interleaved::<2, 3, 1>(work, interleaved)),
         },
     }
 }
 
-/// What [`row_pass`] has checked.
+/// What [`row_filter`] has checked.
 #[derive(Clone, Copy)]
 struct RowWork<'a> {
     rows: [*const u16; 2],
     limb_stride: usize,
-    pass: &'a RowPass,
+    pass: &'a RowFilter,
     out: *mut u32,
     samples: usize,
 }
@@ -274,7 +276,7 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                     for row in 0..2 {
                         for v in 0..V {
                             let from = x + at + p * work.limb_stride + 2 * L::LANES * v;
-                            // SAFETY: `row_pass` has bounded every tap's reach.
+                            // SAFETY: `row_filter` has bounded every tap's reach.
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
@@ -290,26 +292,32 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
     }
 }
 
-/// The row pass by zipping, from `P` limbs to `T`, `V` vectors of words at a time.
-struct Zipped<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a Zips);
+/// The row pass by interleaving, from `P` limbs to `T`, `V` vectors of words at a time.
+struct Interleaved<'a, const P: usize, const T: usize, const V: usize>(RowWork<'a>, &'a InterleavedTerms);
 
-impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V> {
+impl<const P: usize, const T: usize, const V: usize> Work for Interleaved<'_, P, T, V> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let Zipped(work, zips) = self;
+        let Interleaved(work, interleaved) = self;
         let (start, zero) = (simd.splat(work.pass.start), simd.splat(0));
         let ending = RowEnding::new(simd, P, work.pass);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             let mut sums: RowSums<L::V, P, V> = [[[[zero; V]; 2]; 2]; P];
             sums[0] = [[[start; V]; 2]; 2];
-            for &([first, second], weights) in &zips.sums {
-                sums = add_zip::<L, P, V, 2, 2>(simd, sums, &work, x, (first, second, weights));
+            for &([first, second], weights) in &interleaved.sums {
+                sums = add_interleaved::<L, P, V, 2, 2>(simd, sums, &work, x, (first, second, weights));
             }
-            for &(first, second, weights) in &zips.mixed {
-                sums = add_zip::<L, P, V, 2, 1>(simd, sums, &work, x, (first, [second; 2], weights));
+            for &(first, second, weights) in &interleaved.mixed {
+                sums = add_interleaved::<L, P, V, 2, 1>(simd, sums, &work, x, (first, [second; 2], weights));
             }
-            for &([first, second], weights) in &zips.singles {
-                sums = add_zip::<L, P, V, 1, 1>(simd, sums, &work, x, ([first; 2], [second; 2], weights));
+            for &([first, second], weights) in &interleaved.singles {
+                sums = add_interleaved::<L, P, V, 1, 1>(
+                    simd,
+                    sums,
+                    &work,
+                    x,
+                    ([first; 2], [second; 2], weights),
+                );
             }
             // SAFETY: x + 2 LANES V is at most `samples`.
             unsafe { work.put::<L, P, T, V>(simd, sums, &ending, x) };
@@ -317,9 +325,9 @@ impl<const P: usize, const T: usize, const V: usize> Work for Zipped<'_, P, T, V
     }
 }
 
-/// Adds two terms of `A` and `B` words (1 or 2), zipped.
+/// Adds two terms of `A` and `B` words (1 or 2), interleaved.
 #[inline(always)]
-fn add_zip<L: Simd, const P: usize, const V: usize, const A: usize, const B: usize>(
+fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, const B: usize>(
     simd: L,
     mut sums: RowSums<L::V, P, V>,
     work: &RowWork<'_>,
@@ -330,7 +338,7 @@ fn add_zip<L: Simd, const P: usize, const V: usize, const A: usize, const B: usi
     for p in 0..P {
         for row in 0..2 {
             for v in 0..V {
-                // SAFETY: `row_pass` has bounded every term's reach.
+                // SAFETY: `row_filter` has bounded every term's reach.
                 let [a, b] = unsafe {
                     let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));

@@ -4,14 +4,14 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{IntermediateLimbs, Pairing};
-use crate::engine::cpu::fir::carry::{Carrying, ends, groups};
+use crate::engine::cpu::fir::carry::{CarrySave, ends, groups};
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// A row pass in groups of terms.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::engine::cpu::fir) struct GroupedTerms {
+pub(in crate::engine::cpu::fir) struct SixteenBit {
     terms: Terms,
     /// What the result begins with, and what the first group's sums do.
     begin: i32,
@@ -61,11 +61,11 @@ impl<const A: usize, const W: usize> Term<A, W> {
 enum Terms {
     /// A word and its neighbour, with weights for even and for odd results.
     InPlace(Vec<Vec<Term<1, 2>>>),
-    /// Two words that are zipped.
-    Zipped(Vec<Vec<Term<2, 1>>>),
+    /// Two words that are interleaved.
+    Interleaved(Vec<Vec<Term<2, 1>>>),
 }
 
-impl GroupedTerms {
+impl SixteenBit {
     /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are shifted down. `None` if that
     /// is not better than words in two limbs.
     pub(in crate::engine::cpu::fir) fn of(
@@ -73,23 +73,25 @@ impl GroupedTerms {
         values: (i64, i64),
         (start, shift): (i64, u32),
         bits: u32,
-    ) -> Option<GroupedTerms> {
+    ) -> Option<SixteenBit> {
         let below = (1_i64 << shift) - 1;
         let terms = match pairing {
             Pairing::InPlace(taps) => {
                 let terms = taps.iter().map(|&(at, weights)| Term { at: [at], weights });
                 Terms::InPlace(groups(terms.collect(), |t| &t.weights, values, shift)?)
             }
-            Pairing::Zipped(zips) if zips.sums.is_empty() && zips.mixed.is_empty() => {
-                let terms = zips.singles.iter().map(|&(at, weights)| Term {
+            Pairing::Interleaved(interleaved)
+                if interleaved.sums.is_empty() && interleaved.mixed.is_empty() =>
+            {
+                let terms = interleaved.singles.iter().map(|&(at, weights)| Term {
                     at,
                     weights: [weights],
                 });
-                Terms::Zipped(groups(terms.collect(), |t| &t.weights, values, shift)?)
+                Terms::Interleaved(groups(terms.collect(), |t| &t.weights, values, shift)?)
             }
-            Pairing::Zipped(_) => return None,
+            Pairing::Interleaved(_) => return None,
         };
-        Some(GroupedTerms {
+        Some(SixteenBit {
             terms,
             begin: (start >> shift) as i32,
             carried: (start & below) as i32,
@@ -98,7 +100,7 @@ impl GroupedTerms {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, as [`row_pass`](crate::engine::cpu::fir::row_filter::row_pass) does, and asks for `ahead` meanwhile, four bytes with
+    /// Makes the intermediates of two rows of words as pairs, as [`row_filter`](crate::engine::cpu::fir::row_filter::row_filter) does, and asks for `ahead` meanwhile, four bytes with
     /// each pair.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
@@ -110,7 +112,7 @@ impl GroupedTerms {
         let samples = out.len() / out_limbs;
         let furthest = match &self.terms {
             Terms::InPlace(groups) => groups.iter().flatten().map(|t| t.at[0]).max(),
-            Terms::Zipped(groups) => groups.iter().flatten().flat_map(|t| t.at).max(),
+            Terms::Interleaved(groups) => groups.iter().flatten().flat_map(|t| t.at).max(),
         };
         let needed = furthest.unwrap_or(0) + samples;
         assert!(rows.iter().all(|row| needed <= row.len()));
@@ -127,18 +129,18 @@ impl GroupedTerms {
             (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(simd, groups),
             (Terms::InPlace(groups), 2) => work.enter::<L, 1, 2, 2>(simd, groups),
             (Terms::InPlace(groups), _) => work.enter::<L, 1, 2, 3>(simd, groups),
-            (Terms::Zipped(groups), 1) => work.enter::<L, 2, 1, 1>(simd, groups),
-            (Terms::Zipped(groups), 2) => work.enter::<L, 2, 1, 2>(simd, groups),
-            (Terms::Zipped(groups), _) => work.enter::<L, 2, 1, 3>(simd, groups),
+            (Terms::Interleaved(groups), 1) => work.enter::<L, 2, 1, 1>(simd, groups),
+            (Terms::Interleaved(groups), 2) => work.enter::<L, 2, 1, 2>(simd, groups),
+            (Terms::Interleaved(groups), _) => work.enter::<L, 2, 1, 3>(simd, groups),
         }
     }
 }
 
-/// What [`GroupedTerms::make`] has checked.
+/// What [`SixteenBit::make`] has checked.
 #[derive(Clone, Copy)]
 struct GroupedWork<'a> {
     rows: [*const u16; 2],
-    pass: &'a GroupedTerms,
+    pass: &'a SixteenBit,
     out: *mut u32,
     samples: usize,
     ahead: &'a [u8],
@@ -189,7 +191,7 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
         let FewGrouped { work, terms, ends } = self;
         let pass = work.pass;
         let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
-        let carrying = Carrying::new(simd, pass.shift);
+        let carrying = CarrySave::new(simd, pass.shift);
         let limbs = IntermediateLimbs::new(simd, pass.bits);
         let mut weights = [[begin; 2]; N];
         for t in 0..N {
@@ -197,7 +199,7 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
             prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES);
-            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was interleaved.
             let mut results = [[begin; 2]; 2];
             for row in 0..2 {
                 let mut sums = [carried; 2];
@@ -240,11 +242,11 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
         let Grouped(work, groups) = self;
         let pass = work.pass;
         let (begin, carried) = (simd.splat(pass.begin), simd.splat(pass.carried));
-        let carrying = Carrying::new(simd, pass.shift);
+        let carrying = CarrySave::new(simd, pass.shift);
         let limbs = IntermediateLimbs::new(simd, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
-            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was zipped.
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was interleaved.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
             let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];
             for group in groups {

@@ -4,14 +4,14 @@
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
 #![allow(clippy::needless_range_loop)]
 
-use super::{Pairing, RowPass, Zips};
+use super::{InterleavedTerms, Pairing, RowFilter};
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers, is_latency_bound};
 
 /// A row pass of so few terms.
-pub(in crate::engine::cpu::fir) struct FewTerms {
+pub(in crate::engine::cpu::fir) struct UnrolledRow {
     terms: Terms,
     start: i32,
     shift: u32,
@@ -26,7 +26,7 @@ enum Terms {
     },
     /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to the middle; what two of these sums weigh,
     /// or the last one and the word in the middle, or that one alone.
-    Zipped {
+    Interleaved {
         count: usize,
         step: usize,
         weights: Vec<i32>,
@@ -44,13 +44,13 @@ const fn most_taps<L: Simd>() -> usize {
     }
 }
 
-impl FewTerms {
+impl UnrolledRow {
     /// Those of a row pass over words of `encoding` that has so few, and rounds in a way that such loops know.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
-        pass: &RowPass,
+        pass: &RowFilter,
         encoding: SampleEncoding,
-    ) -> Option<FewTerms> {
+    ) -> Option<UnrolledRow> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -67,16 +67,16 @@ impl FewTerms {
                     first & 0xFFFF == 0 && first >> 16 == last && encoding != SampleEncoding::Biased;
                 Terms::InPlace { weights, ends_alike }
             }
-            Pairing::Zipped(zips) => {
-                let (count, step) = shape(zips).filter(|_| !has_32_registers::<L>())?;
+            Pairing::Interleaved(interleaved) => {
+                let (count, step) = shape(interleaved).filter(|_| !has_32_registers::<L>())?;
                 let most = if step == 3 { 25 } else { 9 };
                 if !(5..=most).contains(&count) || !(2..=4).contains(&step) {
                     return None;
                 }
-                let sums = zips.sums.iter().map(|sum| sum.1);
-                let last = zips.mixed.iter().map(|mixed| mixed.2);
-                let last = last.chain(zips.singles.iter().map(|single| single.1));
-                Terms::Zipped {
+                let sums = interleaved.sums.iter().map(|sum| sum.1);
+                let last = interleaved.mixed.iter().map(|mixed| mixed.2);
+                let last = last.chain(interleaved.singles.iter().map(|single| single.1));
+                Terms::Interleaved {
                     count,
                     step,
                     weights: sums.chain(last).collect(),
@@ -85,21 +85,21 @@ impl FewTerms {
         };
         let weights = match &terms {
             Terms::InPlace { weights, .. } => weights.as_flattened(),
-            Terms::Zipped { weights, .. } => weights,
+            Terms::Interleaved { weights, .. } => weights,
         };
-        rounds_late::<L>(pass, weights).then_some(FewTerms {
+        rounds_late::<L>(pass, weights).then_some(UnrolledRow {
             terms,
             start: pass.start,
             shift: pass.shift,
         })
     }
 
-    /// True if [`FewTerms::make`] asks for what is `ahead`.
+    /// True if [`UnrolledRow::make`] asks for what is `ahead`.
     pub(in crate::engine::cpu::fir) fn prefetches(&self) -> bool {
         matches!(self.terms, Terms::InPlace { .. })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](FewTerms::prefetches), two bytes with each pair.
+    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](UnrolledRow::prefetches), two bytes with each pair.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
         simd: L,
@@ -107,7 +107,7 @@ impl FewTerms {
         out: &mut [u32],
         ahead: &[u8],
     ) {
-        let work = Few {
+        let work = RowJob {
             rows,
             pass: self,
             out,
@@ -127,15 +127,15 @@ impl FewTerms {
                 unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(simd, weights));
             }
             // A constant asked for as such, lest loops be compiled that nothing enters.
-            Terms::Zipped { .. } if const { has_32_registers::<L>() } => {
-                unreachable!("no loop is compiled for few terms that are zipped in such vectors");
+            Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
+                unreachable!("no loop is compiled for few terms that are interleaved in such vectors");
             }
-            Terms::Zipped { count, step, weights } => match step {
-                2 => unroll!(*count, [5, 7, 9], K => work.zipped::<L, K, 2>(simd, weights)),
+            Terms::Interleaved { count, step, weights } => match step {
+                2 => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 2>(simd, weights)),
                 3 => {
-                    unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.zipped::<L, K, 3>(simd, weights));
+                    unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.interleaved::<L, K, 3>(simd, weights));
                 }
-                _ => unroll!(*count, [5, 7, 9], K => work.zipped::<L, K, 4>(simd, weights)),
+                _ => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 4>(simd, weights)),
             },
         }
     }
@@ -143,15 +143,15 @@ impl FewTerms {
 
 /// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of words that are twice the intermediate and of 0
 /// is the same: where none is negative.
-fn rounds_late<L: Simd>(pass: &RowPass, weights: &[i32]) -> bool {
+fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
     L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
 /// How many words are weighed and how far they are apart, where those that weigh the same are added two by two from the ends to the middle.
-fn shape(zips: &Zips) -> Option<(usize, usize)> {
-    let count = 4 * zips.sums.len() + 3 * zips.mixed.len() + zips.singles.len();
-    let middle = match (&zips.mixed[..], &zips.singles[..]) {
+fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
+    let count = 4 * interleaved.sums.len() + 3 * interleaved.mixed.len() + interleaved.singles.len();
+    let middle = match (&interleaved.mixed[..], &interleaved.singles[..]) {
         ([mixed], []) => mixed.1,
         // Alone, without another one's weight beside its own.
         ([], [([middle, _], 0..=0xFFFF)]) => *middle,
@@ -159,22 +159,25 @@ fn shape(zips: &Zips) -> Option<(usize, usize)> {
     };
     let step = middle / (count / 2).max(1);
     let twins = |i: usize| [i * step, (count - 1 - i) * step];
-    let sums = zips.sums.iter().enumerate();
+    let sums = interleaved.sums.iter().enumerate();
     let are_sums = sums.map(|(k, sum)| sum.0 == [twins(2 * k), twins(2 * k + 1)]);
-    let is_mixed = zips.mixed.iter().map(|mixed| mixed.0 == twins(count / 2 - 1));
+    let is_mixed = interleaved
+        .mixed
+        .iter()
+        .map(|mixed| mixed.0 == twins(count / 2 - 1));
     let is_regular = middle == count / 2 * step && are_sums.chain(is_mixed).all(|is| is);
     is_regular.then_some((count, step))
 }
 
 /// Two rows of words, where their intermediates go, and what is asked for meanwhile.
-struct Few<'a> {
+struct RowJob<'a> {
     rows: [&'a [u16]; 2],
-    pass: &'a FewTerms,
+    pass: &'a UnrolledRow,
     out: &'a mut [u32],
     ahead: &'a [u8],
 }
 
-impl Few<'_> {
+impl RowJob<'_> {
     fn in_place<L: Simd, const N: usize, const ENDS_ALIKE: bool>(self, simd: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
@@ -188,14 +191,14 @@ impl Few<'_> {
         });
     }
 
-    fn zipped<L: Simd, const K: usize, const C: usize>(self, simd: L, weights: &[i32]) {
+    fn interleaved<L: Simd, const K: usize, const C: usize>(self, simd: L, weights: &[i32]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
         // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
         let mut all = [0; K];
         all[..weights.len()].copy_from_slice(weights);
-        simd.enter(Zipped::<K, C> {
+        simd.enter(Interleaved::<K, C> {
             few: self,
             weights: all,
         });
@@ -214,7 +217,7 @@ struct Ending<T> {
 
 impl<T: Copy> Ending<T> {
     #[inline(always)]
-    fn new<L: Simd<V = T>>(simd: L, pass: &FewTerms) -> Ending<T> {
+    fn new<L: Simd<V = T>>(simd: L, pass: &UnrolledRow) -> Ending<T> {
         let down = pass.shift as i32 - i32::from(!L::FUSED_MULTIPLY_ADD);
         Ending {
             start: simd.splat(if L::FUSED_MULTIPLY_ADD { pass.start } else { 0 }),
@@ -293,14 +296,14 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIK
 
 /// Neighbouring words are pairs: tap t begins at word 2t, and has weights for even and for odd results.
 struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
-    few: Few<'a>,
+    few: RowJob<'a>,
     weights: [[i32; 2]; N],
 }
 
 impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let Few {
+        let RowJob {
             rows,
             pass,
             out,
@@ -364,17 +367,17 @@ unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L
     unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
-/// Vectors of `K` words, `C` words apart, are zipped: pairs of sums of two words of the same weight, and either another sum with the word in the middle or
+/// Vectors of `K` words, `C` words apart, are interleaved: pairs of sums of two words of the same weight, and either another sum with the word in the middle or
 /// that one alone. Of the weights K / 4 + 1 count.
-struct Zipped<'a, const K: usize, const C: usize> {
-    few: Few<'a>,
+struct Interleaved<'a, const K: usize, const C: usize> {
+    few: RowJob<'a>,
     weights: [i32; K],
 }
 
-impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
+impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let Few { rows, pass, out, .. } = self.few;
+        let RowJob { rows, pass, out, .. } = self.few;
         let ending = Ending::new(simd, pass);
         let mut weights = [ending.zero; K];
         for k in 0..K / 4 + 1 {
@@ -387,7 +390,7 @@ impl<const K: usize, const C: usize> Work for Zipped<'_, K, C> {
             for row in 0..2 {
                 for k in 0..K / 4 + 1 {
                     let i = 2 * k;
-                    // SAFETY: `zipped` has bounded what is read.
+                    // SAFETY: `interleaved` has bounded what is read.
                     let [first, second] = unsafe {
                         let from = rows[row].add(x);
                         if i + 1 < middle {
