@@ -18,7 +18,7 @@ pub(super) enum Way {
     /// Plain Rust.
     Portable,
     /// Sums of windows that rows enter and leave.
-    Window(Box<box_blur::Window>),
+    BoxBlur(Box<box_blur::BoxBlur>),
     /// Small masks that mirror themselves, on bytes where they lie.
     Symmetric3x3(Box<symmetric_3x3::Symmetric3x3>),
     /// Weighted sums, two rows or four at a time.
@@ -32,8 +32,8 @@ impl Way {
     /// `under_alpha`: rows are weighted before they are convolved.
     fn new(step: &Step, plane: usize, format: PixelFormat, set: InstructionSet, under_alpha: bool) -> Way {
         if let Some(vectors) = Vectors::of(set) {
-            if let Some(window) = box_blur::Window::new(vectors, step, plane, format) {
-                return Way::Window(Box::new(window));
+            if let Some(box_blur) = box_blur::BoxBlur::new(vectors, step, plane, format) {
+                return Way::BoxBlur(Box::new(box_blur));
             }
             if let Some(symmetric_3x3) = symmetric_3x3::Symmetric3x3::new(vectors, step, plane, format)
                 && !under_alpha
@@ -68,7 +68,7 @@ impl Way {
     ) {
         match self {
             Way::Portable => scalar::convolve(step, source, layout, strip),
-            Way::Window(window) => window.convolve(source, layout, strip, &mut scratch.window),
+            Way::BoxBlur(box_blur) => box_blur.convolve(source, layout, strip, &mut scratch.box_blur),
             Way::Symmetric3x3(symmetric_3x3) => {
                 symmetric_3x3.convolve(source, layout, strip, &mut scratch.symmetric_3x3)
             }
@@ -126,5 +126,5 @@ pub(super) struct Scratch {
     pub(super) overlap_save: crate::engine::cpu::fft::overlap_save::Scratch,
     pub(super) symmetric_3x3: crate::engine::cpu::fir::symmetric_3x3::Scratch,
     pub(super) fir: crate::engine::cpu::fir::Scratch,
-    pub(super) window: crate::engine::cpu::box_blur::Scratch,
+    pub(super) box_blur: crate::engine::cpu::box_blur::Scratch,
 }

@@ -41,12 +41,12 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(
 pub(in crate::engine::cpu) struct Scratch {
     /// Copies of rows beside which there is nothing to read, with room at both ends.
     alone: Vec<u8>,
-    ends: Vec<End>,
+    ends: Vec<BorderFix>,
 }
 
 /// A sample near the end of a row, whose window leaves it.
 #[derive(Clone, Copy)]
-struct End {
+struct BorderFix {
     /// The sample.
     at: usize,
     /// Those of its window that are found in the row, as many as are `inside`.
@@ -56,16 +56,16 @@ struct End {
     outside: u16,
 }
 
-impl End {
+impl BorderFix {
     /// Those of rows of so many pixels, where `places` says what lies beyond.
-    fn find(border: &RowBorder, places: &Apron, size: usize, width: usize, ends: &mut Vec<End>) {
+    fn find(border: &RowBorder, places: &Apron, size: usize, width: usize, ends: &mut Vec<BorderFix>) {
         let channels = border.channels();
         let (samples, origin, reach) = (width * channels, border.origin(), size / 2 * channels);
         let head = 0..reach.min(samples);
         let tail = samples.saturating_sub(reach).max(head.end)..samples;
         ends.clear();
         for at in head.chain(tail) {
-            let mut end = End {
+            let mut end = BorderFix {
                 at,
                 from: [0; LARGEST],
                 inside: 0,
@@ -87,16 +87,16 @@ impl End {
 }
 
 /// Boxes of one size on rows of one length.
-pub(super) struct SmallBoxes<'a> {
+pub(super) struct InRegisters<'a> {
     size: usize,
     channels: usize,
     scale: Scale,
     samples: usize,
     alone: &'a mut [u8],
-    ends: &'a [End],
+    ends: &'a [BorderFix],
 }
 
-impl<'a> SmallBoxes<'a> {
+impl<'a> InRegisters<'a> {
     /// Boxes of `size` that [`suit`], on rows of `width` pixels, where `places` says what lies beyond their ends.
     pub(super) fn new(
         scratch: &'a mut Scratch,
@@ -104,11 +104,11 @@ impl<'a> SmallBoxes<'a> {
         places: &Apron,
         (size, scale): (usize, Scale),
         width: usize,
-    ) -> SmallBoxes<'a> {
+    ) -> InRegisters<'a> {
         let channels = border.channels();
         let samples = width * channels;
-        End::find(border, places, size, width, &mut scratch.ends);
-        SmallBoxes {
+        BorderFix::find(border, places, size, width, &mut scratch.ends);
+        InRegisters {
             size,
             channels,
             scale,
@@ -165,12 +165,12 @@ fn with_margins(samples: usize) -> usize {
     TILE + samples.next_multiple_of(TILE) + TILE
 }
 
-/// See [`SmallBoxes::make`].
+/// See [`InRegisters::make`].
 struct Make<'a, const SIZE: usize, const CHANNELS: usize> {
     /// Rows [with their margins](with_margins).
     from: [&'a [u8]; MOST_ROWS],
     scale: Scale,
-    ends: &'a [End],
+    ends: &'a [BorderFix],
     samples: usize,
     out: [&'a mut [u8]; AT_ONCE],
 }

@@ -23,19 +23,19 @@ use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::{ChannelStep, Convolve, Step};
 use crate::frame::{Layout, PixelFormat};
 use column_sums::ColumnSums;
-use in_registers::SmallBoxes;
-use plan::{Ending, Flat};
-use row_sums::Horizontal;
+use in_registers::InRegisters;
+use plan::{Ending, UniformMask};
+use row_sums::RowSums;
 use sliding_window::{FewRows, LINES, Making, NewRow, Scale};
 
 /// One plane's part of a step with such a mask.
-pub(super) struct Window {
+pub(super) struct BoxBlur {
     vectors: Vectors,
     format: PixelFormat,
     border: RowBorder,
     channels: Vec<ChannelStep>,
     widening: Widening,
-    mask: Flat,
+    mask: UniformMask,
     ending: Ending,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct Scratch {
     spare: Vec<u8>,
 }
 
-impl Window {
+impl BoxBlur {
     /// The plane's part of `step`; `None` if nothing is convolved in it, if the mask is another one or if its numbers need more than 16 bits.
-    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Window> {
+    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<BoxBlur> {
         let channels = &step.planes[plane];
-        let mask = Flat::of(&step.kernel)?;
+        let mask = UniformMask::of(&step.kernel)?;
         let max = i64::from(format.max_value());
         if format.depth() > 12 || mask.columns as i64 * max > i64::from(i16::MAX) {
             return None;
@@ -91,7 +91,7 @@ impl Window {
         } else {
             SampleEncoding::Words
         };
-        Some(Window {
+        Some(BoxBlur {
             vectors,
             format,
             border: RowBorder::new(step.border, format, channels, (mask.columns, false)),
@@ -164,7 +164,7 @@ impl Window {
     ) {
         let plane = layout.planes()[strip.plane];
         let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
-        let mut boxes = SmallBoxes::new(
+        let mut boxes = InRegisters::new(
             &mut scratch.small,
             &self.border,
             &scratch.apron,
@@ -223,7 +223,7 @@ impl Window {
                 return;
             }
         }
-        let horizontal = Horizontal::new(self.mask.columns, self.border.channels());
+        let horizontal = RowSums::new(self.mask.columns, self.border.channels());
         if horizontal.suits_two_rows(plane.width * plane.channels) {
             self.convolve_rows::<L, 2>(simd, horizontal, source, layout, strip, scratch);
         } else {
@@ -235,7 +235,7 @@ impl Window {
     fn convolve_rows<L: Simd, const R: usize>(
         &self,
         simd: L,
-        horizontal: Horizontal,
+        horizontal: RowSums,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
@@ -401,7 +401,7 @@ mod tests {
         };
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
         let vectors = Vectors::of(InstructionSet::Avx2)?;
-        let window = Window::new(vectors, &plan.steps[0], 0, format);
+        let window = BoxBlur::new(vectors, &plan.steps[0], 0, format);
         Some(match window.map(|window| window.ending) {
             Some(Ending::Scaled(_)) => "scaled",
             Some(Ending::Uneven { is_wide: false, .. }) => "uneven",
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_scale_gives_every_sum_its_result() {
-        let mask = Flat {
+        let mask = UniformMask {
             columns: 3,
             rows: 3,
             weights: vec![29127; 9],
@@ -468,7 +468,7 @@ mod tests {
             assert_eq!(product >> (15 + scale.down), (2 * sum + 9) / 18);
         }
         // An excess that reaches a level cannot be told from the sum.
-        let mut uneven = Flat {
+        let mut uneven = UniformMask {
             weights: vec![29127; 9],
             ..mask
         };

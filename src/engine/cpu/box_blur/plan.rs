@@ -31,7 +31,7 @@ pub(super) enum Ending {
 }
 
 /// A mask of equal weights, but for a few steps.
-pub(super) struct Flat {
+pub(super) struct UniformMask {
     pub(super) columns: usize,
     pub(super) rows: usize,
     /// The weights of the whole mask, or of the column if the row's are 1.
@@ -41,8 +41,8 @@ pub(super) struct Flat {
     pub(super) shift: u32,
 }
 
-impl Flat {
-    pub(super) fn of(kernel: &Kernel) -> Option<Flat> {
+impl UniformMask {
+    pub(super) fn of(kernel: &Kernel) -> Option<UniformMask> {
         let (columns, rows) = kernel.size();
         let (weights, shift, is_column) = match kernel {
             Kernel::Direct(k) => (&k.weights, k.shift, false),
@@ -52,7 +52,7 @@ impl Flat {
             }
             Kernel::Separable(_) => return None,
         };
-        let flat = Flat {
+        let flat = UniformMask {
             columns,
             rows,
             weights: weights.iter().map(|&q| i64::from(q)).collect(),

@@ -14,7 +14,7 @@ const LONGEST_ALONE: usize = 4096;
 
 /// How the samples of a row are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Horizontal {
+pub(super) struct RowSums {
     /// How many there are, an odd number up to 63.
     count: usize,
     /// From a sample to the next one of its channel, 1 to 4.
@@ -67,9 +67,9 @@ impl Way {
     }
 }
 
-impl Horizontal {
+impl RowSums {
     /// Sums of `count` samples, `step` apart.
-    pub(super) fn new(count: usize, step: usize) -> Horizontal {
+    pub(super) fn new(count: usize, step: usize) -> RowSums {
         let way = match count {
             ..LEAST_FOURS => Some(Way::Alone),
             LEAST_FOURS..LEAST_RUNNING => Way::by(4, count),
@@ -77,7 +77,7 @@ impl Horizontal {
             _ => None,
         };
         let way = way.unwrap_or(Way::Running);
-        Horizontal { count, step, way }
+        RowSums { count, step, way }
     }
 
     /// True if two rows of so many samples are better than one: where the nearest cache does not hold the windows' sums until the next row.
@@ -114,7 +114,7 @@ impl Horizontal {
     }
 
     /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first one's samples begin at `lead`. There have to be
-    /// [so many](Horizontal::reach) words from there on, and room for as many and those before them.
+    /// [so many](RowSums::reach) words from there on, and room for as many and those before them.
     pub(super) fn add_up<'a, L: Simd>(
         &self,
         simd: L,
