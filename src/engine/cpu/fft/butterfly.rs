@@ -4,19 +4,19 @@
 //! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The last pass forth, the product with a spectrum and the
 //! first pass back are one.
 
-use super::float::{Complex, Line, Reals};
+use super::float::{Complex, Float, Line};
 
 /// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4: largest M first.
-pub(super) struct Turns<R: Reals>(Vec<Vec<[Complex<R::Number>; 3]>>);
+pub(super) struct Twiddles<R: Float>(Vec<Vec<[Complex<R::Number>; 3]>>);
 
 /// Points of the blocks of the last pass forth.
 const fn last<const N: usize>() -> usize {
     if N.trailing_zeros() % 2 == 1 { 8 } else { 4 }
 }
 
-impl<R: Reals> Turns<R> {
+impl<R: Float> Twiddles<R> {
     /// Those of transforms of `N` points.
-    pub(super) fn new<const N: usize>() -> Turns<R> {
+    pub(super) fn new<const N: usize>() -> Twiddles<R> {
         const { assert!(N == 64 || N == 128 || N == 256) };
         let blocks = std::iter::successors(Some(N), |m| Some(m / 4)).take_while(|&m| m > last::<N>());
         let factor = |j: usize, k: usize, m: usize| {
@@ -27,7 +27,7 @@ impl<R: Reals> Turns<R> {
             }
         };
         let of_block = |m: usize| (0..m / 4).map(|k| [1, 2, 3].map(|j| factor(j, k, m))).collect();
-        Turns(blocks.map(of_block).collect())
+        Twiddles(blocks.map(of_block).collect())
     }
 
     /// Forth.
@@ -36,11 +36,11 @@ impl<R: Reals> Turns<R> {
         self.first_passes(reals, x);
         if last::<N>() == 8 {
             for block in x.as_chunks_mut::<8>().0 {
-                *block = forth_of_eight(reals, block);
+                *block = forward_of_eight(reals, block);
             }
         } else {
             for block in x.as_chunks_mut::<4>().0 {
-                *block = forth_of_four(reals, *block);
+                *block = forward_of_four(reals, *block);
             }
         }
     }
@@ -50,11 +50,11 @@ impl<R: Reals> Turns<R> {
     pub(super) fn backward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         if last::<N>() == 8 {
             for block in x.as_chunks_mut::<8>().0 {
-                *block = back_of_eight(reals, block);
+                *block = inverse_of_eight(reals, block);
             }
         } else {
             for block in x.as_chunks_mut::<4>().0 {
-                *block = back_of_four(reals, *block);
+                *block = inverse_of_four(reals, *block);
             }
         }
         self.last_passes(reals, x);
@@ -67,20 +67,20 @@ impl<R: Reals> Turns<R> {
         if last::<N>() == 8 {
             let spectrum = spectrum.as_chunks::<8>().0;
             for (block, by) in x.as_chunks_mut::<8>().0.iter_mut().zip(spectrum) {
-                let mut y = forth_of_eight(reals, block);
+                let mut y = forward_of_eight(reals, block);
                 for (y, by) in y.iter_mut().zip(by) {
                     *y = product(reals, *y, *by);
                 }
-                *block = back_of_eight(reals, &y);
+                *block = inverse_of_eight(reals, &y);
             }
         } else {
             let spectrum = spectrum.as_chunks::<4>().0;
             for (block, by) in x.as_chunks_mut::<4>().0.iter_mut().zip(spectrum) {
-                let mut y = forth_of_four(reals, *block);
+                let mut y = forward_of_four(reals, *block);
                 for (y, by) in y.iter_mut().zip(by) {
                     *y = product(reals, *y, *by);
                 }
-                *block = back_of_four(reals, y);
+                *block = inverse_of_four(reals, y);
             }
         }
         self.last_passes(reals, x);
@@ -89,10 +89,10 @@ impl<R: Reals> Turns<R> {
     /// The passes forth but for the last one.
     #[inline(always)]
     fn first_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        pass_forth::<R, N>(reals, x, N, &self.0[0]);
-        pass_forth::<R, N>(reals, x, N / 4, &self.0[1]);
+        pass_forward::<R, N>(reals, x, N, &self.0[0]);
+        pass_forward::<R, N>(reals, x, N / 4, &self.0[1]);
         if N / 16 > last::<N>() {
-            pass_forth::<R, N>(reals, x, N / 16, &self.0[2]);
+            pass_forward::<R, N>(reals, x, N / 16, &self.0[2]);
         }
     }
 
@@ -100,30 +100,30 @@ impl<R: Reals> Turns<R> {
     #[inline(always)]
     fn last_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         if N / 16 > last::<N>() {
-            pass_back::<R, N>(reals, x, N / 16, &self.0[2]);
+            pass_inverse::<R, N>(reals, x, N / 16, &self.0[2]);
         }
-        pass_back::<R, N>(reals, x, N / 4, &self.0[1]);
-        pass_back::<R, N>(reals, x, N, &self.0[0]);
+        pass_inverse::<R, N>(reals, x, N / 4, &self.0[1]);
+        pass_inverse::<R, N>(reals, x, N, &self.0[0]);
     }
 }
 
 /// A pass forth over blocks of `m` points.
 #[inline(always)]
-fn pass_forth<R: Reals, const N: usize>(
+fn pass_forward<R: Float, const N: usize>(
     reals: R,
     x: &mut Line<R, N>,
     m: usize,
-    turns: &[[Complex<R::Number>; 3]],
+    twiddles: &[[Complex<R::Number>; 3]],
 ) {
     let h = m / 4;
-    for (k, turn) in turns[..h].iter().enumerate() {
+    for (k, turn) in twiddles[..h].iter().enumerate() {
         let by = [
             everywhere(reals, turn[0]),
             everywhere(reals, turn[1]),
             everywhere(reals, turn[2]),
         ];
         for block in x.chunks_exact_mut(m) {
-            let y = forth_of_four(
+            let y = forward_of_four(
                 reals,
                 [block[k], block[k + h], block[k + 2 * h], block[k + 3 * h]],
             );
@@ -135,16 +135,16 @@ fn pass_forth<R: Reals, const N: usize>(
     }
 }
 
-/// The pass back that undoes [`pass_forth`], but four times as large.
+/// The pass back that undoes [`pass_forward`], but four times as large.
 #[inline(always)]
-fn pass_back<R: Reals, const N: usize>(
+fn pass_inverse<R: Float, const N: usize>(
     reals: R,
     x: &mut Line<R, N>,
     m: usize,
-    turns: &[[Complex<R::Number>; 3]],
+    twiddles: &[[Complex<R::Number>; 3]],
 ) {
     let h = m / 4;
-    for (k, turn) in turns[..h].iter().enumerate() {
+    for (k, turn) in twiddles[..h].iter().enumerate() {
         let by = [
             everywhere(reals, turn[0]),
             everywhere(reals, turn[1]),
@@ -157,7 +157,7 @@ fn pass_back<R: Reals, const N: usize>(
                 product_back(reals, block[k + 2 * h], by[1]),
                 product_back(reals, block[k + 3 * h], by[2]),
             ];
-            let y = back_of_four(reals, y);
+            let y = inverse_of_four(reals, y);
             block[k] = y[0];
             block[k + h] = y[1];
             block[k + 2 * h] = y[2];
@@ -167,7 +167,7 @@ fn pass_back<R: Reals, const N: usize>(
 }
 
 #[inline(always)]
-fn everywhere<R: Reals>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
+fn everywhere<R: Float>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
     Complex {
         re: reals.splat(a.re),
         im: reals.splat(a.im),
@@ -175,7 +175,7 @@ fn everywhere<R: Reals>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
 }
 
 #[inline(always)]
-fn add<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn add<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.add(a.re, b.re),
         im: reals.add(a.im, b.im),
@@ -183,7 +183,7 @@ fn add<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> 
 }
 
 #[inline(always)]
-fn sub<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn sub<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.sub(a.re, b.re),
         im: reals.sub(a.im, b.im),
@@ -192,7 +192,7 @@ fn sub<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> 
 
 /// `a + i b`
 #[inline(always)]
-fn add_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn add_turned<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.sub(a.re, b.im),
         im: reals.add(a.im, b.re),
@@ -201,7 +201,7 @@ fn add_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex
 
 /// `a - i b`
 #[inline(always)]
-fn sub_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn sub_turned<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.add(a.re, b.im),
         im: reals.sub(a.im, b.re),
@@ -210,7 +210,7 @@ fn sub_turned<R: Reals>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex
 
 /// `a x by`
 #[inline(always)]
-fn product<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+fn product<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.mul_sub(a.re, by.re, reals.mul(a.im, by.im)),
         im: reals.mul_add(a.re, by.im, reals.mul(a.im, by.re)),
@@ -219,7 +219,7 @@ fn product<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R
 
 /// `a` times the conjugate of `by`.
 #[inline(always)]
-fn product_back<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+fn product_back<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
     Complex {
         re: reals.mul_add(a.re, by.re, reals.mul(a.im, by.im)),
         im: reals.mul_sub(a.im, by.re, reals.mul(a.re, by.im)),
@@ -227,7 +227,7 @@ fn product_back<R: Reals>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Comp
 }
 
 #[inline(always)]
-fn forth_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+fn forward_of_four<R: Float>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
     let (even, odd) = (add(reals, a, c), sub(reals, a, c));
     let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
     [
@@ -239,7 +239,7 @@ fn forth_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
 }
 
 #[inline(always)]
-fn back_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+fn inverse_of_four<R: Float>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
     let (even, odd) = (add(reals, a, c), sub(reals, a, c));
     let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
     [
@@ -252,7 +252,7 @@ fn back_of_four<R: Reals>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
 
 /// `a` times `1 + i`, over the square root of two.
 #[inline(always)]
-fn eighth_turn<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
+fn eighth_turn<R: Float>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
     let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
     Complex {
         re: reals.mul(reals.sub(a.re, a.im), half),
@@ -262,7 +262,7 @@ fn eighth_turn<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
 
 /// `a` times `1 - i`, over the square root of two.
 #[inline(always)]
-fn eighth_turn_back<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
+fn eighth_turn_back<R: Float>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
     let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
     Complex {
         re: reals.mul(reals.add(a.re, a.im), half),
@@ -271,14 +271,14 @@ fn eighth_turn_back<R: Reals>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
 }
 
 #[inline(always)]
-fn forth_of_eight<R: Reals>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
+fn forward_of_eight<R: Float>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
     let low = [
         add(reals, x[0], x[4]),
         add(reals, x[1], x[5]),
         add(reals, x[2], x[6]),
         add(reals, x[3], x[7]),
     ];
-    let low = forth_of_four(reals, low);
+    let low = forward_of_four(reals, low);
     // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the fourth, it is left to the next ones.
     let (a, b) = (
         sub(reals, x[0], x[4]),
@@ -304,9 +304,9 @@ fn forth_of_eight<R: Reals>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
 }
 
 #[inline(always)]
-fn back_of_eight<R: Reals>(reals: R, y: &Line<R, 8>) -> Line<R, 8> {
-    let low = back_of_four(reals, [y[0], y[1], y[2], y[3]]);
-    let high = back_of_four(reals, [y[4], y[5], y[6], y[7]]);
+fn inverse_of_eight<R: Float>(reals: R, y: &Line<R, 8>) -> Line<R, 8> {
+    let low = inverse_of_four(reals, [y[0], y[1], y[2], y[3]]);
+    let high = inverse_of_four(reals, [y[4], y[5], y[6], y[7]]);
     let (second, fourth) = (eighth_turn(reals, high[1]), eighth_turn(reals, high[3]));
     [
         add(reals, low[0], high[0]),

@@ -8,12 +8,12 @@ pub(super) struct Complex<V> {
 }
 
 /// A line of so many complex points, as many lines at a time as a vector has lanes.
-pub(super) type Line<R, const N: usize> = [Complex<<R as Reals>::V>; N];
+pub(super) type Line<R, const N: usize> = [Complex<<R as Float>::V>; N];
 
 /// A set of instructions for vectors of floating-point numbers, and the proof that this machine has it.
 ///
-/// Everything is meant to be compiled into [`Reals::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
-pub(super) trait Reals: Copy + Send + Sync + 'static {
+/// Everything is meant to be compiled into [`Float::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
+pub(super) trait Float: Copy + Send + Sync + 'static {
     /// A number.
     type Number: Copy + Send + Sync;
 
@@ -38,10 +38,10 @@ pub(super) trait Reals: Copy + Send + Sync + 'static {
     /// The same number everywhere.
     fn splat(self, value: Self::Number) -> Self::V;
 
-    /// The first [`Reals::LANES`] of these numbers, rounded.
+    /// The first [`Float::LANES`] of these numbers, rounded.
     fn of_doubles(self, from: &[f64]) -> Self::V;
 
-    /// The first [`Reals::LANES`] of these integers.
+    /// The first [`Float::LANES`] of these integers.
     fn of_words(self, from: &[u16]) -> Self::V;
 
     /// Sums.
@@ -68,7 +68,7 @@ pub(super) trait Reals: Copy + Send + Sync + 'static {
     /// The sum of all lanes.
     fn total(self, value: Self::V) -> f64;
 
-    /// Columns for rows: lane i of `to[j]` is lane j of `from[i]`, for [`Reals::LANES`] vectors.
+    /// Columns for rows: lane i of `to[j]` is lane j of `from[i]`, for [`Float::LANES`] vectors.
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
 }
 
@@ -85,7 +85,7 @@ macro_rules! plain {
         #[derive(Debug, Clone, Copy)]
         pub(super) struct $name;
 
-        impl Reals for $name {
+        impl Float for $name {
             type Number = $number;
 
             type V = [$number; $lanes];

@@ -1,7 +1,7 @@
 //! Vectors of real numbers in AVX2 with fused multiply-adds, and in AVX-512.
 #![allow(unsafe_code)]
 
-use super::float::{Complex, Reals, Work};
+use super::float::{Complex, Float, Work};
 use core::arch::x86_64::*;
 
 /// True if this machine has AVX2 and fused multiply-adds.
@@ -274,7 +274,7 @@ unsafe fn singles16_far(value: __m512, within: __m512) -> u32 {
     }
 }
 
-/// [`Reals`] by the instructions named.
+/// [`Float`] by the instructions named.
 macro_rules! vectors {
     (
         $(#[$doc:meta])* $name:ident, $v:ty, $number:ty, $lanes:literal, $features:literal, $has:ident,
@@ -292,7 +292,7 @@ macro_rules! vectors {
             }
         }
 
-        impl Reals for $name {
+        impl Float for $name {
             type Number = $number;
 
             type V = $v;

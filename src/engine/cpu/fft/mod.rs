@@ -11,7 +11,7 @@ mod tile;
 use super::simd::InstructionSet;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{PixelFormat, Plane};
-use float::{Doubles2, Reals, Singles4};
+use float::{Doubles2, Float, Singles4};
 use overlap_save::{OverlapSave, convolved};
 use std::sync::OnceLock;
 use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
@@ -24,7 +24,7 @@ const SIDES: [usize; 3] = [64, 128, 256];
 
 /// Vectors of a pair of tiles of white noise with a doubted result, as a share of all, up to which transforms of 32 bits are worth while: well below what
 /// is transformed once more in 64 bits.
-const MOST_VECTORS_DOUBTED: f64 = 0.35;
+const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
 /// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
 /// `fir` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in 32 bits, and in 64.
@@ -96,7 +96,7 @@ fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f6
 }
 
 /// A mask's spectra over tiles of `N` points a side.
-fn tiles<S: Reals, D: Reals, const N: usize>(
+fn tiles<S: Float, D: Float, const N: usize>(
     kernel: &DirectKernel,
     (singles, doubles): (S, D),
     is_fast: bool,
@@ -110,7 +110,7 @@ fn tiles<S: Reals, D: Reals, const N: usize>(
 }
 
 /// What makes spectra of these numbers.
-fn maker<S: Reals + 'static, D: Reals + 'static>(singles: S, doubles: D) -> Maker {
+fn maker<S: Float + 'static, D: Float + 'static>(singles: S, doubles: D) -> Maker {
     Maker {
         make: Box::new(move |kernel, side, is_fast| match side {
             64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
@@ -162,7 +162,7 @@ impl Transforms {
             let points = SIDES[k];
             // Sums that results are mended by have 32 bits up to 12-bit pixels.
             let is_fast = format.depth() <= 12
-                && doubted(kernel, f64::from(format.max_value()), points, lanes) <= MOST_VECTORS_DOUBTED;
+                && doubted(kernel, f64::from(format.max_value()), points, lanes) <= MAX_UNCERTAIN_VECTORS;
             let terms = if is_fast { terms.singles } else { terms.doubles };
             Side {
                 points,

@@ -4,8 +4,8 @@
 //! (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says.
 //! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
 
-use super::recheck::{Mender, Tile};
-use super::tile::{Doubt, Memory, Pair, Spectra, Tiles, row_of_results};
+use super::recheck::{Recheck, Tile};
+use super::tile::{Memory, Pair, Spectra, Tiles, Uncertain, row_of_results};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::component::{Component, Place, store};
@@ -16,12 +16,12 @@ use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 
 /// Doubted vectors of a pair of tiles, as a share of all, beyond which it is transformed in 64 bits.
-const MOST_VECTORS_DOUBTED: f64 = 0.5;
+const MAX_UNCERTAIN_VECTORS: f64 = 0.5;
 
 /// What convolves with a mask over tiles of one side.
 pub(in crate::engine::cpu) struct OverlapSave {
     /// In 32 bits, where few results are doubted, and what computes those.
-    fast: Option<(Box<dyn Tiles>, Mender)>,
+    fast: Option<(Box<dyn Tiles>, Recheck)>,
     /// In 64 bits.
     exact: Box<dyn Tiles>,
     /// Columns and rows of the mask.
@@ -38,7 +38,7 @@ pub(in crate::engine::cpu) struct Scratch {
     staged: Vec<u16>,
     /// A tile's samples of the result each.
     made: [Vec<u16>; 2],
-    doubts: Vec<Doubt>,
+    uncertain: Vec<Uncertain>,
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
 }
@@ -52,7 +52,7 @@ impl OverlapSave {
         Spectra { fast, exact }: Spectra,
     ) -> OverlapSave {
         OverlapSave {
-            fast: fast.map(|tiles| (tiles, Mender::new(kernel, format.max_value(), set))),
+            fast: fast.map(|tiles| (tiles, Recheck::new(kernel, format.max_value(), set))),
             exact,
             mask: (kernel.width, kernel.height),
             shift: kernel.shift,
@@ -92,7 +92,7 @@ impl OverlapSave {
             })
             .collect();
         let across = plane.width.div_ceil(columns);
-        let stride = spread(across * columns + self.mask.0 - 1 + Mender::beyond());
+        let stride = spread(across * columns + self.mask.0 - 1 + Recheck::beyond());
         let component_rows = side * stride;
         let staged = aligned(&mut scratch.staged, components.len() * component_rows);
         let tiles: Vec<(usize, usize)> = (0..components.len())
@@ -121,13 +121,13 @@ impl OverlapSave {
                     stride,
                     c,
                     made,
-                    (&mut scratch.memory, &mut scratch.doubts),
+                    (&mut scratch.memory, &mut scratch.uncertain),
                 );
                 for (k, &(component, tile)) in pair.iter().enumerate() {
                     let x = tile * columns;
                     let width = columns.min(plane.width - x);
                     let made = aligned(&mut scratch.made[k], rows * row_of_results(side));
-                    if let Some((_, mender)) = &self.fast {
+                    if let Some((_, recheck)) = &self.fast {
                         let tile = Tile {
                             number: k,
                             side,
@@ -136,7 +136,7 @@ impl OverlapSave {
                             stride,
                             made: &mut *made,
                         };
-                        mender.mend(&scratch.doubts, components[component].c, tile);
+                        recheck.recheck(&scratch.uncertain, components[component].c, tile);
                     }
                     let start = x * channels.len() * self.format.bytes_per_sample();
                     for (k, row) in made.chunks_exact(row_of_results(side)).take(count).enumerate() {
@@ -178,32 +178,32 @@ impl OverlapSave {
         }
     }
 
-    /// Convolves a pair of tiles; leaves in the doubts which results have to be computed yet.
+    /// Convolves a pair of tiles; leaves in the uncertain which results have to be computed yet.
     fn make(
         &self,
         inputs: [&[u16]; 2],
         stride: usize,
         c: [&Convolve; 2],
         outputs: [&mut [u16]; 2],
-        (memory, doubts): (&mut Memory, &mut Vec<Doubt>),
+        (memory, uncertain): (&mut Memory, &mut Vec<Uncertain>),
     ) {
         // Half a unit of the sum more than the bias, to be as far from both wrong results.
         let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
         let [first, second] = outputs;
         let mut convolve = |tiles: &dyn Tiles| {
-            doubts.clear();
+            uncertain.clear();
             let pair = Pair {
                 inputs,
                 stride,
                 outputs: [&mut *first, &mut *second],
                 add,
                 largest: f64::from(self.format.max_value()),
-                doubts: &mut *doubts,
+                uncertain: &mut *uncertain,
             };
             tiles.convolve(&mut *memory, pair);
             let (columns, rows) = tiles.kept();
             let vectors = rows * columns.div_ceil(tiles.lanes());
-            doubts.len() as f64 <= MOST_VECTORS_DOUBTED * vectors as f64
+            uncertain.len() as f64 <= MAX_UNCERTAIN_VECTORS * vectors as f64
         };
         let is_made = self.fast.as_ref().is_some_and(|(tiles, _)| convolve(&**tiles));
         if !is_made {

@@ -1,7 +1,7 @@
 //! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products for each.
 #![allow(unsafe_code)]
 
-use super::tile::{Doubt, row_of_results};
+use super::tile::{Uncertain, row_of_results};
 use crate::engine::cpu::simd::InstructionSet;
 use crate::engine::cpu::simd::vector::{Simd, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
@@ -11,7 +11,7 @@ use crate::filter::{Convolve, DirectKernel};
 const TOGETHER: usize = 32;
 
 /// A mask's weights as sums are made with them.
-pub(super) struct Mender {
+pub(super) struct Recheck {
     vectors: Option<Vectors>,
     /// Row by row, each filled up.
     weights: Vec<i16>,
@@ -29,16 +29,16 @@ pub(super) struct Tile<'a> {
     pub(super) side: usize,
     /// Columns and rows of results that are wanted.
     pub(super) wanted: (usize, usize),
-    /// Its samples, row by row from the first on; [`Mender::beyond`] more are there at the end.
+    /// Its samples, row by row from the first on; [`Recheck::beyond`] more are there at the end.
     pub(super) samples: &'a [u16],
     /// From a row of them to the next.
     pub(super) stride: usize,
     pub(super) made: &'a mut [u16],
 }
 
-impl Mender {
+impl Recheck {
     /// That of a mask for samples up to `largest` of at most 12 bits.
-    pub(super) fn new(kernel: &DirectKernel, largest: u32, set: InstructionSet) -> Mender {
+    pub(super) fn new(kernel: &DirectKernel, largest: u32, set: InstructionSet) -> Recheck {
         let across = kernel.width.next_multiple_of(TOGETHER);
         let mut weights = vec![0; across * kernel.height];
         for (filled, row) in weights
@@ -48,7 +48,7 @@ impl Mender {
             // Quantised weights are no larger than two signed bytes hold.
             filled.iter_mut().zip(row).for_each(|(q, &of)| *q = of as i16);
         }
-        Mender {
+        Recheck {
             vectors: Vectors::of(set),
             weights,
             across,
@@ -63,10 +63,10 @@ impl Mender {
     }
 
     /// Computes what is doubted of a tile.
-    pub(super) fn mend(&self, doubts: &[Doubt], c: &Convolve, tile: Tile<'_>) {
-        let mending = Mending {
+    pub(super) fn recheck(&self, uncertain: &[Uncertain], c: &Convolve, tile: Tile<'_>) {
+        let mending = Rechecking {
             by: self,
-            doubts,
+            uncertain,
             c,
             tile,
         };
@@ -79,9 +79,9 @@ impl Mender {
 }
 
 /// The results of a tile that are to be computed.
-struct Mending<'a> {
-    by: &'a Mender,
-    doubts: &'a [Doubt],
+struct Rechecking<'a> {
+    by: &'a Recheck,
+    uncertain: &'a [Uncertain],
     c: &'a Convolve,
     tile: Tile<'a>,
 }
@@ -138,17 +138,17 @@ impl<L: Simd> Dot for InPairs<L> {
     }
 }
 
-impl Mending<'_> {
+impl Rechecking<'_> {
     /// Computes each result that is doubted.
     #[inline(always)]
     fn each(self, by: impl Dot) {
-        let Mending {
-            by: mender,
-            doubts,
+        let Rechecking {
+            by: recheck,
+            uncertain,
             c,
             tile,
         } = self;
-        for doubt in doubts {
+        for doubt in uncertain {
             let mut lanes = doubt.lanes[tile.number];
             while lanes != 0 {
                 let x = usize::from(doubt.column) + lanes.trailing_zeros() as usize;
@@ -158,15 +158,15 @@ impl Mending<'_> {
                     break;
                 }
                 let samples = &tile.samples[y * tile.stride + x..];
-                let sum = by.dot(&mender.weights, mender.across, samples, tile.stride);
-                let result = ((i64::from(sum) + c.low) >> mender.shift) + c.high;
-                tile.made[y * row_of_results(tile.side) + x] = result.clamp(0, mender.largest) as u16;
+                let sum = by.dot(&recheck.weights, recheck.across, samples, tile.stride);
+                let result = ((i64::from(sum) + c.low) >> recheck.shift) + c.high;
+                tile.made[y * row_of_results(tile.side) + x] = result.clamp(0, recheck.largest) as u16;
             }
         }
     }
 }
 
-impl Work for Mending<'_> {
+impl Work for Rechecking<'_> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         self.each(InPairs(simd));

@@ -21,8 +21,8 @@
 //! up to m of at most 12 bits, so that q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a level for masks that blur:
 //! results that lie closer to the border between two levels are named, for the caller to find them in another way.
 
-use super::butterfly::Turns;
-use super::float::{Complex, Doubles2, Line, Reals, Work};
+use super::butterfly::Twiddles;
+use super::float::{Complex, Doubles2, Float, Line, Work};
 use crate::filter::DirectKernel;
 use std::any::Any;
 
@@ -48,12 +48,12 @@ pub(super) struct Pair<'a> {
     /// The largest sample.
     pub(super) largest: f64,
     /// Which results may be wrong by one.
-    pub(super) doubts: &'a mut Vec<Doubt>,
+    pub(super) uncertain: &'a mut Vec<Uncertain>,
 }
 
 /// Results beside each other, at one place of both tiles, of which some may be wrong by one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Doubt {
+pub(super) struct Uncertain {
     /// Where in the tile the first one lies.
     pub(super) row: u16,
     pub(super) column: u16,
@@ -109,10 +109,10 @@ pub(super) fn row_of_results(side: usize) -> usize {
 }
 
 /// A mask's spectrum over tiles of `N` x `N` points.
-pub(super) struct Spectrum<R: Reals, const N: usize> {
+pub(super) struct Spectrum<R: Float, const N: usize> {
     reals: R,
-    turns: Turns<R>,
-    /// Of each [`Reals::LANES`] rows a line of `N`.
+    twiddles: Twiddles<R>,
+    /// Of each [`Float::LANES`] rows a line of `N`.
     lines: Vec<Complex<R::V>>,
     kept: (usize, usize),
     /// The sum of the weights, and the root of the sum of their squares.
@@ -122,7 +122,7 @@ pub(super) struct Spectrum<R: Reals, const N: usize> {
 
 /// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by row, both dimensions in the order that transforms leave.
 pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
-    let turns = Turns::<Doubles2>::new::<N>();
+    let twiddles = Twiddles::<Doubles2>::new::<N>();
     let zero = Complex {
         re: [0.0; 2],
         im: [0.0; 2],
@@ -137,7 +137,7 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
         }
     }
     for column in columns.as_chunks_mut::<N>().0 {
-        turns.forward(Doubles2, column);
+        twiddles.forward(Doubles2, column);
     }
     let mut all = vec![Complex { re: 0.0, im: 0.0 }; N * N];
     for rows in 0..N / 2 {
@@ -145,7 +145,7 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
         for (column, points) in columns.as_chunks::<N>().0.iter().zip(line.chunks_exact_mut(2)) {
             Doubles2.transpose(&column[2 * rows..], points);
         }
-        turns.forward(Doubles2, &mut line);
+        twiddles.forward(Doubles2, &mut line);
         for (x, point) in line.iter().enumerate() {
             for lane in 0..2 {
                 all[(2 * rows + lane) * N + x] = Complex {
@@ -158,7 +158,7 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
     all
 }
 
-impl<R: Reals, const N: usize> Spectrum<R, N> {
+impl<R: Float, const N: usize> Spectrum<R, N> {
     /// `points` is [`spectrum`] of the same mask and tiles.
     pub(super) fn new(reals: R, kernel: &DirectKernel, points: &[Complex<f64>]) -> Spectrum<R, N> {
         let lines = (0..N / R::LANES).flat_map(|group| (0..N).map(move |x| (group, x)));
@@ -177,7 +177,7 @@ impl<R: Reals, const N: usize> Spectrum<R, N> {
         Spectrum {
             reals,
             lines: lines.collect(),
-            turns: Turns::new::<N>(),
+            twiddles: Twiddles::new::<N>(),
             kept: (N - kernel.width + 1, N - kernel.height + 1),
             gain: sum / scale,
             norm: norm(&kernel.weights) / scale,
@@ -192,12 +192,12 @@ pub(super) fn norm(weights: &[i32]) -> f64 {
 }
 
 /// How far off sums may be, by the formula above, of samples and weights of these norms.
-pub(in crate::engine::cpu) fn error<R: Reals>(samples: f64, weights: f64) -> f64 {
+pub(in crate::engine::cpu) fn error<R: Float>(samples: f64, weights: f64) -> f64 {
     let factor = if R::IS_EXACT { 250.0 } else { 84.0 };
     factor * R::UNIT * samples * weights
 }
 
-impl<R: Reals, const N: usize> Tiles for Spectrum<R, N> {
+impl<R: Float, const N: usize> Tiles for Spectrum<R, N> {
     fn kept(&self) -> (usize, usize) {
         self.kept
     }
@@ -241,13 +241,13 @@ fn middle<const N: usize>(samples: &[u16], stride: usize) -> f64 {
 }
 
 /// A pair of tiles on its way.
-struct Convolving<'a, R: Reals, const N: usize> {
+struct Convolving<'a, R: Float, const N: usize> {
     spectrum: &'a Spectrum<R, N>,
     memory: &'a mut Vec<Complex<R::V>>,
     pair: Pair<'a>,
 }
 
-impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
+impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
     #[inline(always)]
     fn run(self, reals: R) {
         let Convolving {
@@ -255,7 +255,7 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
             memory,
             pair,
         } = self;
-        let turns = &spectrum.turns;
+        let twiddles = &spectrum.twiddles;
         let zero = reals.splat(R::number(0.0));
         // The tile in blocks of as many columns as a vector holds, and a line of as many rows.
         let blocks = N / R::LANES * (N + APART);
@@ -282,13 +282,13 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
             }
         }
         for points in tile.chunks_exact_mut(N + APART) {
-            turns.forward(reals, whole::<_, N>(points));
+            twiddles.forward(reals, whole::<_, N>(points));
         }
         for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
             for (block, points) in tile.chunks_exact(N + APART).zip(line.chunks_exact_mut(R::LANES)) {
                 reals.transpose(&block[group * R::LANES..], points);
             }
-            turns.through(reals, line, by);
+            twiddles.through(reals, line, by);
             for (block, points) in tile.chunks_exact_mut(N + APART).zip(line.chunks_exact(R::LANES)) {
                 reals.transpose(points, &mut block[group * R::LANES..]);
             }
@@ -308,13 +308,13 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
         let [first, second] = pair.outputs;
         let mut doubted = 0;
         if !R::IS_EXACT {
-            pair.doubts
-                .resize(rows * columns.div_ceil(R::LANES), Doubt::default());
+            pair.uncertain
+                .resize(rows * columns.div_ceil(R::LANES), Uncertain::default());
         }
         let blocks = tile.chunks_exact_mut(N + APART).take(columns.div_ceil(R::LANES));
         for (block, points) in blocks.enumerate() {
             let points = whole::<_, N>(points);
-            turns.backward(reals, points);
+            twiddles.backward(reals, points);
             let results = first.chunks_exact_mut(N + ROWS_APART);
             let results = results.zip(second.chunks_exact_mut(N + ROWS_APART));
             let column = block * R::LANES;
@@ -328,7 +328,7 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
                         reals.far_from_halves(im, within) as u16,
                     ];
                     // Written in any case: no branch, which could not be foretold.
-                    pair.doubts[doubted] = Doubt {
+                    pair.uncertain[doubted] = Uncertain {
                         row: y as u16,
                         column: column as u16,
                         lanes,
@@ -337,7 +337,7 @@ impl<R: Reals, const N: usize> Work<R> for Convolving<'_, R, N> {
                 }
             }
         }
-        pair.doubts.truncate(doubted);
+        pair.uncertain.truncate(doubted);
     }
 }
 
