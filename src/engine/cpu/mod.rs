@@ -17,23 +17,23 @@ pub use simd::{InstructionSet, UnknownInstructionSet};
 use super::{Engine, EngineError};
 use crate::filter::{Chain, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
-use algorithm::{Carried, Prepared};
+use algorithm::{ChainPlan, StepPlan};
 use crossbeam_channel::{Receiver, bounded};
-use fft::overlap_save::OverlapSave;
+use fft::OverlapSave;
 use rows::alpha::{Premultiplied, Source};
 use rows::strip::{Picture, strips};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use threads::Team;
+use threads::Threads;
 
 /// The threaded engine.
 pub struct Cpu {
     chain: Chain,
-    team: Arc<Team>,
+    threads: Arc<Threads>,
     set: InstructionSet,
-    prepared: Option<(PixelFormat, Colour, Arc<Prepared>)>,
+    prepared: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
     /// Where the results of the frames in flight will come, oldest first.
     in_flight: VecDeque<Receiver<std::thread::Result<(Frame, Between)>>>,
     /// What frames that are done have worked in.
@@ -64,7 +64,7 @@ impl Cpu {
         }
         Ok(Cpu {
             chain,
-            team: Arc::new(Team::new(threads)?),
+            threads: Arc::new(Threads::new(threads)?),
             set,
             prepared: None,
             in_flight: VecDeque::new(),
@@ -72,11 +72,11 @@ impl Cpu {
         })
     }
 
-    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<Prepared>, EngineError> {
+    fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
         match &self.prepared {
             Some((f, c, prepared)) if *f == format && *c == colour => Ok(Arc::clone(prepared)),
             _ => {
-                let prepared = Arc::new(Prepared::new(Plan::new(&self.chain, format, &colour)?, self.set));
+                let prepared = Arc::new(ChainPlan::new(Plan::new(&self.chain, format, &colour)?, self.set));
                 self.prepared = Some((format, colour, Arc::clone(&prepared)));
                 Ok(prepared)
             }
@@ -90,7 +90,7 @@ impl Engine for Cpu {
     }
 
     fn description(&self) -> String {
-        match self.team.size() {
+        match self.threads.size() {
             1 => format!("cpu: 1 thread, {}", self.set),
             n => format!("cpu: {n} threads, {}", self.set),
         }
@@ -98,7 +98,7 @@ impl Engine for Cpu {
 
     /// With several threads those that are worked on, and a next one for each thread but the caller's, which hands out none while it works on its own.
     fn depth(&self) -> usize {
-        match self.team.size() {
+        match self.threads.size() {
             1 => 1,
             n => 2 * n.min(MOST_AT_ONCE) - 1,
         }
@@ -123,8 +123,8 @@ impl Engine for Cpu {
         };
         let (done, result) = bounded(1);
         self.in_flight.push_back(result);
-        self.team.hand_over(move |team| {
-            let result = catch_unwind(AssertUnwindSafe(|| job.run(team)));
+        self.threads.submit(move |threads| {
+            let result = catch_unwind(AssertUnwindSafe(|| job.run(threads)));
             // Nobody waits for it any more if the engine is gone.
             let _ = done.send(result);
         });
@@ -135,7 +135,7 @@ impl Engine for Cpu {
         let Some(result) = self.in_flight.pop_front() else {
             return Ok(None);
         };
-        while result.is_empty() && self.team.take_one() {}
+        while result.is_empty() && self.threads.run_one() {}
         match result.recv() {
             Ok(Ok((frame, between))) => {
                 self.spare.push(between);
@@ -152,7 +152,7 @@ impl Engine for Cpu {
 
 /// A frame to filter.
 struct Job {
-    prepared: Arc<Prepared>,
+    prepared: Arc<ChainPlan>,
     input: Frame,
     /// Where the result goes.
     output: Frame,
@@ -167,11 +167,11 @@ struct Between([Vec<u8>; 2]);
 
 impl Job {
     /// Filters the frame; gives back the result and the memory that was worked in.
-    fn run(mut self, team: &Team) -> (Frame, Between) {
+    fn run(mut self, threads: &Threads) -> (Frame, Between) {
         let (layout, inner) = (*self.output.layout(), self.inner);
         let Between([from, to]) = &mut self.between;
         let steps = &self.prepared.plan.steps;
-        for (index, (step, carried)) in steps.iter().zip(&self.prepared.carried).enumerate() {
+        for (index, (step, step_plan)) in steps.iter().zip(&self.prepared.step_plans).enumerate() {
             let picture = match index {
                 0 => Picture {
                     layout: self.input.layout(),
@@ -183,10 +183,17 @@ impl Job {
                 },
             };
             if index + 1 == steps.len() {
-                apply(team, step, carried, picture, &layout, self.output.bytes_mut());
+                apply(
+                    threads,
+                    step,
+                    step_plan,
+                    picture,
+                    &layout,
+                    self.output.bytes_mut(),
+                );
             } else {
                 to.resize(inner.size(), 0);
-                apply(team, step, carried, picture, &inner, to);
+                apply(threads, step, step_plan, picture, &inner, to);
                 std::mem::swap(from, to);
             }
         }
@@ -199,24 +206,24 @@ impl Job {
 
 /// Carries out one step: `layout` is that of `output`.
 fn apply(
-    team: &Team,
+    threads: &Threads,
     step: &Step,
-    carried: &Carried,
+    step_plan: &StepPlan,
     input: Picture<'_>,
     layout: &Layout,
     output: &mut [u8],
 ) {
     let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
         let at_once = |plane: usize| {
-            carried
+            step_plan
                 .overlap_save(step, plane, layout)
                 .map_or(2, OverlapSave::rows)
         };
-        let strips = strips(step, layout, planes, output, team.share(), at_once);
-        team.each(strips, |scratch, mut strip| {
-            match carried.overlap_save(step, strip.plane, layout) {
+        let strips = strips(step, layout, planes, output, threads.share(), at_once);
+        threads.each(strips, |scratch, mut strip| {
+            match step_plan.overlap_save(step, strip.plane, layout) {
                 Some(by) => by.convolve(step, source, layout, &mut strip, &mut scratch.overlap_save),
-                None => carried.ways[strip.plane].convolve(step, source, layout, &mut strip, scratch),
+                None => step_plan.algorithms[strip.plane].convolve(step, source, layout, &mut strip, scratch),
             }
         });
     };
@@ -225,7 +232,7 @@ fn apply(
         picture: input,
         alpha,
     };
-    let Some(alpha) = &carried.alpha else {
+    let Some(alpha) = &step_plan.alpha else {
         convolve(with(None), planes, output);
         return;
     };
@@ -239,6 +246,6 @@ fn apply(
     convolve(with(None), own..own + 1, rest);
     let convolved = (&*rest, layout.planes()[own].stride);
     convolve(weighted(Some(convolved)), 0..own, colours);
-    let strips = strips(step, layout, own..own + 1, rest, team.share(), |_| 2);
-    team.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
+    let strips = strips(step, layout, own..own + 1, rest, threads.share(), |_| 2);
+    threads.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
 }

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is done with one frame.
-type Work = Box<dyn FnOnce(&Team) + Send>;
+type Work = Box<dyn FnOnce(&Threads) + Send>;
 
 /// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame that would leave some of them idle is shared out by its rows.
-pub(super) struct Team {
+pub(super) struct Threads {
     /// All but the caller; `None` where the caller is all there is.
-    threads: Option<rayon::ThreadPool>,
+    pool: Option<rayon::ThreadPool>,
     /// One a thread, the caller's last.
     scratch: Vec<Mutex<Scratch>>,
     /// Frames that nobody has begun, oldest first.
@@ -23,9 +23,9 @@ pub(super) struct Team {
     frames: AtomicUsize,
 }
 
-impl Team {
-    /// A team of `threads` threads (0: one a core).
-    pub(super) fn new(threads: usize) -> Result<Team, EngineError> {
+impl Threads {
+    /// So many threads (0: one a core).
+    pub(super) fn new(threads: usize) -> Result<Threads, EngineError> {
         let size = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
@@ -40,9 +40,9 @@ impl Team {
                     EngineError::Unavailable(format!("cannot start the engine's threads: {lacking}"))
                 })
         };
-        let threads = if size > 1 { Some(start()?) } else { None };
-        Ok(Team {
-            threads,
+        let pool = if size > 1 { Some(start()?) } else { None };
+        Ok(Threads {
+            pool,
             scratch: (0..size).map(|_| Mutex::default()).collect(),
             waiting: Mutex::default(),
             frames: AtomicUsize::new(0),
@@ -55,25 +55,25 @@ impl Team {
     }
 
     /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a thread is free, in the order of the calls.
-    /// One of the frames that are not done is always left to the caller ([`Team::take_one`]): nobody is woken for it.
-    pub(super) fn hand_over(self: &Arc<Team>, frame: impl FnOnce(&Team) + Send + 'static) {
-        let Some(threads) = &self.threads else {
+    /// One of the frames that are not done is always left to the caller ([`Threads::run_one`]): nobody is woken for it.
+    pub(super) fn submit(self: &Arc<Threads>, frame: impl FnOnce(&Threads) + Send + 'static) {
+        let Some(pool) = &self.pool else {
             frame(self);
             return;
         };
         let others = self.frames.fetch_add(1, Ordering::Relaxed);
         self.waiting().push_back(Box::new(frame));
         if others > 0 {
-            let team = Arc::clone(self);
-            threads.spawn_fifo(move || {
-                team.take_one();
+            let threads = Arc::clone(self);
+            pool.spawn_fifo(move || {
+                threads.run_one();
             });
         }
     }
 
     /// Does the oldest frame that nobody has begun; false if there is none. Whoever waits for a frame takes others meanwhile, so that there are as many threads as cores
     /// and none has to make way for one that only hands frames around.
-    pub(super) fn take_one(&self) -> bool {
+    pub(super) fn run_one(&self) -> bool {
         let Some(frame) = self.waiting().pop_front() else {
             return false;
         };
@@ -100,7 +100,7 @@ impl Team {
         let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
         let run = || {
             let index = self
-                .threads
+                .pool
                 .as_ref()
                 .and_then(rayon::ThreadPool::current_thread_index);
             let own = index.unwrap_or(self.size() - 1);
@@ -109,12 +109,12 @@ impl Team {
                 work(&mut scratch, item);
             }
         };
-        let (Some(threads), 1..) = (&self.threads, others) else {
+        let (Some(pool), 1..) = (&self.pool, others) else {
             run();
             return;
         };
         let busy = AtomicUsize::new(0);
-        threads.in_place_scope(|scope| {
+        pool.in_place_scope(|scope| {
             let (run, busy) = (&run, &busy);
             for _ in 0..others {
                 scope.spawn(move |_| {
@@ -156,43 +156,43 @@ mod tests {
 
     #[test]
     fn the_caller_is_one_of_the_threads() {
-        let team = Arc::new(Team::new(2).unwrap());
+        let threads = Arc::new(Threads::new(2).unwrap());
         let (began, begins) = unbounded::<ThreadId>();
         let (done, all) = unbounded();
         // Each frame waits for the other one, so that two threads are needed.
         let together = Arc::new(std::sync::Barrier::new(2));
         for _ in 0..2 {
             let (began, done, together) = (began.clone(), done.clone(), Arc::clone(&together));
-            team.hand_over(move |_| {
+            threads.submit(move |_| {
                 began.send(current().id()).unwrap();
                 together.wait();
                 done.send(()).unwrap();
             });
         }
         // The frame that no other thread was told of, or the other one.
-        assert!(team.take_one());
+        assert!(threads.run_one());
         let mut by: Vec<ThreadId> = (0..2).map(|_| begins.recv_timeout(LONG).unwrap()).collect();
         by.retain(|&id| id != current().id());
         assert_eq!(by.len(), 1);
         (0..2).for_each(|_| all.recv_timeout(LONG).unwrap());
-        assert!(!team.take_one());
+        assert!(!threads.run_one());
     }
 
     #[test]
     fn one_frame_alone_waits_for_the_caller_and_has_all_threads() {
-        let team = Arc::new(Team::new(3).unwrap());
+        let threads = Arc::new(Threads::new(3).unwrap());
         let (began, begins) = unbounded();
         let (told, tells) = unbounded();
-        team.hand_over(move |team| {
+        threads.submit(move |threads| {
             told.send(current().id()).unwrap();
             let together = std::sync::Barrier::new(3);
-            team.each(vec![(); 3], |_, ()| {
+            threads.each(vec![(); 3], |_, ()| {
                 began.send(current().id()).unwrap();
                 together.wait();
             });
         });
         assert!(tells.recv_timeout(Duration::from_millis(20)).is_err());
-        assert!(team.take_one());
+        assert!(threads.run_one());
         assert_eq!(tells.recv_timeout(LONG).unwrap(), current().id());
         let by: std::collections::HashSet<ThreadId> = begins.try_iter().collect();
         assert_eq!(by.len(), 3);

@@ -4,15 +4,17 @@ mod butterfly;
 mod float;
 #[cfg(target_arch = "x86_64")]
 mod float_x86;
-pub(super) mod overlap_save;
+mod overlap_save;
 mod recheck;
 mod tile;
+
+pub(super) use overlap_save::{OverlapSave, Scratch};
 
 use super::simd::InstructionSet;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::{PixelFormat, Plane};
 use float::{Doubles2, Float, Singles4};
-use overlap_save::{OverlapSave, convolved};
+use overlap_save::convolved;
 use std::sync::OnceLock;
 use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 
