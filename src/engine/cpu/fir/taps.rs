@@ -44,12 +44,12 @@ pub(super) struct Taps<'a> {
 
 /// A tap before it is known where in memory its line lies.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) struct LineTap {
-    pub(in crate::engine::cpu) line: usize,
+pub(super) struct LineTap {
+    pub(super) line: usize,
     /// The element of the line, and its mirror image.
     at: [usize; 2],
     /// As a [`Tap`]'s.
-    pub(in crate::engine::cpu) weights: [i32; 4],
+    pub(super) weights: [i32; 4],
 }
 
 /// Those of the same output rows.
@@ -60,7 +60,7 @@ struct LineTaps {
 }
 
 /// The taps of a direct mask or of a column, grouped as [`Taps`] are.
-pub(in crate::engine::cpu) struct TapTable {
+pub(super) struct TapTable {
     groups: [LineTaps; 3],
     fold: Fold,
 }
@@ -207,7 +207,7 @@ impl TapTable {
         self.groups.iter().map(|g| g.folded.len()).sum()
     }
 
-    pub(in crate::engine::cpu) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.groups.iter().map(|g| g.single.len() + g.folded.len()).sum()
     }
 }

@@ -13,7 +13,7 @@ pub(in crate::engine::cpu) struct Widening {
     /// Bits that are turned over: 0x8000 takes 32768 from a sample.
     pub(super) flip: u16,
     /// True if the two bytes of a sample are two limbs.
-    pub(in crate::engine::cpu) split_bytes: bool,
+    pub(super) split_bytes: bool,
 }
 
 /// The same in registers.

@@ -30,9 +30,9 @@ pub(super) struct Lines<'a> {
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
-pub(in crate::engine::cpu) struct KeptSums<'a> {
+pub(super) struct KeptSums<'a> {
     /// The sums; those of the pair just made are put here.
-    pub(in crate::engine::cpu) sums: &'a mut [i32],
+    pub(super) sums: &'a mut [i32],
     /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
     pub(super) resumes: bool,
 }
