@@ -51,7 +51,8 @@ impl Algorithm {
         Algorithm::Portable
     }
 
-    /// What a sample takes of a direct mask, in multiply-adds of two samples and two weights each; `None` where it does not grow with the mask.
+    /// What a sample takes of a direct mask, in multiply-adds of two samples and two weights each; `None`
+    /// where it does not grow with the mask.
     fn terms(&self, kernel: &Kernel) -> Option<usize> {
         match (self, kernel) {
             (Algorithm::Portable, Kernel::Direct(k)) => {

@@ -1,5 +1,18 @@
-//! All cores: a frame for each thread, the caller's among them, or the rows of a frame shared out over threads where
-//! fewer frames than threads are waiting.
+//! The CPU engine: frames in, frames out, in order, on all cores.
+//!
+//! ```text
+//! submit -> threads.rs        a frame a thread, or the rows of a frame shared out where threads are idle
+//!           | strips of rows
+//!        algorithm.rs         the fastest that can make the plane, the only file that knows them all:
+//!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
+//!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
+//!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
+//!           |
+//!        simd/                the instruction sets
+//! collect <- the frame, with the same bits whatever the algorithm and the instruction set
+//! ```
+//!
+//! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` says how it goes.
 // Where no vector instructions are known, what only they need is compiled, and never used.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unreachable_code, unused))]
 
@@ -40,11 +53,13 @@ pub struct Cpu {
     spare: Vec<Between>,
 }
 
-/// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond that share out a frame's rows.
+/// Frames that are worked on at the same time, at most: each more is one more in memory, and threads beyond
+/// that share out a frame's rows.
 const MOST_AT_ONCE: usize = 4;
 
 impl Cpu {
-    /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of this machine.
+    /// An engine that applies `chain` with `threads` threads (0: one a core) and the best instructions of
+    /// this machine.
     pub fn new(chain: Chain, threads: usize) -> Result<Cpu, EngineError> {
         Cpu::with_instruction_set(chain, threads, InstructionSet::detect())
     }
@@ -96,7 +111,8 @@ impl Engine for Cpu {
         }
     }
 
-    /// With several threads those that are worked on, and a next one for each thread but the caller's, which hands out none while it works on its own.
+    /// With several threads those that are worked on, and a next one for each thread but the caller's, which
+    /// hands out none while it works on its own.
     fn depth(&self) -> usize {
         match self.threads.size() {
             1 => 1,

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// What is done with one frame.
 type Work = Box<dyn FnOnce(&Threads) + Send>;
 
-/// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame that would leave some of them idle is shared out by its rows.
+/// A fixed number of threads, of which the caller is one. Frames wait until one of them is free, and a frame
+/// that would leave some of them idle is shared out by its rows.
 pub(super) struct Threads {
     /// All but the caller; `None` where the caller is all there is.
     pool: Option<rayon::ThreadPool>,
@@ -54,8 +55,9 @@ impl Threads {
         self.scratch.len()
     }
 
-    /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a thread is free, in the order of the calls.
-    /// One of the frames that are not done is always left to the caller ([`Threads::run_one`]): nobody is woken for it.
+    /// Does `frame`, which gives its result away by itself: at once where the caller is alone, else when a
+    /// thread is free, in the order of the calls. One of the frames that are not done is always left to the
+    /// caller ([`Threads::run_one`]): nobody is woken for it.
     pub(super) fn submit(self: &Arc<Threads>, frame: impl FnOnce(&Threads) + Send + 'static) {
         let Some(pool) = &self.pool else {
             frame(self);
@@ -71,8 +73,9 @@ impl Threads {
         }
     }
 
-    /// Does the oldest frame that nobody has begun; false if there is none. Whoever waits for a frame takes others meanwhile, so that there are as many threads as cores
-    /// and none has to make way for one that only hands frames around.
+    /// Does the oldest frame that nobody has begun; false if there is none. Whoever waits for a frame takes
+    /// others meanwhile, so that there are as many threads as cores and none has to make way for one that
+    /// only hands frames around.
     pub(super) fn run_one(&self) -> bool {
         let Some(frame) = self.waiting().pop_front() else {
             return false;

@@ -1,10 +1,13 @@
-//! Strips of small boxes of bytes by way of the sums of columns: each column's sum over the rows of the window changes by the byte that enters less the one that
-//! leaves, both read where they lie in the picture, and a result is the scaled sum of neighbouring columns' sums.
+//! Strips of small boxes of bytes by way of the sums of columns: each column's sum over the rows of the
+//! window changes by the byte that enters less the one that leaves, both read where they lie in the picture,
+//! and a result is the scaled sum of neighbouring columns' sums.
 //!
-//! Columns at even and at odd places are apart, as they come out of words of two bytes by a mask and by a shift, and so results go back in by a shift. Only
-//! the columns' sums are kept from row to row, which a row of RGB leaves room for in the first-level cache.
+//! Columns at even and at odd places are apart, as they come out of words of two bytes by a mask and by a
+//! shift, and so results go back in by a shift. Only the columns' sums are kept from row to row, which a row
+//! of RGB leaves room for in the first-level cache.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
@@ -72,7 +75,8 @@ impl<'a> ColumnSums<'a> {
         });
     }
 
-    /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all rows of the window.
+    /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all
+    /// rows of the window.
     pub(super) fn extend(&mut self, places: &Apron, rows: usize) {
         for &(to, from) in places {
             let sum = match from {
@@ -83,7 +87,8 @@ impl<'a> ColumnSums<'a> {
         }
     }
 
-    /// Makes a row of the result of sums of `columns` (one of [`COLUMNS`]) columns that are `channels` samples apart.
+    /// Makes a row of the result of sums of `columns` (one of [`COLUMNS`]) columns that are `channels`
+    /// samples apart.
     pub(super) fn make<L: Simd>(
         &mut self,
         simd: L,
@@ -174,7 +179,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     /// Makes a step's results from place `x` on.
     ///
     /// # Safety
-    /// The sums of the step's columns and of those that the mask reaches are there, and a step's bytes are writable at `to`.
+    /// The sums of the step's columns and of those that the mask reaches are there, and a step's bytes are
+    /// writable at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
         let mut values = [add; 2];
@@ -204,7 +210,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Work for Make<'_, COLUMNS, CHA
         let (step, samples) = (4 * L::LANES, self.out.len());
         let whole = samples / step * step;
         for x in (0..whole).step_by(step) {
-            // SAFETY: a step ends within the whole ones. `ColumnSums::extend` has filled in what the mask reaches beyond the row's ends.
+            // SAFETY: a step ends within the whole ones. `ColumnSums::extend` has filled in what the mask
+            // reaches beyond the row's ends.
             unsafe { self.step(simd, constants, x, to.add(x)) };
         }
         if whole < samples {

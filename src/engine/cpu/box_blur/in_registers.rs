@@ -1,11 +1,14 @@
-//! Strips of small boxes of bytes, several rows at a time: each row that their windows reach is read once, where it lies in the picture, its bytes are added up
-//! along the row in registers, and what enters a window less what leaves it makes the next row's sum. Nothing is written but results.
+//! Strips of small boxes of bytes, several rows at a time: each row that their windows reach is read once,
+//! where it lies in the picture, its bytes are added up along the row in registers, and what enters a window
+//! less what leaves it makes the next row's sum. Nothing is written but results.
 //!
-//! Sums at even and at odd places are apart, as bytes come out of words by a mask and by a shift, and so results go back in by a shift. Of planes of one component
-//! neighbouring bytes are added up by the instruction that multiplies bytes. Vectors reach beyond a row's ends, into what lies there in the picture: the results that
-//! this spoils are made again one by one.
+//! Sums at even and at odd places are apart, as bytes come out of words by a mask and by a shift, and so
+//! results go back in by a shift. Of planes of one component neighbouring bytes are added up by the
+//! instruction that multiplies bytes. Vectors reach beyond a row's ends, into what lies there in the picture:
+//! the results that this spoils are made again one by one.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::sliding_window::Scale;
@@ -25,7 +28,8 @@ pub(super) const AT_ONCE: usize = 8;
 /// Rows that their windows reach, at most.
 pub(super) const MOST_ROWS: usize = AT_ONCE + LARGEST - 1;
 
-/// True for boxes that are made so: what enters and leaves stays in registers, of which larger ones have too few.
+/// True for boxes that are made so: what enters and leaves stays in registers, of which larger ones have too
+/// few.
 pub(in crate::engine::cpu) fn suit<L: Simd>(
     _: L,
     (columns, rows): (usize, usize),
@@ -97,7 +101,8 @@ pub(super) struct InRegisters<'a> {
 }
 
 impl<'a> InRegisters<'a> {
-    /// Boxes of `size` that [`suit`], on rows of `width` pixels, where `places` says what lies beyond their ends.
+    /// Boxes of `size` that [`suit`], on rows of `width` pixels, where `places` says what lies beyond their
+    /// ends.
     pub(super) fn new(
         scratch: &'a mut Scratch,
         border: &RowBorder,
@@ -118,7 +123,8 @@ impl<'a> InRegisters<'a> {
         }
     }
 
-    /// Makes rows of the result from those that their windows reach, which begin at places of memory: as many as that are, and one less than a window has.
+    /// Makes rows of the result from those that their windows reach, which begin at places of memory: as many
+    /// as that are, and one less than a window has.
     pub(super) fn make<L: Simd>(
         &mut self,
         simd: L,
@@ -160,7 +166,8 @@ impl<'a> InRegisters<'a> {
     }
 }
 
-/// The length of a row of so many samples, filled up to whole steps, and of what vectors may read before and after it.
+/// The length of a row of so many samples, filled up to whole steps, and of what vectors may read before and
+/// after it.
 fn with_margins(samples: usize) -> usize {
     TILE + samples.next_multiple_of(TILE) + TILE
 }
@@ -229,7 +236,8 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
     /// Makes a step's results from place `x` on.
     ///
     /// # Safety
-    /// A step from `x` on ends within the row filled up to whole steps, and a step's bytes are writable at each of `to`.
+    /// A step from `x` on ends within the row filled up to whole steps, and a step's bytes are writable at
+    /// each of `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, to: [*mut u8; AT_ONCE]) {
         let mut sums = [c.add; 2];

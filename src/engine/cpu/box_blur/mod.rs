@@ -1,8 +1,21 @@
-//! Strips of rows by way of window sums, for masks whose weights are all alike but for what quantisation mends: boxes.
+//! Running sums: boxes, whose cost hardly depends on their size.
 //!
-//! A row becomes sums of `columns` neighbours; what enters a window of `rows` such rows less what leaves it changes the window's sum, so that the cost
-//! hardly depends on the size of the mask. Where the result is a function of the window's sum alone, 16-bit multiplications make it; elsewhere
-//! the weighted sum itself is kept, and rows at which weights differ from their neighbours' change it, too.
+//! ```text
+//! row y    p p p p p ..               words, border filled
+//!    | sums of `columns` neighbours   row_sums.rs
+//! line y   h h h h ..                 a ring of as many lines as the mask has rows
+//!    | window += line y - line (y - rows)                     sliding_window.rs
+//! window   w w w w ..                 one sum a sample, kept from row to row
+//!    | (w + add) * factor >> shift    or, where that is not exact, weighted sums of 32 bits
+//! row out  p p p p ..
+//! ```
+//!
+//! The mask's weights are all alike but for what quantisation mends. Where the result is a function of the
+//! window's sum alone, a 16-bit multiplication makes it, which is tried for every sum; elsewhere the weighted
+//! sum is kept, and rows at which weights differ from their neighbours' change it, too. `plan.rs` says which.
+//!
+//! Small boxes of bytes have two shorter ways: `column_sums.rs` keeps sums of columns in place of lines,
+//! `in_registers.rs` makes eight rows at a time and writes nothing but results.
 
 mod column_sums;
 mod in_registers;
@@ -49,7 +62,8 @@ pub(super) struct Scratch {
     words: Vec<u16>,
     /// Of each sums of four samples of it or of all up to each, and sums of eight.
     parts: [Vec<u16>; 2],
-    /// The rows' sums, row y in place of row y - rows; after them the last three rows that were in the middle, without their ends, and a row of zeros.
+    /// The rows' sums, row y in place of row y - rows; after them the last three rows that were in the
+    /// middle, without their ends, and a row of zeros.
     ring: Vec<u16>,
     /// The windows' sums.
     sums: Vec<u16>,
@@ -68,7 +82,8 @@ pub(super) struct Scratch {
 }
 
 impl BoxBlur {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, if the mask is another one or if its numbers need more than 16 bits.
+    /// The plane's part of `step`; `None` if nothing is convolved in it, if the mask is another one or if its
+    /// numbers need more than 16 bits.
     pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<BoxBlur> {
         let channels = &step.planes[plane];
         let mask = UniformMask::of(&step.kernel)?;

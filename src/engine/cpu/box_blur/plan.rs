@@ -84,7 +84,8 @@ impl UniformMask {
         self.weights[self.weights.len() / 2] - self.weights[0]
     }
 
-    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which they are.
+    /// Of a column of two weights: the one that most rows have, how much more the others weigh, and which
+    /// they are.
     pub(super) fn uneven(&self) -> Option<(i64, i64, Vec<usize>)> {
         let q = &self.weights;
         let others_than = |base: i64| (0..q.len()).filter(move |&j| q[j] != base).collect::<Vec<_>>();
@@ -97,14 +98,16 @@ impl UniformMask {
         fits.then_some((base, excess, rows))
     }
 
-    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the middle, after which it mirrors itself.
+    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the
+    /// middle, after which it mirrors itself.
     pub(super) fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
         let q = &self.weights;
         let all = (0..q.len() / 2).map(|j| (j, q[j] - q[j + 1]));
         all.filter(|(_, step)| *step != 0)
     }
 
-    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to `max`.
+    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to
+    /// `max`.
     fn result(&self, sum: i64, c: &Convolve, max: i64) -> Option<i64> {
         let (all, centre) = ((self.columns * self.rows) as i64, self.values() as i64);
         let of = |middle: i64| {
@@ -160,7 +163,8 @@ impl UniformMask {
             let has_newest = few.contains(&newest);
             let others = few.len() - usize::from(has_newest);
             let fits = few.len() as i64 * largest <= i64::from(i16::MAX);
-            // Of wide sums those that weigh differently are best told by where weights change, unless that takes more lines: two for each change.
+            // Of wide sums those that weigh differently are best told by where weights change, unless that
+            // takes more lines: two for each change.
             let is_better = !is_wide || (others <= 2 && others < 2 * self.steps().count());
             fits && is_better && FewRows::suit(has_newest, others)
         });

@@ -1,10 +1,12 @@
-//! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added up where the sums are used (see `sliding_window`).
+//! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added
+//! up where the sums are used (see `sliding_window`).
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
-/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from [`LEAST_RUNNING`] on all along the row. Where neighbours
-/// lie side by side, so that hardly any two loads are of different cache lines, they are added up by eight first where few of these make a sum.
+/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from
+/// [`LEAST_RUNNING`] on all along the row. Where neighbours lie side by side, so that hardly any two loads
+/// are of different cache lines, they are added up by eight first where few of these make a sum.
 const LEAST_FOURS: usize = 9;
 
 const LEAST_RUNNING: usize = 17;
@@ -26,7 +28,8 @@ pub(super) struct RowSums {
 enum Way {
     /// Where they are used.
     Alone,
-    /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many (-1).
+    /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many
+    /// (-1).
     Parts { part: usize, parts: usize, sign: i8 },
     /// By the sum of all samples up to the last one, less that of those before the first one.
     Running,
@@ -35,8 +38,8 @@ enum Way {
 /// Words of a cache line, of which running sums have one before those of the row's begin.
 const LINE: usize = 32;
 
-/// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more` that is added, or taken away where `sign` is
-/// negative; none if it is 0.
+/// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more`
+/// that is added, or taken away where `sign` is negative; none if it is 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest<'a> {
     pub(super) words: &'a [u16],
@@ -46,7 +49,8 @@ pub(super) struct Rest<'a> {
     pub(super) sign: i8,
 }
 
-/// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled for.
+/// Numbers of parts, and the sign of the sample that they lack or have too many, which loops are compiled
+/// for.
 const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
 
 /// Running sums as such parts: one of them, less one.
@@ -80,7 +84,8 @@ impl RowSums {
         RowSums { count, step, way }
     }
 
-    /// True if two rows of so many samples are better than one: where the nearest cache does not hold the windows' sums until the next row.
+    /// True if two rows of so many samples are better than one: where the nearest cache does not hold the
+    /// windows' sums until the next row.
     pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
         self.way == Way::Running && samples > LONGEST_ALONE
     }
@@ -90,7 +95,8 @@ impl RowSums {
         (self.count - 1) * self.step
     }
 
-    /// Sums of four samples and of eight that are needed for `made` sums by so many parts: to the end of a step.
+    /// Sums of four samples and of eight that are needed for `made` sums by so many parts: to the end of a
+    /// step.
     fn fours_and_eights(&self, part: usize, parts: usize, made: usize) -> [usize; 2] {
         let last = (made + (parts - 1) * part * self.step).next_multiple_of(TILE);
         match part {
@@ -99,7 +105,8 @@ impl RowSums {
         }
     }
 
-    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the way, at most.
+    /// How many samples are read for `made` sums, a multiple of [`TILE`], and words are written on the way,
+    /// at most.
     pub(super) fn reach(&self, made: usize) -> usize {
         let alone = made + self.across() + self.step;
         match self.way {
@@ -113,8 +120,9 @@ impl RowSums {
         }
     }
 
-    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first one's samples begin at `lead`. There have to be
-    /// [so many](RowSums::reach) words from there on, and room for as many and those before them.
+    /// Adds up all but a few samples of a row for `made` sums (a multiple of [`TILE`]), of which the first
+    /// one's samples begin at `lead`. There have to be [so many](RowSums::reach) words from there on, and
+    /// room for as many and those before them.
     pub(super) fn add_up<'a, L: Simd>(
         &self,
         simd: L,
@@ -206,7 +214,8 @@ impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
     }
 }
 
-/// Adds each word up with all before it that are a multiple of `C` places away; both rows are a multiple of [`TILE`] long, and as long.
+/// Adds each word up with all before it that are a multiple of `C` places away; both rows are a multiple of
+/// [`TILE`] long, and as long.
 struct AddAlong<'a, const C: usize>(&'a [u16], &'a mut [u16]);
 
 impl<const C: usize> Work for AddAlong<'_, C> {

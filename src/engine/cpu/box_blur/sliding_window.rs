@@ -1,8 +1,10 @@
-//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row (see `row_sums`), and down the rows as rows come and go.
+//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row
+//! (see `row_sums`), and down the rows as rows come and go.
 //!
 //! Sums of words may wrap on the way, since a sum that ends within 16 bits ends right.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
@@ -10,7 +12,8 @@ use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{Requantize, store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 
-/// Differences of lines that change weighted sums, beside that of the row that enters and the one that leaves.
+/// Differences of lines that change weighted sums, beside that of the row that enters and the one that
+/// leaves.
 pub(super) const DIFFERENCES: usize = 2;
 
 /// Rows of a window, beside the newest one, that may weigh more or less than the others.
@@ -45,12 +48,14 @@ pub(super) struct NewRow<'a> {
     pub(super) sums: Rest<'a>,
     /// Where in the memory of the ring they go, and where those of the row that leaves are.
     pub(super) at: usize,
-    /// Where in that memory the other lines lie that count for the windows that it completes: the few rows, or of each difference the line that is added and
-    /// the one that is taken away. What is left lies where there are zeros.
+    /// Where in that memory the other lines lie that count for the windows that it completes: the few rows,
+    /// or of each difference the line that is added and the one that is taken away. What is left lies where
+    /// there are zeros.
     pub(super) lines: [usize; LINES],
 }
 
-/// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next multiple of [`TILE`].
+/// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next
+/// multiple of [`TILE`].
 pub(in crate::engine::cpu) enum Making<'a> {
     /// The window's sums are scaled.
     Scaled {
@@ -95,7 +100,8 @@ pub(super) struct FewRows {
 }
 
 impl FewRows {
-    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it; where there is none, zeros stand for it.
+    /// Others beside the newest row, of which loops are compiled for 1, 2 and 4, or one without it; where
+    /// there is none, zeros stand for it.
     pub(super) fn suit(newest: bool, others: usize) -> bool {
         others <= if newest { UNEVEN } else { 1 }
     }
@@ -106,9 +112,10 @@ impl FewRows {
     }
 }
 
-/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along both, so that the windows' sums are in the nearest cache for the second one.
-/// What is read `next` is asked for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows, which give way to its own, `made` (a
-/// multiple of [`TILE`]) of them.
+/// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along
+/// both, so that the windows' sums are in the nearest cache for the second one. What is read `next` is asked
+/// for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows,
+/// which give way to its own, `made` (a multiple of [`TILE`]) of them.
 pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     (rows, next): ([NewRow<'_>; R], &[u8]),
@@ -259,7 +266,8 @@ impl Row {
         unsafe { simd.load(self.ring.cast_const().add(self.lines[line] + x)) }
     }
 
-    /// The sums of the row that enters from sample `x` on, which take the place of those of the one that leaves.
+    /// The sums of the row that enters from sample `x` on, which take the place of those of the one that
+    /// leaves.
     #[inline(always)]
     unsafe fn enter<L: Simd, const COUNT: usize, const SIGN: i8>(self, simd: L, x: usize) -> Entering<L::V> {
         // SAFETY: `make` has bounded all of them.
@@ -356,7 +364,8 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
                 prefetch(simd, [next], R * x * BYTES, R * step * BYTES);
-                // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`, and lines go on to a multiple of TILE.
+                // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`,
+                // and lines go on to a multiple of TILE.
                 unsafe {
                     Self::step(simd, &ending, constants, first, x, to[0]);
                     if R == 2 {

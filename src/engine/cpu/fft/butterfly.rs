@@ -1,12 +1,14 @@
-//! Fourier transforms of `N` (64, 128 or 256) complex points, as many at a time as a vector has lanes: decimation in frequency forth, in time back, so that what
-//! lies between them is in an order of its own and no point is ever carried to another place.
+//! Fourier transforms of `N` (64, 128 or 256) complex points, as many at a time as a vector has lanes:
+//! decimation in frequency forth, in time back, so that what lies between them is in an order of its own and
+//! no point is ever carried to another place.
 //!
-//! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The last pass forth, the product with a spectrum and the
-//! first pass back are one.
+//! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The
+//! last pass forth, the product with a spectrum and the first pass back are one.
 
 use super::float::{Complex, Float, Line};
 
-/// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4: largest M first.
+/// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4:
+/// largest M first.
 pub(super) struct Twiddles<R: Float>(Vec<Vec<[Complex<R::Number>; 3]>>);
 
 /// Points of the blocks of the last pass forth.
@@ -279,7 +281,8 @@ fn forward_of_eight<R: Float>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
         add(reals, x[3], x[7]),
     ];
     let low = forward_of_four(reals, low);
-    // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the fourth, it is left to the next ones.
+    // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the
+    // fourth, it is left to the next ones.
     let (a, b) = (
         sub(reals, x[0], x[4]),
         eighth_turn_back(reals, sub(reals, x[1], x[5])),

@@ -1,4 +1,5 @@
-//! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of numbers.
+//! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of
+//! numbers.
 
 /// A vector of real parts and one of imaginary parts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,7 +13,8 @@ pub(super) type Line<R, const N: usize> = [Complex<<R as Float>::V>; N];
 
 /// A set of instructions for vectors of floating-point numbers, and the proof that this machine has it.
 ///
-/// Everything is meant to be compiled into [`Float::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
+/// Everything is meant to be compiled into [`Float::enter`], whose instructions are those of the set: hence
+/// the `inline(always)` throughout.
 pub(super) trait Float: Copy + Send + Sync + 'static {
     /// A number.
     type Number: Copy + Send + Sync;
@@ -62,7 +64,8 @@ pub(super) trait Float: Copy + Send + Sync + 'static {
     /// Writes the whole numbers below these ones, which are clamped to 0 to `largest`.
     fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]);
 
-    /// The lanes, a bit each, whose numbers are further than `within` from the middle between two whole numbers.
+    /// The lanes, a bit each, whose numbers are further than `within` from the middle between two whole
+    /// numbers.
     fn far_from_halves(self, value: Self::V, within: Self::V) -> u32;
 
     /// The sum of all lanes.

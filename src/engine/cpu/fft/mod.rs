@@ -1,4 +1,19 @@
-//! Which tiles a mask is transformed over (see `overlap_save`): of the side that takes the least on a plane. Their spectra are made when a plane first asks for them.
+//! Overlap-save: large direct masks by way of Fourier transforms, exact to the last bit.
+//!
+//! ```text
+//! tile        N x N samples of a component, N = 64, 128 or 256    overlap_save.rs
+//!    | two tiles, as real and imaginary part                      tile.rs
+//!    | transform, rows and then columns                           butterfly.rs
+//! spectrum    x the mask's spectrum, made once for a plane's N
+//!    | transform back
+//! sums        exact integers plus an error below E                tile.rs derives E
+//!    | round; a sum within E of a border between two levels is computed again as docs/arithmetic.md says
+//! results     (N - columns + 1) x (N - rows + 1) of them          recheck.rs
+//! ```
+//!
+//! What a sample costs hardly depends on the number of weights. [`Transforms`] picks the side that takes the
+//! least on a plane, makes its spectrum when a plane first asks for it, and says whether it beats a
+//! multiply-add for each weight. `float.rs` is what transforms ask of a vector of real numbers.
 
 mod butterfly;
 mod float;
@@ -24,12 +39,13 @@ const LEAST_WEIGHTS: usize = 81;
 /// Points a side that tiles may have.
 const SIDES: [usize; 3] = [64, 128, 256];
 
-/// Vectors of a pair of tiles of white noise with a doubted result, as a share of all, up to which transforms of 32 bits are worth while: well below what
-/// is transformed once more in 64 bits.
+/// Vectors of a pair of tiles of white noise with a doubted result, as a share of all, up to which transforms
+/// of 32 bits are worth while: well below what is transformed once more in 64 bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
-/// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in multiply-adds of two samples and two weights each as
-/// `fir` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in 32 bits, and in 64.
+/// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in
+/// multiply-adds of two samples and two weights each as `fir` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in
+/// 32 bits, and in 64.
 struct Terms {
     singles: [f64; 3],
     doubles: [f64; 3],
@@ -89,8 +105,9 @@ struct Side {
     made: OnceLock<OverlapSave>,
 }
 
-/// The share of vectors that are doubted in white noise of samples up to `largest`, in pairs of tiles of `side` points: those with a result within the error on both
-/// sides of the border between two levels, of `lanes` in each tile.
+/// The share of vectors that are doubted in white noise of samples up to `largest`, in pairs of tiles of
+/// `side` points: those with a result within the error on both sides of the border between two levels, of
+/// `lanes` in each tile.
 fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;
     let results = 2.0 * error::<Singles4>(samples, norm(&kernel.weights) / f64::from(kernel.shift).exp2());

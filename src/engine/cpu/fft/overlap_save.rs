@@ -1,8 +1,11 @@
-//! Strips of rows by way of Fourier transforms (see `tile`), for large direct masks: what they cost hardly depends on the number of weights.
+//! Strips of rows by way of Fourier transforms (see `tile`), for large direct masks: what they cost hardly
+//! depends on the number of weights.
 //!
-//! A square tile of the picture is transformed with all that the mask reaches from what becomes results, and the samples whose mask lies within the tile are kept
-//! (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says.
-//! A pair of tiles with many of them, which only pictures with hardly a difference between their sums have, is transformed once more in 64 bits, where none can be.
+//! A square tile of the picture is transformed with all that the mask reaches from what becomes results, and
+//! the samples whose mask lies within the tile are kept (*overlap-save*). In 32 bits transforms are twice as
+//! fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says. A pair
+//! of tiles with many of them, which only pictures with hardly a difference between their sums have, is
+//! transformed once more in 64 bits, where none can be.
 
 use super::recheck::{Recheck, Tile};
 use super::tile::{Memory, Pair, Spectra, Tiles, Uncertain, row_of_results};
@@ -154,7 +157,8 @@ impl OverlapSave {
         }
     }
 
-    /// Loads what `count` rows of results from row `y` on need of a component. What no result needs is filled with a sample, too, as it is transformed along.
+    /// Loads what `count` rows of results from row `y` on need of a component. What no result needs is filled
+    /// with a sample, too, as it is transformed along.
     fn stage(
         &self,
         component: &Component<'_>,
@@ -238,7 +242,8 @@ mod tests {
         (*state >> 33) % n
     }
 
-    /// The plain loops' result, and that of transforms by each set of instructions, in strips as for `threads` threads; false if no set takes the mask.
+    /// The plain loops' result, and that of transforms by each set of instructions, in strips as for
+    /// `threads` threads; false if no set takes the mask.
     fn agrees(step: &Step, layout: &Layout, bytes: &[u8], threads: usize) -> bool {
         let picture = Picture { layout, bytes };
         let source = Source { picture, alpha: None };
@@ -346,7 +351,8 @@ mod tests {
         let mut state = 5;
         let weights: Vec<i64> = (0..25 * 25).map(|_| 1 + below(&mut state, 99) as i64).collect();
         let total: i64 = weights.iter().sum();
-        // Half an odd number everywhere; and, two weights taken from that, just below it, where 32 bits cannot tell.
+        // Half an odd number everywhere; and, two weights taken from that, just below it, where 32 bits
+        // cannot tell.
         for missing in [0, 2] {
             let mut weights = weights.clone();
             weights[312] -= missing;

@@ -1,4 +1,5 @@
-//! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products for each.
+//! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products
+//! for each.
 #![allow(unsafe_code)]
 
 use super::tile::{Uncertain, row_of_results};
@@ -88,7 +89,8 @@ struct Rechecking<'a> {
 
 /// A way to add up products.
 trait Dot: Copy {
-    /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin `stride` apart.
+    /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin
+    /// `stride` apart.
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32;
 }
 
@@ -117,7 +119,8 @@ impl<L: Simd> Dot for InPairs<L> {
         let mut sums = [simd.splat(0); 2];
         for row in 0..rows {
             for k in (0..across).step_by(TOGETHER) {
-                // SAFETY: a row has a multiple of 32 weights, and there are as many samples for each, as was asserted.
+                // SAFETY: a row has a multiple of 32 weights, and there are as many samples for each, as was
+                // asserted.
                 unsafe {
                     let (q, p) = (
                         weights.as_ptr().add(row * across + k),

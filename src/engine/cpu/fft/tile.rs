@@ -1,25 +1,34 @@
-//! Tiles of a picture convolved with a mask by way of Fourier transforms, two at a time: one is the real part and the other the imaginary part of what is transformed,
-//! and as the mask is real, neither gets anything of the other.
+//! Tiles of a picture convolved with a mask by way of Fourier transforms, two at a time: one is the real part
+//! and the other the imaginary part of what is transformed, and as the mask is real, neither gets anything of
+//! the other.
 //!
 //! # How far off sums are
 //!
-//! With u the unit of rounding, N points a side, samples whose squares add up to x^2 over both tiles, and weights whose squares add up to q^2, each sum is off by less than
+//! With u the unit of rounding, N points a side, samples whose squares add up to x^2 over both tiles, and
+//! weights whose squares add up to q^2, each sum is off by less than
 //!
 //! ```text
 //! E = 250 u x q    in 64 bits, where the mask's spectrum is made likewise
 //! E = 84 u x q     in 32 bits, where factors and spectrum are rounded from 64
 //! ```
 //!
-//! A pass over four points adds twice, which is off by 2 u of its output's length (the Euclidean norm) or, going back, of the sum of its inputs' magnitudes. It multiplies once by a factor: sqrt(5) u,
-//! and what the factor itself is off by: u where it is rounded from 64 bits, else 8.4 u (an angle of up to 3/2 pi whose product is off by 1.35 u of it, and sine and cosine, whose last bit may be wrong).
-//! The pass over eight adds four times and multiplies once by a real factor, 6 u. That is at most 40 u for each dimension's passes in 64 bits and 18 u in 32 (256 points: three of the former and one
-//! of 2 u). So a spectrum is off by 80 u, or 36 u, of its length, which is N times that of samples or weights. By Cauchy and Schwarz what goes back adds up to at most N^2 x q in magnitude, and is off by so
-//! much of that for each of the two spectra (only by u for the mask's that was rounded), and by sqrt(5) u for their product; the passes back add as much again. That makes 242 u, or 76 u, without what is of the
-//! order of u^2. Powers of two, by which all is scaled, change nothing.
+//! A pass over four points adds twice, which is off by 2 u of its output's length (the Euclidean norm) or,
+//! going back, of the sum of its inputs' magnitudes. It multiplies once by a factor: sqrt(5) u, and what the
+//! factor itself is off by: u where it is rounded from 64 bits, else 8.4 u (an angle of up to 3/2 pi whose
+//! product is off by 1.35 u of it, and sine and cosine, whose last bit may be wrong). The pass over eight
+//! adds four times and multiplies once by a real factor, 6 u. That is at most 40 u for each dimension's
+//! passes in 64 bits and 18 u in 32 (256 points: three of the former and one of 2 u). So a spectrum is off by
+//! 80 u, or 36 u, of its length, which is N times that of samples or weights. By Cauchy and Schwarz what goes
+//! back adds up to at most N^2 x q in magnitude, and is off by so much of that for each of the two spectra
+//! (only by u for the mask's that was rounded), and by sqrt(5) u for their product; the passes back add as
+//! much again. That makes 242 u, or 76 u, without what is of the order of u^2. Powers of two, by which all is
+//! scaled, change nothing.
 //!
-//! In 64 bits E is below a quarter for all masks that quantisation makes (none of its weights exceeds 32639, and their magnitudes add up to less than 2^22, or 2^30 / m for samples
-//! up to m of at most 12 bits, so that q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a level for masks that blur:
-//! results that lie closer to the border between two levels are named, for the caller to find them in another way.
+//! In 64 bits E is below a quarter for all masks that quantisation makes (none of its weights exceeds 32639,
+//! and their magnitudes add up to less than 2^22, or 2^30 / m for samples up to m of at most 12 bits, so that
+//! q is below 3.8 x 10^5): sums are integers, and so known exactly. In 32 bits E is some thousandths of a
+//! level for masks that blur: results that lie closer to the border between two levels are named, for the
+//! caller to find them in another way.
 
 use super::butterfly::Twiddles;
 use super::float::{Complex, Doubles2, Float, Line, Work};
@@ -32,7 +41,8 @@ const APART: usize = 4;
 /// Numbers beyond a tile's row of results, for the same reason.
 const ROWS_APART: usize = 16;
 
-/// Samples between those, in both directions, whose mean is taken off a tile's samples: the less is left, the closer sums are to exact ones.
+/// Samples between those, in both directions, whose mean is taken off a tile's samples: the less is left, the
+/// closer sums are to exact ones.
 const SPARSE: usize = 16;
 
 /// Two tiles to convolve.
@@ -120,7 +130,8 @@ pub(super) struct Spectrum<R: Float, const N: usize> {
     norm: f64,
 }
 
-/// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by row, both dimensions in the order that transforms leave.
+/// The spectrum of a mask's weights over tiles of `N` x `N` points, divided by the number of points: row by
+/// row, both dimensions in the order that transforms leave.
 pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64>> {
     let twiddles = Twiddles::<Doubles2>::new::<N>();
     let zero = Complex {
@@ -128,7 +139,8 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
         im: [0.0; 2],
     };
     let scale = 1.0 / (N * N) as f64 / f64::from(kernel.shift).exp2();
-    // Columns of the picture, two at a time. What is multiplied by the pixel one further on stands one place before the first: indices count around.
+    // Columns of the picture, two at a time. What is multiplied by the pixel one further on stands one place
+    // before the first: indices count around.
     let mut columns = vec![zero; N / 2 * N];
     for (j, row) in kernel.weights.chunks(kernel.width).enumerate() {
         for (i, &q) in row.iter().enumerate() {
@@ -297,7 +309,8 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
             pair.add[0] + middles[0] * spectrum.gain,
             pair.add[1] + middles[1] * spectrum.gain,
         ];
-        // A thousandth more for what the squares' sum and the comparison are off by; then what adding in the end is, which only counts in range.
+        // A thousandth more for what the squares' sum and the comparison are off by; then what adding in the
+        // end is, which only counts in range.
         let samples = (1.001 * reals.total(squares)).sqrt();
         let last = R::UNIT * (add[0].abs().max(add[1].abs()) + pair.largest + 1.0);
         let within = 0.5 - 1.001 * (error::<R>(samples, spectrum.norm) + last);
@@ -348,7 +361,8 @@ mod tests {
 
     #[test]
     fn sums_of_64_bits_are_exact_whatever_the_mask() {
-        // Up to 12 bits sums of magnitudes times the largest sample stay below 2^30, above, those alone below 2^22.
+        // Up to 12 bits sums of magnitudes times the largest sample stay below 2^30, above, those alone below
+        // 2^22.
         for (largest, magnitude) in [
             (255.0, 1 << 22),
             (1023.0, 1 << 20),

@@ -1,6 +1,7 @@
-//! Terms of sums that 32 bits do not hold, in groups whose sums they do hold, one after the other: of each sum, what lies above the shift is added to the
-//! result, and what lies below it is where the next one begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two
-//! limbs take two.
+//! Terms of sums that 32 bits do not hold, in groups whose sums they do hold, one after the other: of each
+//! sum, what lies above the shift is added to the result, and what lies below it is where the next one
+//! begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two limbs
+//! take two.
 
 use crate::engine::cpu::rows::sample::{magnitude, range};
 use crate::engine::cpu::simd::vector::Simd;
@@ -11,9 +12,10 @@ fn unpack(pair: i32) -> [i32; 2] {
     [i32::from(pair as i16), pair >> 16]
 }
 
-/// Terms in groups whose sums over words between two numbers 32 bits hold, with what sums begin with that are shifted down by `shift`; `weights` are the pairs
-/// of weights of a term, each of another sum. The heaviest come first, each in the first group that has room for it. `None` if there is a term that none has,
-/// or if two sums of all terms, one for each of a word's bytes, take fewer instructions.
+/// Terms in groups whose sums over words between two numbers 32 bits hold, with what sums begin with that are
+/// shifted down by `shift`; `weights` are the pairs of weights of a term, each of another sum. The heaviest
+/// come first, each in the first group that has room for it. `None` if there is a term that none has, or if
+/// two sums of all terms, one for each of a word's bytes, take fewer instructions.
 pub(super) fn groups<T: Copy>(
     mut terms: Vec<T>,
     weights: impl Fn(&T) -> &[i32],

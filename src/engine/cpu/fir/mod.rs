@@ -1,10 +1,25 @@
-//! Strips of rows by way of pairs of samples (see `column_filter`): two or four output rows at a time, from lines that hold two rows each.
+//! Weighted sums by 16-bit multiply-adds (`pmaddwd`, `vpdpwssd`).
 //!
-//! Direct: line k holds rows 2k and 2k + 1 of the strip's reach, interleaved, so that one multiply-add serves two rows of the mask, and
-//! one load serves all of these output rows. Separable: the row pass pairs neighbours in a row, which lie side by side where a plane has one component
-//! or where several are taken apart (see `deinterleave`), and are else brought together in registers, after the two halves of a row of weights that mirrors
-//! itself have been added up; its results go straight into lines of two rows, and the column pass is the direct loop with a mask one column wide.
-//! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart unless they are taken apart.
+//! ```text
+//! row y      a0 a1 a2 a3 ..       words, border filled                        rows/
+//! row y + 1  b0 b1 b2 b3 ..
+//!    | row filter: k taps, both rows at once                                  row_filter/
+//! line       a0 b0 a1 b1 a2 b2 .. pairs of words, one u32 each, of two rows
+//!    | column filter: one multiply-add is two rows of the mask                column_filter/
+//! sums       s0 s1 s2 ..          32 bits
+//!    | bias, shift, round, clamp                                              rows/requantize.rs
+//! rows out   p0 p1 p2 ..          two at a time, or four
+//! ```
+//!
+//! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` picks the loops and
+//! proves that 32 bits hold the sums; `taps.rs` are the weights in pairs; `carry.rs` is for sums that 32 bits
+//! hold in groups only. `symmetric_3x3.rs` makes small symmetric masks of bytes where they lie in the
+//! picture, without lines.
+//!
+//! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
+//! a row filter is faster on rows of one component after the other (`rows/deinterleave.rs`). The row filter
+//! pairs neighbours of a component that lie side by side; others are brought together in registers, the two
+//! halves of a symmetric row of weights added up first.
 
 mod carry;
 mod column_filter;
@@ -44,13 +59,15 @@ pub(super) struct Fir {
     work: Work,
     /// The taps that make two rows anew.
     taps: TapTable,
-    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where weights below each other are equal.
+    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
+    /// weights below each other are equal.
     deltas: Option<TapTable>,
     making: Making,
     finish: Requantize,
     /// True if results are rounded high words of sums.
     high_words: bool,
-    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for those of the result alone.
+    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for
+    /// those of the result alone.
     prefetches_in_rows: bool,
 }
 
@@ -75,7 +92,8 @@ pub(super) struct Scratch {
 }
 
 impl Fir {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the inner loops hold.
+    /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the
+    /// inner loops hold.
     pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Fir> {
         let channels = &step.planes[plane];
         let mut parts = match &step.kernel {
@@ -150,7 +168,8 @@ impl Fir {
             pitch: self.border.pitch(plane.width),
         });
         let line = self.line(samples);
-        // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for four rows one more.
+        // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
+        // four rows one more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.making.makes_four();
         let slots = reach + usize::from(self.deltas.is_some() || makes_four);

@@ -52,7 +52,8 @@ pub(super) enum Row {
     Grouped(SixteenBit),
 }
 
-/// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the next rows of the picture and those of the result.
+/// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the
+/// next rows of the picture and those of the result.
 const fn short_column<L: Simd>() -> usize {
     match (vector::has_32_registers::<L>(), L::FUSED_MULTIPLY_ADD) {
         (true, true) => 4,
@@ -65,8 +66,8 @@ const fn short_column<L: Simd>() -> usize {
 pub(super) enum Making {
     /// Those for any taps: two rows, or four by these taps where that is better.
     Any(Option<TapTable>),
-    /// Those compiled for so few taps (see `unrolled`), of samples that are all made with the same: two rows, four, or either. Two that they do not make
-    /// are made like any.
+    /// Those compiled for so few taps (see `unrolled`), of samples that are all made with the same: two rows,
+    /// four, or either. Two that they do not make are made like any.
     Unrolled {
         uniform: UniformRequantize,
         two: bool,
@@ -97,7 +98,8 @@ pub(super) struct Parts {
     pub(super) finish: Requantize,
 }
 
-/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two halves at once.
+/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two
+/// halves at once.
 fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
     let (last, at) = (q.len() - 1, |i: usize| i * step);
     // Two offset samples of 16 bits do not add up to 16 signed bits; no other two leave them.
@@ -130,7 +132,8 @@ fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     if step > 1 {
         return Pairing::Interleaved(interleaved(q, step, encoding));
     }
-    // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even results and for odd ones.
+    // A pair of neighbours is to a row what a line of two rows is to a column: it has weights for even
+    // results and for odd ones.
     let pairs = vertical(q.len(), 0, 0, |i| q[i]);
     Pairing::InPlace(
         pairs
@@ -149,7 +152,8 @@ pub(super) fn row_order(step: usize) -> Order {
     }
 }
 
-/// Of components that are taken apart for a row of so many weights, since that is better, what all are made with.
+/// Of components that are taken apart for a row of so many weights, since that is better, what all are made
+/// with.
 pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
     let first = convolved.next()?;

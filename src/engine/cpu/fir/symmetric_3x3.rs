@@ -1,10 +1,12 @@
 //! Strips of 3x3 masks on bytes that mirror themselves both ways: Gaussians, sharpening, Laplacians, disks.
 //!
-//! The first and the last sample of a row weigh the same, and so do the first row and the last one. So a row of the picture counts with two numbers for each
-//! result, the sum of the outer samples and the middle one, and these with two pairs of weights, as an outer row and as the middle one.
-//! Bytes are taken where they lie in the picture: no row is copied, and none is kept.
+//! The first and the last sample of a row weigh the same, and so do the first row and the last one. So a row
+//! of the picture counts with two numbers for each result, the sum of the outer samples and the middle one,
+//! and these with two pairs of weights, as an outer row and as the middle one. Bytes are taken where they lie
+//! in the picture: no row is copied, and none is kept.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::taps::pack;
@@ -56,7 +58,8 @@ fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
 }
 
 impl Symmetric3x3 {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, or if the mask or the samples are others.
+    /// The plane's part of `step`; `None` if nothing is convolved in it, or if the mask or the samples are
+    /// others.
     pub(in crate::engine::cpu) fn new(
         vectors: Vectors,
         step: &Step,
@@ -150,7 +153,8 @@ pub(in crate::engine::cpu) const MOST_CHANNELS: usize = 4;
 /// A mask: results are `(sum + half) >> shift`, clamped.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Mask {
-    /// What a row above or below weighs: the sum of its outer samples in the low half, its middle one in the high one.
+    /// What a row above or below weighs: the sum of its outer samples in the low half, its middle one in the
+    /// high one.
     pub(super) outer: i32,
     /// The same of the row in the middle.
     pub(in crate::engine::cpu) middle: i32,
@@ -184,7 +188,8 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as long. What is read `next` is asked for meanwhile.
+/// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as
+/// long. What is read `next` is asked for meanwhile.
 pub(in crate::engine::cpu) fn make<L: Simd>(
     simd: L,
     mask: Mask,
@@ -302,7 +307,8 @@ unsafe fn pairs<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) ->
 /// Makes a step of each row from place `x` on.
 ///
 /// # Safety
-/// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes are writable in `to`.
+/// From there on a step's bytes are readable in `from`, and `C` before and after them, and a step's bytes are
+/// writable in `to`.
 #[inline(always)]
 unsafe fn step<L: Simd, const C: usize>(
     simd: L,
@@ -360,7 +366,8 @@ unsafe fn step<L: Simd, const C: usize>(
 }
 
 impl<const C: usize> Make<'_, C> {
-    /// Makes up to a step's samples from place `x` on, from copies of the rows with what lies beyond their ends.
+    /// Makes up to a step's samples from place `x` on, from copies of the rows with what lies beyond their
+    /// ends.
     #[inline(always)]
     fn step_apart<L: Simd>(&mut self, simd: L, constants: &Constants<L::V>, x: usize) {
         let most = 4 * L::LANES;
@@ -392,7 +399,8 @@ impl<const C: usize> Make<'_, C> {
         } else {
             last.each_mut().map(|row| row.as_mut_ptr())
         };
-        // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others go where there is room for one.
+        // SAFETY: copies hold a step and C more on either side; a whole step ends within the rows, and others
+        // go where there is room for one.
         unsafe { step::<L, C>(simd, constants, from, to, 0) };
         if !is_whole {
             for (row, last) in self.out.iter_mut().zip(&last) {
@@ -413,7 +421,8 @@ impl<const C: usize> Work for Make<'_, C> {
         let mut x = size;
         while x + size + C <= samples {
             prefetch(simd, [self.next], ROWS * x, ROWS * size);
-            // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as long as each other.
+            // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as
+            // long as each other.
             unsafe {
                 step::<L, C>(simd, &constants, from, to, x);
             }

@@ -9,9 +9,11 @@ use crate::filter::DirectKernel;
 pub(super) struct Tap {
     /// The element of the lines that the row's first sample needs.
     pub(super) at: usize,
-    /// A second element, added to or subtracted from the first one before the multiplication, where the mask is mirrored.
+    /// A second element, added to or subtracted from the first one before the multiplication, where the mask
+    /// is mirrored.
     pub(super) mirror: usize,
-    /// The two weights, low half first, of each output row from the upper one down; of two rows the first two.
+    /// The two weights, low half first, of each output row from the upper one down; of two rows the first
+    /// two.
     pub(super) weights: [i32; 4],
 }
 
@@ -36,7 +38,8 @@ pub(super) struct Group {
 /// The multiply-adds that make two output rows, or four.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taps<'a> {
-    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first ones only.
+    /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first
+    /// ones only.
     pub(super) groups: &'a [Group; 3],
     /// What is done with mirror images.
     pub(super) fold: Fold,
@@ -88,8 +91,8 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
         .collect()
 }
 
-/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the first of that pair's. `None` if
-/// they are not weights of 16 bits.
+/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the
+/// first of that pair's. `None` if they are not weights of 16 bits.
 pub(super) fn vertical_deltas(
     rows: usize,
     at: usize,

@@ -68,7 +68,8 @@ impl RowBorder {
         }
     }
 
-    /// Samples of a padded row of so many pixels, from the first to the last one: with components one after the other, what lies between these, too.
+    /// Samples of a padded row of so many pixels, from the first to the last one: with components one after
+    /// the other, what lies between these, too.
     pub(in crate::engine::cpu) fn samples(&self, width: usize) -> usize {
         (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
     }
@@ -78,7 +79,8 @@ impl RowBorder {
         self.columns / 2 * self.step()
     }
 
-    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in whole ones.
+    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in
+    /// whole ones.
     pub(in crate::engine::cpu) fn origin(&self) -> usize {
         self.reach().next_multiple_of(32)
     }
@@ -116,12 +118,14 @@ impl RowBorder {
         }
     }
 
-    /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the border holds a constant.
+    /// The pixels that lie before the first and after the last pixel of a row of `width`; `None` where the
+    /// border holds a constant.
     pub(in crate::engine::cpu) fn neighbours(&self, width: usize) -> [Option<usize>; 2] {
         [-1, width as i64].map(|x| self.border.index(x, width))
     }
 
-    /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border holds a constant.
+    /// Where row `y` of a plane of so many rows is found, which may lie outside it; `None` where the border
+    /// holds a constant.
     pub(in crate::engine::cpu) fn row_index(&self, y: i64, height: usize) -> Option<usize> {
         self.border.index(y, height)
     }
@@ -137,7 +141,8 @@ impl RowBorder {
         }
     }
 
-    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a constant; perhaps in `room`.
+    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a
+    /// constant; perhaps in `room`.
     #[inline]
     pub(in crate::engine::cpu) fn row<'a>(
         &self,

@@ -9,7 +9,8 @@ pub(in crate::engine::cpu) fn is_partial(channels: &[ChannelStep], source: Sourc
     source.alpha.is_some() || channels.iter().any(|c| c.convolved().is_none())
 }
 
-/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not, and makes colours straight.
+/// Makes row `y` of a plane of the result from `row`, where what is convolved has been: puts in what is not,
+/// and makes colours straight.
 pub(in crate::engine::cpu) fn complete(
     channels: &[ChannelStep],
     format: PixelFormat,

@@ -1,15 +1,18 @@
-//! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by side then, as in a plane of its own, and a row pass
-//! takes them in pairs where they lie (see `row_filter`). Between the components of such a row lies room for what is beyond their ends (see `border`), so that
-//! loops go over the whole of it as over a plane's row; what they make of that room means nothing.
+//! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by
+//! side then, as in a plane of its own, and a row pass takes them in pairs where they lie (see `row_filter`).
+//! Between the components of such a row lies room for what is beyond their ends (see `border`), so that loops
+//! go over the whole of it as over a plane's row; what they make of that room means nothing.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::widen::{Widening, Words};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
-/// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which hardly any load begins on a cache line, so that half as
-/// many of them count for more than what it costs; with others once that is a small part of it all.
+/// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which
+/// hardly any load begins on a cache line, so that half as many of them count for more than what it costs;
+/// with others once that is a small part of it all.
 const fn least_weights<L: Simd>() -> usize {
     if has_32_registers::<L>() { 3 } else { 21 }
 }
@@ -22,7 +25,8 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usiz
 /// Words of a cache line.
 const LINE: usize = 32;
 
-/// Samples from a component of a row to the next one, where `reach` samples lie beyond each end: whole cache lines, and room for whole steps.
+/// Samples from a component of a row to the next one, where `reach` samples lie beyond each end: whole cache
+/// lines, and room for whole steps.
 pub(in crate::engine::cpu) fn pitch(width: usize, reach: usize) -> usize {
     width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)
 }
@@ -52,8 +56,9 @@ macro_rules! with_form {
     };
 }
 
-/// Reads a row of pixels into words of one component after the other, and a second limb `stride` words on if there is one. Components are written in whole cache
-/// lines, for which there has to be room; what is written beyond the row means nothing.
+/// Reads a row of pixels into words of one component after the other, and a second limb `stride` words on if
+/// there is one. Components are written in whole cache lines, for which there has to be room; what is written
+/// beyond the row means nothing.
 pub(in crate::engine::cpu) fn deinterleave_row<L: Simd>(
     simd: L,
     widening: Widening,
@@ -87,7 +92,8 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
         let step = pixels * C * BYTES;
         let whole = row.len() / step;
         for k in 0..whole {
-            // SAFETY: a step within the row; `deinterleave_row` has asked for room for the whole of it in each component.
+            // SAFETY: a step within the row; `deinterleave_row` has asked for room for the whole of it in
+            // each component.
             unsafe {
                 let from = row.as_ptr().add(k * step);
                 load_step::<L, C, BYTES>(simd, &words, from, out.add(k * pixels), (pitch, stride));
@@ -109,7 +115,8 @@ impl<const C: usize, const BYTES: usize> Work for Load<'_, C, BYTES> {
 /// A vector of words of each component.
 ///
 /// # Safety
-/// As many pixels are readable at `from`, and a vector is writable at `out`, as many times `pitch` words on as there are components, and `stride` beyond each.
+/// As many pixels are readable at `from`, and a vector is writable at `out`, as many times `pitch` words on
+/// as there are components, and `stride` beyond each.
 #[inline(always)]
 unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     simd: L,
@@ -135,7 +142,8 @@ unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
 /// Samples that lie behind the last one of a row that is [put together](interleave_row).
 pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
-/// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with [`BEHIND`] more samples behind the last one.
+/// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with
+/// [`BEHIND`] more samples behind the last one.
 pub(in crate::engine::cpu) fn interleave_row<L: Simd>(
     simd: L,
     apart: Planar,
@@ -183,7 +191,8 @@ impl<const C: usize, const BYTES: usize> Work for Put<'_, C, BYTES> {
 /// A vector of each component.
 ///
 /// # Safety
-/// It is readable at `from`, and as many times `pitch` samples on as there are components; as many vectors are writable at `to`.
+/// It is readable at `from`, and as many times `pitch` samples on as there are components; as many vectors
+/// are writable at `to`.
 #[inline(always)]
 unsafe fn put_step<L: Simd, const C: usize, const BYTES: usize>(
     simd: L,
@@ -206,7 +215,8 @@ mod tests {
     use super::*;
     use crate::engine::cpu::simd::{InstructionSet, Vectors, with_simd};
 
-    /// Takes apart the pixels of a vector of words of each component, and puts together vectors of components.
+    /// Takes apart the pixels of a vector of words of each component, and puts together vectors of
+    /// components.
     struct Both<'a, const C: usize, const BYTES: usize> {
         pixels: &'a [u8],
         apart: &'a mut [Vec<u16>],

@@ -1,15 +1,18 @@
 //! Rows brought into the cache before they are read or written.
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::alpha::Source;
 use crate::engine::cpu::simd::vector::Simd;
 
-/// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache that all cores share.
+/// Bytes of a plane from which on its rows are worth asking for early: smaller ones may still be in a cache
+/// that all cores share.
 const PREFETCH_MIN_BYTES: usize = 3 << 20;
 
-/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none where that is not worth it: in small planes, and
-/// where rows are weighted by alpha before, which reads them.
+/// `count` rows from row `y` on, as many as are there, to ask for while those before them are worked on; none
+/// where that is not worth it: in small planes, and where rows are weighted by alpha before, which reads
+/// them.
 pub(in crate::engine::cpu) fn rows_to_prefetch(
     source: Source<'_>,
     plane: usize,
@@ -24,7 +27,8 @@ pub(in crate::engine::cpu) fn rows_to_prefetch(
     source.picture.rows(plane, y, count)
 }
 
-/// Asks for the part of rows `ahead` that belongs to a step: as many bytes as it makes, of which `made` are made.
+/// Asks for the part of rows `ahead` that belongs to a step: as many bytes as it makes, of which `made` are
+/// made.
 #[inline(always)]
 pub(in crate::engine::cpu) fn prefetch<L: Simd, const N: usize>(
     simd: L,

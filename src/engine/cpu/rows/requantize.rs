@@ -1,6 +1,7 @@
 //! Sums of products, and how they become samples within 32 bits.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
@@ -10,8 +11,8 @@ use crate::frame::PixelFormat;
 /// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::engine::cpu) struct Requantize {
-    /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel, then for such that begin with the second and
-    /// so on, in the order in which samples lie in the lines.
+    /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel,
+    /// then for such that begin with the second and so on, in the order in which samples lie in the lines.
     pub(in crate::engine::cpu) start: [Vec<i32>; 3],
     /// What is added after the shift, likewise; empty if that is 0 for all channels.
     pub(in crate::engine::cpu) high: Vec<i32>,
@@ -19,7 +20,8 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) channels: usize,
     /// Bits of a limb.
     pub(in crate::engine::cpu) bits: u32,
-    /// True if the sum of all limbs fits 32 bits, so that they are put together before the shift; false if they are carried upwards.
+    /// True if the sum of all limbs fits 32 bits, so that they are put together before the shift; false if
+    /// they are carried upwards.
     pub(in crate::engine::cpu) whole: bool,
     /// How far the joined sum (or, if carried, the highest limb's) is shifted down.
     pub(in crate::engine::cpu) shift: u32,
@@ -32,8 +34,8 @@ pub(in crate::engine::cpu) struct Requantize {
 }
 
 impl Requantize {
-    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and if what is shifted out of a sum's high word can
-    /// be rounded as a product of words is.
+    /// True if nothing but a half is added to sums before they are shifted down and nothing after that, and
+    /// if what is shifted out of a sum's high word can be rounded as a product of words is.
     pub(in crate::engine::cpu) fn rounds_high_words(&self) -> bool {
         HIGH_SHIFTS.contains(&self.shift)
             && self.fits_alone
@@ -181,7 +183,8 @@ pub(in crate::engine::cpu) struct Sums {
 }
 
 impl Sums {
-    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes` numbers.
+    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes`
+    /// numbers.
     pub(in crate::engine::cpu) fn finish(
         &self,
         format: PixelFormat,
@@ -238,7 +241,8 @@ impl Sums {
     }
 }
 
-/// How sums of groups of terms (see `carry`) become samples; with `correction` is added what makes up for an offset of the values.
+/// How sums of groups of terms (see `carry`) become samples; with `correction` is added what makes up for an
+/// offset of the values.
 pub(in crate::engine::cpu) fn finish_groups(
     format: PixelFormat,
     channels: &[ChannelStep],
@@ -256,7 +260,8 @@ pub(in crate::engine::cpu) fn finish_groups(
     })
 }
 
-/// What the channels' samples are made with, and `raise` added. Channels that are not convolved are computed along with the others and then replaced.
+/// What the channels' samples are made with, and `raise` added. Channels that are not convolved are computed
+/// along with the others and then replaced.
 fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
     let first = channels.iter().find_map(ChannelStep::convolved)?;
     let of = |c: &ChannelStep| {
@@ -279,7 +284,8 @@ fn unbiased(format: PixelFormat, channels: &[ChannelStep], shift: u32) -> Requan
     }
 }
 
-/// A value of each channel for the numbers of a step of the inner loops, for every channel that it may begin with.
+/// A value of each channel for the numbers of a step of the inner loops, for every channel that it may begin
+/// with.
 fn pattern(each: &[Convolve], (order, lanes): (Order, usize), value: &dyn Fn(&Convolve) -> i64) -> Vec<i32> {
     let all = (0..each.len()).flat_map(|phase| (0..TILE).map(move |at| (phase, at)));
     all.map(|(phase, at)| value(&each[(phase + order.sample(at, lanes)) % each.len()]) as i32)

@@ -31,7 +31,8 @@ impl SampleEncoding {
         }
     }
 
-    /// The encoding for which such sums are exact, and what is missing in them; `offset` is what would be in those of offset words.
+    /// The encoding for which such sums are exact, and what is missing in them; `offset` is what would be in
+    /// those of offset words.
     pub(in crate::engine::cpu) fn choose(
         format: PixelFormat,
         bound: i64,
@@ -55,8 +56,9 @@ impl SampleEncoding {
         }
     }
 
-    /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way: without what makes up for the offset, and with
-    /// up to `added` more. They reach twice as far as sums that are made up for from the begin.
+    /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way:
+    /// without what makes up for the offset, and with up to `added` more. They reach twice as far as sums
+    /// that are made up for from the begin.
     pub(in crate::engine::cpu) fn biased_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
         let offset = total(weights) << 15;

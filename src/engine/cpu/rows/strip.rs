@@ -85,9 +85,10 @@ impl Strip<'_> {
     }
 }
 
-/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one thread, else a few a thread, so that a slow thread
-/// holds nobody up for long, but tall enough for the rows that neighbouring strips both read to weigh little.
-/// All but the last one of a plane are multiples of what `at_once` says: the rows of that plane that are made at once.
+/// Cuts planes of a picture, with the first of which `bytes` begins, into strips of rows: one if there is one
+/// thread, else a few a thread, so that a slow thread holds nobody up for long, but tall enough for the rows
+/// that neighbouring strips both read to weigh little. All but the last one of a plane are multiples of what
+/// `at_once` says: the rows of that plane that are made at once.
 pub(in crate::engine::cpu) fn strips<'a>(
     step: &Step,
     layout: &Layout,

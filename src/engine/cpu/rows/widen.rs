@@ -83,8 +83,8 @@ impl<T: Copy> Words<T> {
     }
 }
 
-/// `out[x] = (upper[x], lower[x])`, and a second limb `stride` elements on if there is one. There has to be room for the row rounded up to [`TILE`] / 2
-/// samples; what is written beyond the row means nothing.
+/// `out[x] = (upper[x], lower[x])`, and a second limb `stride` elements on if there is one. There has to be
+/// room for the row rounded up to [`TILE`] / 2 samples; what is written beyond the row means nothing.
 pub(in crate::engine::cpu) fn pair_rows<L: Simd>(
     simd: L,
     widening: Widening,
@@ -164,7 +164,8 @@ unsafe fn pair_step<L: Simd, const BYTES: usize>(
     }
 }
 
-/// `out[x] = row[x]` as a word, and a second limb `stride` words on if there is one. Room as for [`pair_rows`].
+/// `out[x] = row[x]` as a word, and a second limb `stride` words on if there is one. Room as for
+/// [`pair_rows`].
 pub(in crate::engine::cpu) fn load_row<L: Simd>(
     simd: L,
     widening: Widening,

@@ -1,4 +1,16 @@
-//! The portable way to make a strip of rows of one plane: the rows it reads are loaded once each into a ring, and each output row is made from the ring.
+//! Plain Rust, for any machine, and for what the other algorithms do not take.
+//!
+//! ```text
+//! row y - 1   c c | p p p p .. | c c     one component, as numbers, border filled     rows/component.rs
+//! row y       c c | p p p p .. | c c     a ring: each row is loaded once
+//! row y + 1   c c | p p p p .. | c c
+//!    | sums[x] += q * line[x + i]        for each weight q that is not 0               row.rs
+//! sums        s s s s ..                 i32, or i64 for samples of more than 12 bits
+//!    | shift, add, clamp
+//! row y       p p p p ..
+//! ```
+//!
+//! A separable mask makes intermediates of each row as it is loaded, and the ring holds those.
 
 mod row;
 

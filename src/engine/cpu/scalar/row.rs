@@ -1,4 +1,5 @@
-//! The portable inner loops: one row of one component at a time, as plain arithmetic over slices that the compiler vectorises.
+//! The portable inner loops: one row of one component at a time, as plain arithmetic over slices that the
+//! compiler vectorises.
 
 use std::ops::{Add, AddAssign, Mul, Shr};
 

@@ -1,4 +1,19 @@
 //! The instruction sets that the inner loops are written for, and which of them this machine has.
+//!
+//! ```text
+//! InstructionSet     the name of a set, as `--simd` takes it
+//!   | Vectors::of    the proof that this machine has it
+//! Vectors            AVX2, AVX-512, each with or without VNNI
+//!   | with_simd!     an expression, compiled once for each
+//! L: Simd            what a loop is generic over: load, multiply_add, ... (vector.rs)
+//!   | enter          the loop, compiled with the instructions of the set
+//! Work::run
+//! ```
+//!
+//! Loops in plain Rust go through [`Compiled`] instead: the compiler makes vectors of them for each set. The
+//! kind of machine is known here alone (and in `fft`, for vectors of real numbers): x86-64 has the folder
+//! `x86_64`, and elsewhere `no_vectors.rs` has a [`Vectors`] without values. A new kind is a folder beside
+//! these.
 
 pub(super) mod scratch;
 pub(super) mod unroll;

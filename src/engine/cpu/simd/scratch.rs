@@ -17,7 +17,8 @@ pub(in crate::engine::cpu) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, l
     &mut memory[start..start + len]
 }
 
-/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on each other in the cache.
+/// A length of at least `len` that is an odd number of pairs of cache lines, so that lines do not fall on
+/// each other in the cache.
 pub(in crate::engine::cpu) fn spread(len: usize) -> usize {
     (len.div_ceil(32) | 1) * 32
 }

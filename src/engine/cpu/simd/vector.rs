@@ -1,7 +1,9 @@
-//! What the inner loops ask of a vector: the few operations that they are made of, for each set of instructions.
+//! What the inner loops ask of a vector: the few operations that they are made of, for each set of
+//! instructions.
 //!
-//! A value of a type that is [`Simd`] is the proof that this machine has the instructions, so that arithmetic is safe to ask for. Everything is
-//! meant to be compiled into [`Simd::enter`], whose instructions are those of the set: hence the `inline(always)` throughout.
+//! A value of a type that is [`Simd`] is the proof that this machine has the instructions, so that arithmetic
+//! is safe to ask for. Everything is meant to be compiled into [`Simd::enter`], whose instructions are those
+//! of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
 /// How the samples of two neighbouring vectors of numbers lie in them.
@@ -9,7 +11,8 @@
 pub(in crate::engine::cpu) enum Order {
     /// One after the other.
     Plain,
-    /// As [`Simd::interleave_words`] leaves them: sixteen bytes of the first and sixteen of the second vector hold eight samples in order.
+    /// As [`Simd::interleave_words`] leaves them: sixteen bytes of the first and sixteen of the second vector
+    /// hold eight samples in order.
     Interleaved,
     /// Those at even places in the first vector, those at odd places in the second.
     Alternate,
@@ -29,8 +32,8 @@ impl Order {
     }
 }
 
-/// A set of vector instructions, and the proof that this machine has it. A vector holds [`Simd::LANES`] numbers of 32 bits, or twice as many
-/// *words* of 16 bits.
+/// A set of vector instructions, and the proof that this machine has it. A vector holds [`Simd::LANES`]
+/// numbers of 32 bits, or twice as many *words* of 16 bits.
 pub(in crate::engine::cpu) trait Simd: Copy {
     /// A vector.
     type V: Copy;
@@ -89,8 +92,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The means of words without sign, halves up.
     fn average_words(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// Words added up from the first one on, each with those that are a multiple of `C` (1 to 4) places before it and with what `before` has in its place; and
-    /// what a vector that follows has before it.
+    /// Words added up from the first one on, each with those that are a multiple of `C` (1 to 4) places
+    /// before it and with what `before` has in its place; and what a vector that follows has before it.
     fn running_sums<const C: usize>(self, words: Self::V, before: Self::V) -> [Self::V; 2];
 
     /// Words without sign, shifted down.
@@ -123,7 +126,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The words of `a` and `b` as pairs, in [`Order::Interleaved`].
     fn interleave_words(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
-    /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples have so many `BYTES`.
+    /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples
+    /// have so many `BYTES`.
     ///
     /// # Safety
     /// So many pixels are readable at `from`.
@@ -162,8 +166,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// `N` times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_bytes<const N: usize>(self, values: [Self::V; N], order: Order, to: *mut u8);
 
-    /// Clamps words to bytes and writes them, where [`Simd::pack_words`] has made them of four vectors of numbers in that order; of [`Order::Interleaved`] it makes
-    /// words in order.
+    /// Clamps words to bytes and writes them, where [`Simd::pack_words`] has made them of four vectors of
+    /// numbers in that order; of [`Order::Interleaved`] it makes words in order.
     ///
     /// # Safety
     /// Four times [`Simd::LANES`] bytes are writable at `to`.
@@ -175,7 +179,8 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// As there.
     unsafe fn store_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
-    /// Clamps words to bytes and writes them, those of the first vector at even places and those of the second at odd ones.
+    /// Clamps words to bytes and writes them, those of the first vector at even places and those of the
+    /// second at odd ones.
     ///
     /// # Safety
     /// Four times [`Simd::LANES`] bytes are writable at `to`.
@@ -194,7 +199,8 @@ pub(in crate::engine::cpu) trait Work {
     fn run<L: Simd>(self, simd: L);
 }
 
-/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it calls.
+/// A loop in plain Rust that the compiler makes vectors of. `run` is `inline(always)`, and so is what it
+/// calls.
 pub(in crate::engine::cpu) trait Plain {
     /// The loop.
     fn run(self);
@@ -208,7 +214,8 @@ pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {
     L::REGISTERS == 32
 }
 
-/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as many vectors as fill that time.
+/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as
+/// many vectors as fill that time.
 pub(in crate::engine::cpu) const fn is_latency_bound<L: Simd>() -> bool {
     L::FUSED_MULTIPLY_ADD && has_32_registers::<L>()
 }

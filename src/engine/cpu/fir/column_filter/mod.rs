@@ -1,10 +1,13 @@
-//! The inner loops of whole masks and columns, for vectors of any width. Everything is a sum of products of 16-bit *pairs*: a 32-bit element of a line holds two samples, and
-//! one instruction multiplies a vector of such elements by two weights each and adds the two products.
+//! The inner loops of whole masks and columns, for vectors of any width. Everything is a sum of products of
+//! 16-bit *pairs*: a 32-bit element of a line holds two samples, and one instruction multiplies a vector of
+//! such elements by two weights each and adds the two products.
 //!
-//! Samples that are too wide for exact 32-bit sums come as several *limbs* of `bits` bits each, lowest first, all but the highest without
-//! sign; each limb is summed by itself and the sums are joined by carrying upwards.
+//! Samples that are too wide for exact 32-bit sums come as several *limbs* of `bits` bits each, lowest first,
+//! all but the highest without sign; each limb is summed by itself and the sums are joined by carrying
+//! upwards.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 pub(super) mod unrolled;
@@ -25,20 +28,24 @@ pub(super) struct Lines<'a> {
     pub(super) limb_stride: usize,
     /// How the elements of two vectors lie.
     pub(super) order: Order,
-    /// Rows that the next lines are made of, and rows of the result that are written once these are made: empty where they are not worth asking for early.
+    /// Rows that the next lines are made of, and rows of the result that are written once these are made:
+    /// empty where they are not worth asking for early.
     pub(super) ahead: [&'a [u8]; 2],
 }
 
-/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up to the next multiple of [`TILE`].
+/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up
+/// to the next multiple of [`TILE`].
 pub(super) struct KeptSums<'a> {
     /// The sums; those of the pair just made are put here.
     pub(super) sums: &'a mut [i32],
-    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin anew.
+    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin
+    /// anew.
     pub(super) resumes: bool,
 }
 
-/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next multiple of [`TILE`]. With `high_words`
-/// the finish [rounds those](Requantize::rounds_high_words), which bytes are made of at once.
+/// Makes `R` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the next
+/// multiple of [`TILE`]. With `high_words` the finish [rounds those](Requantize::rounds_high_words), which
+/// bytes are made of at once.
 pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
     lines: Lines<'_>,
@@ -63,7 +70,8 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     let pattern = TILE * finish.channels;
     assert!(finish.start[..lines.limbs].iter().all(|s| s.len() >= pattern));
     assert!(finish.high.is_empty() || finish.high.len() >= pattern);
-    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each limb) and every write.
+    // The assertions bound every read (a tap's element and a multiple of TILE from there, in each limb) and
+    // every write.
     let work = Convolve {
         lines,
         taps,
@@ -96,10 +104,12 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     }
 }
 
-/// Folded taps from which on four output rows are worth it where registers hold the sums of half as many samples: each takes a second load.
+/// Folded taps from which on four output rows are worth it where registers hold the sums of half as many
+/// samples: each takes a second load.
 const MANY_FOLDED: usize = 20;
 
-/// True if four output rows are made at a time, from lines of so many limbs and with so many folded taps, so that a line is read half as often.
+/// True if four output rows are made at a time, from lines of so many limbs and with so many folded taps, so
+/// that a line is read half as often.
 pub(super) const fn makes_four_rows(lanes: usize, limbs: usize, folded: usize) -> bool {
     if lanes == 16 {
         limbs <= 2
@@ -118,7 +128,8 @@ struct Convolve<'a, const R: usize> {
     out: [&'a mut [u8]; R],
 }
 
-/// `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V` vectors at a time; `HIGH`: of rounded high words.
+/// `R` output rows of samples of `BYTES` bytes, from lines of `P` limbs, `V` vectors at a time; `HIGH`: of
+/// rounded high words.
 struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usize, const HIGH: bool>(
     Convolve<'a, R>,
 );
@@ -126,7 +137,8 @@ struct Rows<'a, const BYTES: usize, const P: usize, const V: usize, const R: usi
 /// The sums of `V` vectors of samples of `R` rows, in `P` limbs.
 type Sums<T, const P: usize, const V: usize, const R: usize> = [[[T; V]; R]; P];
 
-/// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2 to subtract it.
+/// Adds the taps to the sums of rows `FROM` to `TO`. `FOLD`: 0 for single taps, 1 to add the mirror image, 2
+/// to subtract it.
 #[inline(always)]
 unsafe fn add_taps<
     L: Simd,
@@ -231,7 +243,8 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
             // High words are rounded later on.
             for p in 0..if HIGH { 0 } else { P } {
                 for v in 0..V {
-                    // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of TILE.
+                    // SAFETY: the pattern is TILE x channels long; running sums go as far as the multiple of
+                    // TILE.
                     let start = unsafe {
                         simd.load(match running {
                             Some((kept, true)) => kept.cast_const().add(x + L::LANES * v),
@@ -243,7 +256,8 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
                     }
                 }
             }
-            // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the taps.
+            // SAFETY: x + LANES V is at most the multiple of TILE up to which `convolve` has bounded the
+            // taps.
             unsafe {
                 let (base, stride) = (lines.elements.as_ptr().add(x), lines.limb_stride);
                 sums = add_group::<L, P, V, R, 0, 2>(simd, sums, base, stride, upper, fold);

@@ -1,8 +1,10 @@
-//! The inner loop of whole masks and columns of few taps (see `column_filter`), how many is known when it is compiled: weights stay in registers as far as these
-//! reach, and what the general loop asks of each step is asked once for a row. Of columns it makes four rows at a time: a line that is read serves the upper
-//! two and, a line further on in the column, the lower two.
+//! The inner loop of whole masks and columns of few taps (see `column_filter`), how many is known when it is
+//! compiled: weights stay in registers as far as these reach, and what the general loop asks of each step is
+//! asked once for a row. Of columns it makes four rows at a time: a line that is read serves the upper two
+//! and, a line further on in the column, the lower two.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::Lines;
@@ -13,7 +15,8 @@ use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requanti
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers, is_latency_bound};
 
-/// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group of taps.
+/// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group
+/// of taps.
 const SUMS: u8 = 0;
 
 const HIGH_WORDS: u8 = 1;
@@ -32,12 +35,14 @@ pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, group
 /// Taps in one sum for each limb whose weights registers can hold, at most.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
-/// True for vectors with which four rows of a column are better than two: others fuse, and have no registers left for weights then.
+/// True for vectors with which four rows of a column are better than two: others fuse, and have no registers
+/// left for weights then.
 const fn holds_four_rows<L: Simd>() -> bool {
     has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
 
-/// True if four rows are made at a time of a column of so many taps and limbs in samples of so many bytes, of components that are taken apart if `is_planar`.
+/// True if four rows are made at a time of a column of so many taps and limbs in samples of so many bytes, of
+/// components that are taken apart if `is_planar`.
 pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
@@ -45,7 +50,8 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     (bytes, high_words): (usize, bool),
     is_planar: bool,
 ) -> bool {
-    // Of fewer taps four rows are not better where registers are few; in two limbs they need more, as their sums take all of these.
+    // Of fewer taps four rows are not better where registers are few; in two limbs they need more, as their
+    // sums take all of these.
     let range = match (bytes, limbs) {
         // Where weights leave no registers, chains of products are no faster than the general loop's.
         (1, 1) if high_words && has_32_registers::<L>() && L::FUSED_MULTIPLY_ADD => 2..=11,
@@ -82,7 +88,8 @@ pub(in crate::engine::cpu::fir) struct UniformRequantize {
     start: [i32; LIMBS],
     /// What is added once they are shifted down.
     high: i32,
-    /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps fit 32 bits.
+    /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps
+    /// fit 32 bits.
     ends: u32,
 }
 
@@ -90,8 +97,9 @@ pub(in crate::engine::cpu::fir) struct UniformRequantize {
 const LIMBS: usize = 2;
 
 impl UniformRequantize {
-    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so many limbs in a way that such loops know. `ends` has
-    /// a bit for each tap that is the last one of its group, or none.
+    /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so
+    /// many limbs in a way that such loops know. `ends` has a bit for each tap that is the last one of its
+    /// group, or none.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
         finish: &Requantize,
@@ -164,7 +172,8 @@ impl Unrolled<'_> {
         } else if BYTES == 2 {
             unroll!(taps, [4, 5, 6, 7, 8], N => self.enter::<L, 2, 1, N, SUMS, 4>(simd, out));
         } else if const { L::FUSED_MULTIPLY_ADD } || taps < 12 {
-            unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
+            unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11],
+                N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         } else {
             unroll!(taps, [12, 13], N => self.enter::<L, 1, 1, N, HIGH_WORDS, 4>(simd, out));
         }
@@ -238,7 +247,8 @@ struct Constants<T, const P: usize, const N: usize> {
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
     Rows<'_, BYTES, P, N, WAY, R>
 {
-    /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds them.
+    /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds
+    /// them.
     const fn halves<L: Simd>() -> bool {
         BYTES == 1 && WAY != HIGH_WORDS && !L::FUSED_MULTIPLY_ADD
     }
@@ -270,7 +280,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
     }
 
-    /// The sums of `M` vectors of samples of each row, from those at `at` on, shifted down but for high words.
+    /// The sums of `M` vectors of samples of each row, from those at `at` on, shifted down but for high
+    /// words.
     ///
     /// # Safety
     /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
@@ -343,7 +354,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
     /// Makes 4 LANES samples of each row, from sample `x` on.
     ///
     /// # Safety
-    /// x + 4 LANES is at most the multiple of [`TILE`] that `enter` has bounded, and the samples are writable at `to`.
+    /// x + 4 LANES is at most the multiple of [`TILE`] that `enter` has bounded, and the samples are writable
+    /// at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(
         &self,

@@ -1,6 +1,8 @@
-//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs (see `column_filter`).
+//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs
+//! (see `column_filter`).
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 pub(super) mod sixteen_bit;
@@ -25,7 +27,8 @@ pub(super) struct RowFilter {
 /// How the words of a row become pairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pairing {
-    /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for even and for odd results.
+    /// Neighbours in memory are neighbouring pixels: the first word of each pair, and its two weights for
+    /// even and for odd results.
     InPlace(Vec<(usize, [i32; 2])>),
     /// Vectors of words are interleaved.
     Interleaved(InterleavedTerms),
@@ -72,7 +75,8 @@ struct RowEnding<T> {
 impl<T: Copy> RowEnding<T> {
     #[inline(always)]
     fn new<L: Simd<V = T>>(simd: L, limbs: usize, pass: &RowFilter) -> RowEnding<T> {
-        // Sums come in limbs of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits 32.
+        // Sums come in limbs of 8 bits, and intermediates have 24, so with a shift below 8 the whole sum fits
+        // 32.
         let whole = limbs > 1 && pass.shift < 8;
         let below = if limbs == 1 || whole { 0 } else { 8 };
         RowEnding {
@@ -162,9 +166,10 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     unsafe { ending.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
 }
 
-/// The row pass over two rows of words, limb after limb `limb_stride` words apart. `out` gets pairs (upper, lower) of intermediates in `out_limbs`
-/// limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in [`Order::Alternate`] where words are paired in place, in
-/// [`Order::Interleaved`] where they are interleaved.
+/// The row pass over two rows of words, limb after limb `limb_stride` words apart. `out` gets pairs (upper,
+/// lower) of intermediates in `out_limbs` limbs, `out.len() / out_limbs` (a multiple of [`TILE`]) of each: in
+/// [`Order::Alternate`] where words are paired in place, in [`Order::Interleaved`] where they are
+/// interleaved.
 pub(super) fn row_filter<L: Simd>(
     simd: L,
     rows: [&[u16]; 2],
@@ -182,7 +187,8 @@ pub(super) fn row_filter<L: Simd>(
     let needed = (limbs - 1) * limb_stride + furthest + samples;
     assert!(limbs <= 2 && rows.iter().all(|row| needed <= row.len()));
     assert!(samples.is_multiple_of(TILE) && samples * out_limbs == out.len());
-    // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and every write.
+    // The assertions bound every read (2 LANES words from x + tap on, x + 2 LANES at most `samples`) and
+    // every write.
     let work = RowWork {
         rows: rows.map(<[u16]>::as_ptr),
         limb_stride,

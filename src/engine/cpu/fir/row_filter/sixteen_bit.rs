@@ -1,6 +1,8 @@
-//! Row passes of whole words of 16 bits (see `row_filter`) whose sums 32 bits do not hold, in groups of terms (see `carry`).
+//! Row passes of whole words of 16 bits (see `row_filter`) whose sums 32 bits do not hold, in groups of terms
+//! (see `carry`).
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::{IntermediateLimbs, Pairing};
@@ -66,8 +68,8 @@ enum Terms {
 }
 
 impl SixteenBit {
-    /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are shifted down. `None` if that
-    /// is not better than words in two limbs.
+    /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are
+    /// shifted down. `None` if that is not better than words in two limbs.
     pub(in crate::engine::cpu::fir) fn of(
         pairing: &Pairing,
         values: (i64, i64),
@@ -100,8 +102,9 @@ impl SixteenBit {
         })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, as [`row_filter`](crate::engine::cpu::fir::row_filter::row_filter) does, and asks for `ahead` meanwhile, four bytes with
-    /// each pair.
+    /// Makes the intermediates of two rows of words as pairs, as
+    /// [`row_filter`](crate::engine::cpu::fir::row_filter::row_filter) does, and asks for `ahead` meanwhile,
+    /// four bytes with each pair.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
         simd: L,
@@ -117,7 +120,8 @@ impl SixteenBit {
         let needed = furthest.unwrap_or(0) + samples;
         assert!(rows.iter().all(|row| needed <= row.len()));
         assert!(samples.is_multiple_of(TILE) && samples * out_limbs == out.len());
-        // The assertions bound every read (2 LANES words from x + a term's place on, x + 2 LANES at most `samples`) and every write.
+        // The assertions bound every read (2 LANES words from x + a term's place on, x + 2 LANES at most
+        // `samples`) and every write.
         let work = GroupedWork {
             rows: rows.map(<[u16]>::as_ptr),
             pass: self,
@@ -199,7 +203,8 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
             prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES);
-            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was interleaved.
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was
+            // interleaved.
             let mut results = [[begin; 2]; 2];
             for row in 0..2 {
                 let mut sums = [carried; 2];
@@ -246,7 +251,8 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
         let limbs = IntermediateLimbs::new(simd, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
             prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
-            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was interleaved.
+            // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was
+            // interleaved.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];
             let mut sums: RowSums<L::V, V> = [[[carried; V]; 2]; 2];
             for group in groups {

@@ -1,7 +1,8 @@
-//! Row passes of few terms (see `row_filter`), how many is known when they are compiled, from words of 16 bits to intermediates of as many: all weights stay
-//! in registers.
+//! Row passes of few terms (see `row_filter`), how many is known when they are compiled, from words of 16
+//! bits to intermediates of as many: all weights stay in registers.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::{InterleavedTerms, Pairing, RowFilter};
@@ -21,11 +22,13 @@ enum Terms {
     /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
     InPlace {
         weights: Vec<[i32; 2]>,
-        /// True if the first word of a result weighs as much as its last one, and if the sum of two words is one.
+        /// True if the first word of a result weighs as much as its last one, and if the sum of two words is
+        /// one.
         ends_alike: bool,
     },
-    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to the middle; what two of these sums weigh,
-    /// or the last one and the word in the middle, or that one alone.
+    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to
+    /// the middle; what two of these sums weigh, or the last one and the word in the middle, or that one
+    /// alone.
     Interleaved {
         count: usize,
         step: usize,
@@ -33,7 +36,8 @@ enum Terms {
     },
 }
 
-/// Taps of words that are paired in place, at most: what products are added to at once has to stay in registers, of which weights leave too few.
+/// Taps of words that are paired in place, at most: what products are added to at once has to stay in
+/// registers, of which weights leave too few.
 const fn most_taps<L: Simd>() -> usize {
     if has_32_registers::<L>() {
         13
@@ -45,7 +49,8 @@ const fn most_taps<L: Simd>() -> usize {
 }
 
 impl UnrolledRow {
-    /// Those of a row pass over words of `encoding` that has so few, and rounds in a way that such loops know.
+    /// Those of a row pass over words of `encoding` that has so few, and rounds in a way that such loops
+    /// know.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(
         _: L,
         pass: &RowFilter,
@@ -61,7 +66,8 @@ impl UnrolledRow {
                     return None;
                 }
                 let weights: Vec<[i32; 2]> = taps.iter().map(|tap| tap.1).collect();
-                // Of an odd number of words: those of even results end with one, those of odd ones begin with one.
+                // Of an odd number of words: those of even results end with one, those of odd ones begin with
+                // one.
                 let [first, last] = [weights[0][1], weights[weights.len() - 1][0]];
                 let ends_alike =
                     first & 0xFFFF == 0 && first >> 16 == last && encoding != SampleEncoding::Biased;
@@ -99,7 +105,8 @@ impl UnrolledRow {
         matches!(self.terms, Terms::InPlace { .. })
     }
 
-    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does that](UnrolledRow::prefetches), two bytes with each pair.
+    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does
+    /// that](UnrolledRow::prefetches), two bytes with each pair.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
         simd: L,
@@ -118,13 +125,15 @@ impl UnrolledRow {
             Terms::InPlace { weights, ends_alike }
                 if const { !L::FUSED_MULTIPLY_ADD } && *ends_alike && weights.len() <= 8 =>
             {
-                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, true>(simd, weights));
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
+                    N => work.in_place::<L, N, true>(simd, weights));
             }
             Terms::InPlace { weights, .. } if const { has_32_registers::<L>() } && weights.len() > 8 => {
                 unroll!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N, false>(simd, weights));
             }
             Terms::InPlace { weights, .. } => {
-                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N, false>(simd, weights));
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
+                    N => work.in_place::<L, N, false>(simd, weights));
             }
             // A constant asked for as such, lest loops be compiled that nothing enters.
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
@@ -133,7 +142,8 @@ impl UnrolledRow {
             Terms::Interleaved { count, step, weights } => match step {
                 2 => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 2>(simd, weights)),
                 3 => {
-                    unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25], K => work.interleaved::<L, K, 3>(simd, weights));
+                    unroll!(*count, [5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25],
+                        K => work.interleaved::<L, K, 3>(simd, weights));
                 }
                 _ => unroll!(*count, [5, 7, 9], K => work.interleaved::<L, K, 4>(simd, weights)),
             },
@@ -141,14 +151,15 @@ impl UnrolledRow {
     }
 }
 
-/// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of words that are twice the intermediate and of 0
-/// is the same: where none is negative.
+/// True if sums need not begin with what rounds them, since it is there for nothing or since the mean of
+/// words that are twice the intermediate and of 0 is the same: where none is negative.
 fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     let is_half = pass.start == 1 << (pass.shift - 1);
     L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
-/// How many words are weighed and how far they are apart, where those that weigh the same are added two by two from the ends to the middle.
+/// How many words are weighed and how far they are apart, where those that weigh the same are added two by
+/// two from the ends to the middle.
 fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     let count = 4 * interleaved.sums.len() + 3 * interleaved.mixed.len() + interleaved.singles.len();
     let middle = match (&interleaved.mixed[..], &interleaved.singles[..]) {
@@ -182,7 +193,8 @@ impl RowJob<'_> {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
-        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and x + 2 LANES is at most `samples`.
+        // The assertions bound every read: a tap's vector of words at x ends at x + 2 (N - 1) + 2 LANES, and
+        // x + 2 LANES is at most `samples`.
         let mut all = [[0; 2]; N];
         all.copy_from_slice(weights);
         simd.enter(InPlace::<N, ENDS_ALIKE> {
@@ -195,7 +207,8 @@ impl RowJob<'_> {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + (K - 1) * C));
-        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels beyond.
+        // The assertions bound every read: x + 2 LANES is at most `samples`, and terms lie up to K - 1 pixels
+        // beyond.
         let mut all = [0; K];
         all[..weights.len()].copy_from_slice(weights);
         simd.enter(Interleaved::<K, C> {
@@ -249,9 +262,10 @@ fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights
     }
 }
 
-/// The sums of the even and of the odd results of rows whose first words are at `from`: tap t is of the words from 2t on, and has weights for both. Where
-/// their `ENDS_ALIKE`, the last word of an even result is added to its first one, and the first one of an odd result to its last one, so that even results
-/// do without the last tap, and odd ones without the first.
+/// The sums of the even and of the odd results of rows whose first words are at `from`: tap t is of the words
+/// from 2t on, and has weights for both. Where their `ENDS_ALIKE`, the last word of an even result is added
+/// to its first one, and the first one of an odd result to its last one, so that even results do without the
+/// last tap, and odd ones without the first.
 ///
 /// # Safety
 /// A vector is readable at each tap.
@@ -319,7 +333,8 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
                 prefetch(simd, [ahead], 2 * x, 8 * L::LANES);
-                // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the length.
+                // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the
+                // length.
                 unsafe {
                     let next = 2 * L::LANES;
                     let from = [
@@ -367,8 +382,8 @@ unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L
     unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
-/// Vectors of `K` words, `C` words apart, are interleaved: pairs of sums of two words of the same weight, and either another sum with the word in the middle or
-/// that one alone. Of the weights K / 4 + 1 count.
+/// Vectors of `K` words, `C` words apart, are interleaved: pairs of sums of two words of the same weight, and
+/// either another sum with the word in the middle or that one alone. Of the weights K / 4 + 1 count.
 struct Interleaved<'a, const K: usize, const C: usize> {
     few: RowJob<'a>,
     weights: [i32; K],

@@ -1,4 +1,5 @@
-//! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the formula is at [`AlphaUse`]).
+//! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the
+//! formula is at [`AlphaUse`]).
 
 mod premultiply;
 
@@ -278,7 +279,8 @@ mod tests {
         (alpha, form)
     }
 
-    /// Rows of pixels of every colour in `all` under the alpha `a`, and of that alpha: the pixels' own or, where they are one sample, beside them.
+    /// Rows of pixels of every colour in `all` under the alpha `a`, and of that alpha: the pixels' own or,
+    /// where they are one sample, beside them.
     fn rows(format: PixelFormat, all: &[i64], a: i64) -> [Vec<u8>; 2] {
         let bytes = format.bytes_per_sample();
         let put = |row: &mut Vec<u8>, sample: i64| row.extend_from_slice(&sample.to_le_bytes()[..bytes]);
@@ -323,7 +325,8 @@ mod tests {
             })
     }
 
-    /// Calls `test` with a format of each kind of pixel, zero levels, and samples: all of 8 bits, some of more.
+    /// Calls `test` with a format of each kind of pixel, zero levels, and samples: all of 8 bits, some of
+    /// more.
     fn each_kind(mut test: impl FnMut(InstructionSet, PixelFormat, u32, &[i64])) {
         for set in InstructionSet::available() {
             for name in [

@@ -1,7 +1,8 @@
-//! The inner loops of colour under alpha: plain arithmetic on whole pixels, each in one number, which the compiler makes vectors of for each set of
-//! instructions.
+//! The inner loops of colour under alpha: plain arithmetic on whole pixels, each in one number, which the
+//! compiler makes vectors of for each set of instructions.
 //!
-//! A pixel has `SIZE` bytes, samples of `BYTES` bytes, and alpha at place `ALPHA` among them; or it is one sample, and alpha has a row of its own.
+//! A pixel has `SIZE` bytes, samples of `BYTES` bytes, and alpha at place `ALPHA` among them; or it is one
+//! sample, and alpha has a row of its own.
 
 use crate::engine::cpu::simd::vector::Plain;
 
@@ -129,7 +130,12 @@ macro_rules! premultiplying {
         }
 
         /// Weights colours: `L + floor((2 (c - L) a + M) / 2M)`, whose numerator is odd.
-        pub(in super::super) struct Premultiply<'a, const SIZE: usize, const BYTES: usize, const ALPHA: usize>(
+        pub(in super::super) struct Premultiply<
+            'a,
+            const SIZE: usize,
+            const BYTES: usize,
+            const ALPHA: usize,
+        >(
             pub(in super::super) Form,
             pub(in super::super) Pixels<'a>,
         );
@@ -150,7 +156,8 @@ macro_rules! premultiplying {
                     let pixel = read(before);
                     let of_row = if SIZE == BYTES { read(alpha) } else { pixel };
                     let a = (of_row >> (8 * BYTES * ALPHA)) & sample(BYTES);
-                    // One more than what is divided: that over 2^depth - 1 is this plus that over 2^depth, over 2^depth.
+                    // One more than what is divided: that over 2^depth - 1 is this plus that over 2^depth,
+                    // over 2^depth.
                     let more = level * (max - a) + max / 2 + 1;
                     let mut weighted = 0;
                     for k in 0..super::colours(SIZE, BYTES) {
@@ -167,19 +174,24 @@ macro_rules! premultiplying {
     };
 }
 
-/// The loops that make colours straight, for pixels in numbers of one width and floating point numbers of that width.
+/// The loops that make colours straight, for pixels in numbers of one width and floating point numbers of
+/// that width.
 macro_rules! unpremultiplying {
     ($bits:ty, $real:ty) => {
         use super::Straight;
 
-        /// The least floating point number all of whose successors are whole. With a smaller whole number for its lowest bits it is greater by that.
+        /// The least floating point number all of whose successors are whole. With a smaller whole number for
+        /// its lowest bits it is greater by that.
         const WHOLE: $real = (1 as $bits << (<$real>::MANTISSA_DIGITS - 1)) as $real;
 
-        /// Makes colours straight: `clamp(L + floor((2 (c - L) M g + A 2^16) / (2 A 2^16)) + offset)`, the original where A = 0. `PLAIN` where L and the offset are 0.
+        /// Makes colours straight: `clamp(L + floor((2 (c - L) M g + A 2^16) / (2 A 2^16)) + offset)`, the
+        /// original where A = 0. `PLAIN` where L and the offset are 0.
         ///
-        /// That is `(c - L) M g / (A 2^16)` to the nearest whole number, halves up, and the rest. It is a multiple of a unit `1 / (A 2^16)`, or `1 / A` where g is
-        /// 2^16, so that with a quarter of a unit more it is never half way and always a quarter of a unit away from there. Its six roundings, of numbers up to 2^48
-        /// units, or 2^16 for bytes where g is 2^16, take or add less: 6 / 32 of a unit with numbers of 64 bits, 6 / 256 with those of 32.
+        /// That is `(c - L) M g / (A 2^16)` to the nearest whole number, halves up, and the rest. It is a
+        /// multiple of a unit `1 / (A 2^16)`, or `1 / A` where g is 2^16, so that with a quarter of a unit
+        /// more it is never half way and always a quarter of a unit away from there. Its six roundings, of
+        /// numbers up to 2^48 units, or 2^16 for bytes where g is 2^16, take or add less: 6 / 32 of a unit
+        /// with numbers of 64 bits, 6 / 256 with those of 32.
         pub(in super::super) struct Unpremultiply<
             'a,
             const SIZE: usize,

@@ -1,6 +1,8 @@
-//! AVX2: vectors of eight numbers, with or without AVX-VNNI, the instruction that multiplies and adds to a sum at once.
+//! AVX2: vectors of eight numbers, with or without AVX-VNNI, the instruction that multiplies and adds to a
+//! sum at once.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use crate::engine::cpu::simd::vector::{Order, Simd, Work};
@@ -104,8 +106,9 @@ const fn places_together<const C: usize, const BYTES: usize>() -> [[Places; C]; 
     places
 }
 
-/// The places of all bytes of each of three components at once: no two of them are at the same place in 16 bytes of pixels, so that those which belong
-/// there need only be chosen from the components once these are turned that way. Nothing for other numbers of components.
+/// The places of all bytes of each of three components at once: no two of them are at the same place in 16
+/// bytes of pixels, so that those which belong there need only be chosen from the components once these are
+/// turned that way. Nothing for other numbers of components.
 const fn turned<const C: usize, const BYTES: usize>() -> [Places; C] {
     let mut turned = [[0; 16]; C];
     let places = places_together::<C, BYTES>();
@@ -120,7 +123,8 @@ const fn turned<const C: usize, const BYTES: usize>() -> [Places; C] {
     turned
 }
 
-/// Words with those `by` places before them added, within each half of a vector; `by` is as far as channels' neighbours are, or twice or four times as far.
+/// Words with those `by` places before them added, within each half of a vector; `by` is as far as channels'
+/// neighbours are, or twice or four times as far.
 #[inline(always)]
 unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
     // SAFETY: the caller has the proof of AVX2.
@@ -137,7 +141,8 @@ unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
     }
 }
 
-/// Where the last words of each of `C` channels come from in `of` words, as those of the words that follow: of all 16, or of the upper eight alone.
+/// Where the last words of each of `C` channels come from in `of` words, as those of the words that follow:
+/// of all 16, or of the upper eight alone.
 const fn last_words<const C: usize>(of: usize, follow: usize) -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
@@ -149,12 +154,14 @@ const fn last_words<const C: usize>(of: usize, follow: usize) -> [u8; 32] {
     places
 }
 
-/// Where words of a channel come from, in either half of a vector that has the same in all places of a channel, as those of 16 words further on.
+/// Where words of a channel come from, in either half of a vector that has the same in all places of a
+/// channel, as those of 16 words further on.
 const fn words_further<const C: usize>() -> [u8; 32] {
     let mut places = [0; 32];
     let mut at = 0;
     while at < 32 {
-        // The phase moves on by as much as 16 is more than a multiple of the channels: one place of three, none of one, two or four.
+        // The phase moves on by as much as 16 is more than a multiple of the channels: one place of three,
+        // none of one, two or four.
         let (word, by) = (at / 2 % 8, 16 % C);
         let from = if word + by < 8 { word + by } else { word + by - C };
         places[at] = (2 * from + at % 2) as u8;
@@ -163,8 +170,8 @@ const fn words_further<const C: usize>() -> [u8; 32] {
     places
 }
 
-/// `_mm256_dpwssd_avx_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications and additions, twice as many
-/// instructions.
+/// `_mm256_dpwssd_avx_epi32`, as the instruction: the compiler takes a chain of them apart into
+/// multiplications and additions, twice as many instructions.
 #[inline]
 #[target_feature(enable = "avx2,avxvnni")]
 fn add_products(mut sum: __m256i, pairs: __m256i, weights: __m256i) -> __m256i {
@@ -416,7 +423,8 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
 
     #[inline(always)]
     unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
-        // SAFETY: `self` proves AVX2, the caller the 32 bytes of each component, and C times as many to write.
+        // SAFETY: `self` proves AVX2, the caller the 32 bytes of each component, and C times as many to
+        // write.
         unsafe {
             let turned = const { &turned::<C, BYTES>() };
             let mut components = [_mm256_setzero_si256(); C];

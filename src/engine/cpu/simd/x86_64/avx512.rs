@@ -1,6 +1,8 @@
-//! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at once.
+//! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at
+//! once.
 #![allow(unsafe_code)]
-// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not unroll.
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
 #![allow(clippy::needless_range_loop)]
 
 use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
@@ -101,12 +103,14 @@ const fn last_words<const C: usize>() -> [u16; 32] {
     places
 }
 
-/// Where words of a channel come from, in a vector that has the same in all places of a channel, as those of 32 words further on: from the same eight.
+/// Where words of a channel come from, in a vector that has the same in all places of a channel, as those of
+/// 32 words further on: from the same eight.
 const fn words_further<const C: usize>() -> [u8; 64] {
     let mut places = [0; 64];
     let mut at = 0;
     while at < 64 {
-        // The phase moves on by as much as 32 is more than a multiple of the channels: two places of three, none of one, two or four.
+        // The phase moves on by as much as 32 is more than a multiple of the channels: two places of three,
+        // none of one, two or four.
         let (word, by) = (at / 2 % 8, 32 % C);
         let from = if word + by < 8 { word + by } else { word + by - C };
         places[at] = (2 * from + at % 2) as u8;
@@ -115,7 +119,8 @@ const fn words_further<const C: usize>() -> [u8; 64] {
     places
 }
 
-/// Where the bytes of each component of 32 pixels come from as words, in the 64 bytes that the pixels begin with and the 64 that they end with.
+/// Where the bytes of each component of 32 pixels come from as words, in the 64 bytes that the pixels begin
+/// with and the 64 that they end with.
 const fn byte_places_apart<const C: usize>() -> [[u8; 64]; C] {
     let mut places = [[0; 64]; C];
     let mut at = 0;
@@ -164,8 +169,9 @@ unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]
     gathered
 }
 
-/// `_mm512_dpwssd_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications and additions, which some processors do as fast, but
-/// not those that multiply and add on the same two ports.
+/// `_mm512_dpwssd_epi32`, as the instruction: the compiler takes a chain of them apart into multiplications
+/// and additions, which some processors do as fast, but not those that multiply and add on the same two
+/// ports.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn add_products(mut sum: __m512i, pairs: __m512i, weights: __m512i) -> __m512i {
@@ -438,7 +444,8 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     #[inline(always)]
     unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
-        // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each component, and C times as many to write.
+        // SAFETY: `self` proves AVX-512, the caller the 64 bytes of each component, and C times as many to
+        // write.
         unsafe {
             let mut words = [_mm512_setzero_si512(); C];
             if VBMI && BYTES == 1 {

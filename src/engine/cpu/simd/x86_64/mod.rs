@@ -30,7 +30,8 @@ impl Vectors {
     }
 }
 
-/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it goes by in there.
+/// What an expression gives that is compiled for each set, with the vectors' own one, by the name that it
+/// goes by in there.
 macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
         match $vectors {
