@@ -1,9 +1,9 @@
 //! What the link to the card carries: plain copies both ways at once, and nothing else. The measure that the ring is held against.
 #![allow(unsafe_code)]
 
-use super::device::{Device, check};
-use super::memory::{DeviceMemory, PinnedMemory};
-use super::stream::Stream;
+use super::driver::device::{Device, check};
+use super::driver::memory::{DeviceMemory, PinnedMemory};
+use super::driver::stream::Stream;
 use crate::engine::EngineError;
 use crate::frame::Memory;
 use cudarc::driver::sys;

@@ -1,6 +1,6 @@
 //! Which kernel does a job: by what the user asks for, what the card can do and what was measured.
 
-use super::device::DeviceInfo;
+use super::driver::device::DeviceInfo;
 use super::job::{Job, groups};
 use super::plain::{Shape, Tuned, alpha_recipe, tune};
 use super::program::Recipe;

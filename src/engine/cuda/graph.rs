@@ -1,11 +1,11 @@
 //! CUDA graphs: launches that the driver knows as a whole and begins with one call.
 #![allow(unsafe_code)]
 
-use super::device::{Device, check};
-use super::picture::Places;
+use super::driver::dependency::Sequence;
+use super::driver::device::{Device, check};
+use super::driver::picture::Places;
+use super::driver::stream::Stream;
 use super::prepared::{Prepared, Scratch};
-use super::sequence::Sequence;
-use super::stream::Stream;
 use crate::engine::EngineError;
 use crate::frame::Layout;
 use cudarc::driver::sys;

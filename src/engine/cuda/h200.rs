@@ -1,6 +1,6 @@
 //! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in for it.
 
-use super::device::DeviceInfo;
+use super::driver::device::DeviceInfo;
 use super::table::{Origin, Table, TableCell, VariantTime};
 use super::variant::MemoryVariant::{self, Constant, ConstantShared, Global, Registers, Shared, Tensor};
 use super::work::Work;

@@ -6,18 +6,18 @@
 
 use super::cache::Cache;
 use super::choice::{Terms, recipes};
-use super::device::{Device, DeviceInfo, check, nvrtc_version};
+use super::driver::dependency::Sequence;
+use super::driver::device::{Device, DeviceInfo, check, nvrtc_version};
+use super::driver::memory::DeviceMemory;
+use super::driver::module::Module;
+use super::driver::picture::{Arrangement, Picture, Places};
+use super::driver::stream::{Event, Stream};
+use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use super::graph::Graph;
 use super::launch;
-use super::memory::DeviceMemory;
-use super::picture::{Arrangement, Picture, Places};
 use super::prepared::{Prepared, Request, Scratch};
-use super::program::{Module, Recipe, Source};
-use super::sample_texel;
-use super::sequence::Sequence;
-use super::stream::{Event, Stream};
+use super::program::{Recipe, Source};
 use super::table::{Table, TableCell};
-use super::texture::{self, ALIGNMENT, Texel};
 use super::variant::MemoryVariant;
 use crate::engine::EngineError;
 use crate::engine::verify::fill_with_noise;

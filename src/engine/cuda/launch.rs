@@ -1,9 +1,9 @@
 //! The parameters that kernels are launched with, as the kernel texts declare them, and the launch itself.
 #![allow(unsafe_code)]
 
-use super::device::check;
-use super::program::Function;
-use super::sequence::{Beginning, Sequence};
+use super::driver::dependency::{Beginning, Sequence};
+use super::driver::device::check;
+use super::driver::module::Function;
 use crate::engine::EngineError;
 use cudarc::driver::sys;
 use std::ffi::c_void;

@@ -9,37 +9,30 @@
 mod cache;
 mod ceiling;
 mod choice;
-mod device;
+mod driver;
 mod fragments;
 mod graph;
 mod h200;
 mod job;
 mod kernel_time;
 mod launch;
-mod memory;
-mod nvtx;
-mod picture;
 mod plain;
 mod prepared;
 mod program;
-mod sequence;
 mod slot;
-mod stream;
 mod table;
 mod table_file;
 mod tensor;
 mod tensor_pass;
-mod texture;
-mod tile_map;
 mod times;
 mod variant;
 mod work;
 
 pub use ceiling::{Duplex, duplex};
 pub use choice::{Terms, contest, recipes};
-pub use device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+pub use driver::memory::Reservation;
 pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
-pub use memory::Reservation;
 pub use program::{Compiled, Recipe, Source};
 pub use table::{Origin, Table, TableCell, VariantTime};
 pub use variant::{MemoryVariant, UnknownMemoryVariant};
@@ -49,16 +42,17 @@ use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
 use cache::Cache;
-use device::Device;
+use driver::device::Device;
+use driver::memory::Pinned;
+use driver::nvtx;
+use driver::picture::{Arrangement, Picture};
+use driver::stream::{Event, Stream};
+use driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use graph::ChainWork;
-use memory::Pinned;
-use picture::{Arrangement, Picture};
 use prepared::{Prepared, Request, Scratch};
 use slot::{Amount, Cargo, Flight, Slot};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stream::{Event, Stream};
-use texture::{ALIGNMENT, Texel};
 use times::Times;
 
 /// How transfers and kernels of different frames lie to each other.
@@ -525,13 +519,6 @@ impl Cuda {
                 }
             }
         }
-    }
-}
-
-fn sample_texel(format: PixelFormat) -> Texel {
-    match format.bytes_per_sample() {
-        1 => Texel::U8,
-        _ => Texel::U16,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
 
-use super::device::DeviceInfo;
+use super::driver::device::DeviceInfo;
 use super::job::{Job, border_number, intermediate_bytes, is_wide};
 use super::program::{Recipe, Source};
 use super::variant::{MemoryVariant, Pixels};

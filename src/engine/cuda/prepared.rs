@@ -3,18 +3,18 @@
 
 use super::cache::Cache;
 use super::choice::{Choice, Part, Terms, choose, parts};
-use super::device::{Device, DeviceInfo, check};
+use super::driver::dependency::Sequence;
+use super::driver::device::{Device, DeviceInfo, check};
+use super::driver::memory::{DeviceMemory, no_copy};
+use super::driver::module::{Function, Module};
+use super::driver::picture::{Place, Places};
+use super::driver::tensor_map::{TileSize, tile_map};
 use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
 use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
-use super::memory::DeviceMemory;
-use super::picture::{Place, Places};
 use super::plain::{Shape, Tuned, alpha_recipe};
-use super::program::{Function, Module};
-use super::sequence::Sequence;
 use super::tensor::pair::{PLAIN, Pair};
 use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;
-use super::tile_map::{TileSize, tile_map};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -686,26 +686,4 @@ impl Work<'_> {
 fn outside_after_rows(kernel: &SeparableKernel, c: &Convolve) -> i64 {
     let sum: i64 = kernel.row.weights.iter().map(|&q| i64::from(q)).sum();
     (i64::from(c.border) * sum + kernel.row.rounding()) >> kernel.row.shift
-}
-
-/// A description of a copy, to be completed.
-pub(super) fn no_copy() -> sys::CUDA_MEMCPY2D {
-    sys::CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
-        srcHost: std::ptr::null(),
-        srcDevice: 0,
-        srcArray: std::ptr::null_mut(),
-        srcPitch: 0,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
-        dstHost: std::ptr::null_mut(),
-        dstDevice: 0,
-        dstArray: std::ptr::null_mut(),
-        dstPitch: 0,
-        WidthInBytes: 0,
-        Height: 0,
-    }
 }

@@ -2,13 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::cache::{Cache, CacheError, Digest};
-use super::device::{Device, DeviceInfo, check, nvrtc_version};
-use super::memory::DeviceMemory;
+use super::driver::device::{Device, nvrtc_version};
+use super::driver::module::Image;
 use crate::engine::EngineError;
-use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Arc;
+use std::ffi::{CStr, CString, c_char, c_int};
 
 /// A kernel text, embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,6 +136,14 @@ impl Target {
         match self {
             Target::Code(a) => format!("--gpu-architecture=sm_{a}"),
             Target::Ptx(a) => format!("--gpu-architecture=compute_{a}"),
+        }
+    }
+
+    /// What NVRTC or an earlier run has made for it; `None` if that is no program.
+    fn image(self, bytes: Vec<u8>) -> Option<Image> {
+        match self {
+            Target::Code(_) => Image::cubin(bytes),
+            Target::Ptx(_) => Image::ptx(bytes),
         }
     }
 }
@@ -272,11 +278,11 @@ impl Recipe {
         if !compiled.log.is_empty() {
             tracing::warn!("{}: {}", self.source.name(), compiled.log);
         }
-        let image = Image::new(compiled.image, target).ok_or_else(|| EngineError::Device {
+        let image = target.image(compiled.image).ok_or_else(|| EngineError::Device {
             doing: format!("compiling {} with NVRTC", self.source.name()),
             reason: "what it made is no program".to_owned(),
         })?;
-        match cache.put(&name, &image.0) {
+        match cache.put(&name, image.bytes()) {
             Ok(()) => {}
             Err(error @ CacheError::Folder { .. }) => cache.warn(&error),
             Err(error) => tracing::debug!("cannot keep a compiled kernel: {error}"),
@@ -285,26 +291,11 @@ impl Recipe {
     }
 }
 
-/// A program that the driver can be handed: a CUBIN, which states its own length, or PTX that ends with a zero.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Image(Vec<u8>);
-
-impl Image {
-    /// `None` if the driver would read beyond the end.
-    fn new(bytes: Vec<u8>, target: Target) -> Option<Image> {
-        let ends = match target {
-            Target::Code(_) => !bytes.is_empty(),
-            Target::Ptx(_) => bytes.last() == Some(&0),
-        };
-        ends.then_some(Image(bytes))
-    }
-}
-
 /// The program that an earlier run has kept under `name`. One that is not whole is removed.
 fn kept(cache: &Cache, name: &str, target: Target) -> Option<Image> {
     let damaged = match cache.read(name) {
         Ok(None) => return None,
-        Ok(Some(bytes)) => match Image::new(bytes, target) {
+        Ok(Some(bytes)) => match target.image(bytes) {
             Some(image) => return Some(image),
             None => CacheError::Damaged(cache.path(name).ok()?),
         },
@@ -355,105 +346,6 @@ pub(super) fn kernel_texts_digest() -> Digest {
     Digest::of_parts(&parts)
 }
 
-/// Machine code loaded on a card. Its constant memory is its own.
-pub(super) struct Module {
-    device: Arc<Device>,
-    handle: sys::CUmodule,
-}
-
-// SAFETY: a module may be used from any thread whose context is current; `Device::bind` sees to that.
-unsafe impl Send for Module {}
-// SAFETY: as above.
-unsafe impl Sync for Module {}
-
-/// A kernel of a module, which must outlive it.
-#[derive(Clone, Copy)]
-pub(super) struct Function(pub(super) sys::CUfunction);
-
-// SAFETY: as for the module.
-unsafe impl Send for Function {}
-// SAFETY: as for the module.
-unsafe impl Sync for Function {}
-
-impl Function {
-    /// Asks for more shared memory than a block gets by itself, where a tile needs it; that the card has so much was seen before.
-    pub(super) fn allow_shared(self, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
-        if bytes <= limits.shared_per_block as usize {
-            return Ok(());
-        }
-        let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function belongs to a live module.
-        check("asking for shared memory for a kernel's tile", unsafe {
-            sys::cuFuncSetAttribute(self.0, attribute, bytes as i32)
-        })
-    }
-}
-
-impl Module {
-    pub(super) fn load(device: &Arc<Device>, image: &Image) -> Result<Module, EngineError> {
-        device.bind()?;
-        let mut handle = std::ptr::null_mut();
-        // SAFETY: an image states its own length or is ended by a zero; the driver copies what it needs.
-        check("loading a kernel on the CUDA device", unsafe {
-            sys::cuModuleLoadData(&raw mut handle, image.0.as_ptr().cast::<c_void>())
-        })?;
-        Ok(Module {
-            device: Arc::clone(device),
-            handle,
-        })
-    }
-
-    pub(super) fn function(&self, name: &CStr) -> Result<Function, EngineError> {
-        let mut function = std::ptr::null_mut();
-        // SAFETY: the module is live, the name is ended by a zero.
-        check("finding a kernel in its module", unsafe {
-            sys::cuModuleGetFunction(&raw mut function, self.handle, name.as_ptr())
-        })?;
-        Ok(Function(function))
-    }
-
-    /// Fills the constant array `name`.
-    pub(super) fn set_constant(&self, name: &CStr, values: &[i32]) -> Result<(), EngineError> {
-        let (mut pointer, mut len) = (0, 0_usize);
-        // SAFETY: the module is live, the name is ended by a zero, the pointers are to live variables.
-        check("finding the constant memory of a kernel", unsafe {
-            sys::cuModuleGetGlobal_v2(&raw mut pointer, &raw mut len, self.handle, name.as_ptr())
-        })?;
-        let bytes = size_of_val(values);
-        if bytes != len {
-            return Err(EngineError::Device {
-                doing: "filling the constant memory of a kernel".to_owned(),
-                reason: format!("it holds {len} bytes, and the weights are {bytes}"),
-            });
-        }
-        // SAFETY: source and destination hold `len` bytes; the copy is done when the call returns.
-        check("filling the constant memory of a kernel", unsafe {
-            sys::cuMemcpyHtoD_v2(pointer, values.as_ptr().cast(), bytes)
-        })
-    }
-
-    /// Puts the weights where the kernels expect them; the memory, if any, must outlive every launch.
-    pub(super) fn set_weights(
-        &self,
-        constant: Option<&CStr>,
-        values: &[i32],
-    ) -> Result<Option<DeviceMemory>, EngineError> {
-        match constant {
-            Some(name) => self.set_constant(name, values).map(|()| None),
-            None => DeviceMemory::holding(&self.device, values).map(Some),
-        }
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        if self.device.bind().is_ok() {
-            // SAFETY: loaded in `load`, unloaded only here; the engine waits for its streams before it drops modules.
-            let _ = unsafe { sys::cuModuleUnload(self.handle) };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -467,12 +359,12 @@ mod tests {
         let path = cache.path("a").unwrap();
         assert_eq!(kept(&cache, "a", code), None);
         cache.put("a", b"code").unwrap();
-        assert_eq!(kept(&cache, "a", code), Some(Image(b"code".to_vec())));
+        assert_eq!(kept(&cache, "a", code), code.image(b"code".to_vec()));
         // Whole, but the driver would read PTX until it finds a zero.
         assert_eq!(kept(&cache, "a", ptx), None);
         assert!(!path.exists());
         cache.put("a", b"text\0").unwrap();
-        assert_eq!(kept(&cache, "a", ptx), Some(Image(b"text\0".to_vec())));
+        assert_eq!(kept(&cache, "a", ptx), ptx.image(b"text\0".to_vec()));
         let good = std::fs::read(&path).unwrap();
         let mut flipped = good.clone();
         flipped[0] ^= 1;

@@ -1,12 +1,11 @@
 //! The ring's slots on the card, and the frames that fly through them.
 #![allow(unsafe_code)]
 
-use super::device::{Device, check};
+use super::driver::device::{Device, check};
+use super::driver::memory::{PinnedMemory, no_copy};
+use super::driver::picture::Picture;
+use super::driver::stream::{Event, Stream};
 use super::graph::Launches;
-use super::memory::PinnedMemory;
-use super::picture::Picture;
-use super::prepared::no_copy;
-use super::stream::{Event, Stream};
 use crate::engine::EngineError;
 use crate::frame::{AllocationError, Frame, Layout, Memory};
 use cudarc::driver::sys;

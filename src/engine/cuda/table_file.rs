@@ -4,7 +4,7 @@
 //! true, is as good as none, but the user is told.
 
 use super::cache::{Cache, CacheError, Digest};
-use super::device::{Device, DeviceInfo, driver_version, nvrtc_version};
+use super::driver::device::{Device, DeviceInfo, driver_version, nvrtc_version};
 use super::h200;
 use super::program::kernel_texts_digest;
 use super::table::{Origin, Table, TableCell};

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::cache::Cache;
-use super::device::{Device, check};
-use super::memory::DeviceMemory;
-use super::program::{Function, Module};
+use super::driver::device::{Device, check};
+use super::driver::memory::DeviceMemory;
+use super::driver::module::{Function, Module};
 use super::tensor::{Loader, TensorKernel};
 use crate::engine::EngineError;
 use cudarc::driver::sys;

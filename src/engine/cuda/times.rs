@@ -1,8 +1,8 @@
 //! When each frame's upload, kernels and download began and ended, by the card's own clock.
 
-use super::device::Device;
+use super::driver::device::Device;
+use super::driver::stream::{Event, Stream};
 use super::slot::{Amount, Flight, Mark};
-use super::stream::{Event, Stream};
 use crate::engine::{DeviceTimes, EngineError, FrameTimes};
 use hdrhistogram::Histogram;
 use std::sync::Arc;

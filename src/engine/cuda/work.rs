@@ -110,7 +110,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A square mask on 8-bit gray pixels.
-    pub(in crate::engine::cuda) fn gray(separable: bool, size: usize, samples: u64) -> Work {
+    pub(crate) fn gray(separable: bool, size: usize, samples: u64) -> Work {
         Work {
             separable,
             mask_width: size,

@@ -2,7 +2,7 @@
 
 use super::shape::{Block, TensorKernel};
 use super::{LEAST_ALONE, shaped};
-use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::job::Interleaving;
 use crate::engine::cuda::program::Source;
 use crate::filter::Step;
@@ -29,7 +29,7 @@ const LEAST_GAIN: usize = 5;
 
 /// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
 /// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
-pub(in crate::engine::cuda) fn fitted(
+pub(crate) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
     sizes: &[(usize, usize)],

@@ -3,7 +3,7 @@
 use super::direct::{Cover, mask};
 use super::fitting::fitting;
 use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
-use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::fragments::{self, Patch};
 use crate::engine::cuda::job::{Interleaving, groups};
 use crate::engine::cuda::program::Source;
@@ -12,14 +12,14 @@ use crate::frame::PixelFormat;
 
 /// Two steps that follow each other.
 #[derive(Clone, Copy)]
-pub(in crate::engine::cuda) struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     steps: [&'a Step; 2],
     masks: [&'a DirectKernel; 2],
     format: PixelFormat,
 }
 
 /// Planes of one component, which is convolved.
-pub(in crate::engine::cuda) const PLAIN: Interleaving = Interleaving {
+pub(crate) const PLAIN: Interleaving = Interleaving {
     channels: 1,
     convolved: 1,
 };
@@ -46,11 +46,7 @@ const MOST_WEIGHTS_OF_FOUR: usize = 48;
 impl<'a> Pair<'a> {
     /// `first` and `next` if one launch can do both: masks to 9x9 applied whole to planes of one 8-bit component, all of them, with the same border, and
     /// no alpha.
-    pub(in crate::engine::cuda) fn new(
-        first: &'a Step,
-        next: &'a Step,
-        format: PixelFormat,
-    ) -> Option<Pair<'a>> {
+    pub(crate) fn new(first: &'a Step, next: &'a Step, format: PixelFormat) -> Option<Pair<'a>> {
         let is_plain = |step: &Step| {
             let all = (0..step.planes.len()).collect();
             step.alpha.is_none() && groups(step) == [(PLAIN, all)]
@@ -73,7 +69,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Columns and rows of each mask.
-    pub(in crate::engine::cuda) fn sizes(&self) -> [(usize, usize); 2] {
+    pub(crate) fn sizes(&self) -> [(usize, usize); 2] {
         self.masks.map(|kernel| (kernel.width, kernel.height))
     }
 
@@ -86,7 +82,7 @@ impl<'a> Pair<'a> {
     }
 
     /// True if one launch takes less time than two.
-    pub(in crate::engine::cuda) fn pays(&self) -> bool {
+    pub(crate) fn pays(&self) -> bool {
         let [first, next] = self.products();
         // The first mask's results are computed under the next one's halo too.
         let rows = ROWS + self.masks[1].height - 1;
@@ -94,7 +90,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The kernel in blocks of the shape that is the best for large frames.
-    pub(in crate::engine::cuda) fn tune(&self, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
+    pub(crate) fn tune(&self, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let weights = 4 * self.products().iter().sum::<usize>();
         let steps = (ROWS + self.masks[1].height - 1) / 2;
         let blocks = if weights > MOST_WEIGHTS_OF_FOUR { 3 } else { 4 };
@@ -107,7 +103,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The kernel with lower tiles where `super::fitted` would have them; `sizes` are the planes' bytes across and rows.
-    pub(in crate::engine::cuda) fn fitted(
+    pub(crate) fn fitted(
         &self,
         kernel: &TensorKernel,
         sizes: &[(usize, usize)],

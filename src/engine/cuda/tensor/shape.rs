@@ -1,16 +1,16 @@
 //! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the parameters that the text is compiled with.
 
-use crate::engine::cuda::device::DeviceInfo;
+use crate::engine::cuda::driver::device::DeviceInfo;
+use crate::engine::cuda::driver::tensor_map::TileSize;
 use crate::engine::cuda::job::{Interleaving, border_number, is_wide};
 use crate::engine::cuda::program::{Recipe, Source};
-use crate::engine::cuda::tile_map::TileSize;
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;
 
 /// Why a step is not worked on by tensor cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(in crate::engine::cuda) enum Unfit {
+pub(crate) enum Unfit {
     /// The card is too old.
     #[error("the card's compute capability is below 8.0")]
     Card,
@@ -30,7 +30,7 @@ pub(in crate::engine::cuda) enum Unfit {
 
 /// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor_entries.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cuda) enum Loader {
+pub(crate) enum Loader {
     /// In pieces of 16 bytes, of rows that begin at multiples of them.
     Aligned,
     /// In such pieces, of rows that begin anywhere.
@@ -40,11 +40,10 @@ pub(in crate::engine::cuda) enum Loader {
 }
 
 impl Loader {
-    pub(in crate::engine::cuda) const ALL: [Loader; 3] =
-        [Loader::Aligned, Loader::Unaligned, Loader::Streamed];
+    pub(crate) const ALL: [Loader; 3] = [Loader::Aligned, Loader::Unaligned, Loader::Streamed];
 
     /// The kernel's name.
-    pub(in crate::engine::cuda) fn entry(self) -> &'static CStr {
+    pub(crate) fn entry(self) -> &'static CStr {
         match self {
             Loader::Aligned => c"aligned",
             Loader::Unaligned => c"unaligned",
@@ -55,23 +54,23 @@ impl Loader {
 
 /// A kernel for the tensor cores, and how it is launched.
 #[derive(Debug, Clone)]
-pub(in crate::engine::cuda) struct TensorKernel {
+pub(crate) struct TensorKernel {
     /// Of all loaders, but for which one it is.
     pub(super) recipe: Recipe,
     /// Bytes across and rows of a tile.
-    pub(in crate::engine::cuda) tile: (usize, usize),
-    pub(in crate::engine::cuda) threads: u32,
+    pub(crate) tile: (usize, usize),
+    pub(crate) threads: u32,
     /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two masks what is between them besides.
-    pub(in crate::engine::cuda) shared: usize,
-    pub(in crate::engine::cuda) fragments: Vec<u32>,
+    pub(crate) shared: usize,
+    pub(crate) fragments: Vec<u32>,
     /// What [`Loader::Streamed`] copies as a whole; `None` if the card cannot do that.
-    pub(in crate::engine::cuda) streamed: Option<TileSize>,
+    pub(crate) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
-    pub(in crate::engine::cuda) row_shift: u32,
+    pub(crate) row_shift: u32,
     /// True if it takes a tile's components apart before it multiplies them.
     pub(super) is_apart: bool,
     /// True if it weighs colours by alpha and divides them again.
-    pub(in crate::engine::cuda) weighs: bool,
+    pub(crate) weighs: bool,
     /// What a block does at a time.
     pub(super) block: Block,
     /// The same where a frame has few tiles of these, from the larger ones down.
@@ -82,19 +81,19 @@ pub(in crate::engine::cuda) struct TensorKernel {
 
 impl TensorKernel {
     /// The text.
-    pub(in crate::engine::cuda) fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         self.recipe.source
     }
 
     /// The program that loads tiles in this way.
-    pub(in crate::engine::cuda) fn recipe_for(&self, loader: Loader) -> Recipe {
+    pub(crate) fn recipe_for(&self, loader: Loader) -> Recipe {
         let mut recipe = self.recipe.clone();
         recipe.parameters.push(("LOADER", loader as i64));
         recipe
     }
 
     /// The programs of all ways that the card knows.
-    pub(in crate::engine::cuda) fn recipes(&self) -> impl Iterator<Item = Recipe> {
+    pub(crate) fn recipes(&self) -> impl Iterator<Item = Recipe> {
         let can = |loader: &Loader| *loader != Loader::Streamed || self.streamed.is_some();
         Loader::ALL
             .into_iter()
@@ -103,7 +102,7 @@ impl TensorKernel {
     }
 
     /// Blocks that such a card holds at a time, as the compiler was told.
-    pub(in crate::engine::cuda) fn resident(&self, limits: &DeviceInfo) -> usize {
+    pub(crate) fn resident(&self, limits: &DeviceInfo) -> usize {
         self.block.blocks * limits.multiprocessors as usize
     }
 
@@ -113,7 +112,7 @@ impl TensorKernel {
     }
 
     /// Tiles of planes of so many bytes across and so many rows.
-    pub(in crate::engine::cuda) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
+    pub(crate) fn tiles(&self, sizes: impl IntoIterator<Item = (usize, usize)>) -> usize {
         let of_plane =
             |(across, down): (usize, usize)| across.div_ceil(self.tile.0) * down.div_ceil(self.tile.1);
         sizes.into_iter().map(of_plane).sum()
@@ -125,13 +124,13 @@ pub(super) const WHOLE_TILES: (u32, u32) = (9, 0);
 
 /// How much a block does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cuda) struct Block {
+pub(crate) struct Block {
     /// Warps beside and below each other.
-    pub(in crate::engine::cuda) warps: (usize, usize),
+    pub(crate) warps: (usize, usize),
     /// The parameter STEPS: what a warp works on one below the other.
-    pub(in crate::engine::cuda) steps: usize,
+    pub(crate) steps: usize,
     /// Blocks on a multiprocessor that the compiler keeps registers for.
-    pub(in crate::engine::cuda) blocks: usize,
+    pub(crate) blocks: usize,
 }
 
 impl Block {
@@ -157,7 +156,7 @@ pub(super) fn folded_bias(kernel: &Kernel, c: &Convolve) -> Option<i64> {
 }
 
 /// The whole bias of a component: what is added to its sum before the last shift.
-pub(in crate::engine::cuda) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
+pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
     let shift = match kernel {
         Kernel::Direct(k) => k.shift,
         Kernel::Separable(k) => k.column.shift,

@@ -15,20 +15,20 @@ const MOST: usize = 256;
 
 /// What the instruction copies: bytes across, a multiple of 16, and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TileSize {
-    pub(super) bytes: usize,
-    pub(super) rows: usize,
+pub(crate) struct TileSize {
+    pub(crate) bytes: usize,
+    pub(crate) rows: usize,
 }
 
 impl TileSize {
     /// True if one instruction can copy so much.
-    pub(super) fn fits(self) -> bool {
+    pub(crate) fn fits(self) -> bool {
         self.bytes <= ELEMENT * MOST && self.rows <= MOST
     }
 }
 
 /// The driver's description of a plane for the instruction. Rows are taken up to the next multiple of 16 bytes; beyond them there are zeros.
-pub(super) fn tile_map(
+pub(crate) fn tile_map(
     place: Place,
     row_bytes: usize,
     rows: usize,

@@ -3,47 +3,56 @@
 
 use super::device::{Device, DeviceInfo, check};
 use crate::engine::EngineError;
+use crate::frame::PixelFormat;
 use cudarc::driver::sys;
 use std::sync::Arc;
 
 /// What the rows and the start of a texture are aligned to, in bytes. It covers every card's texture and pitch alignment.
-pub(super) const ALIGNMENT: usize = 512;
+pub(crate) const ALIGNMENT: usize = 512;
 
 /// How a texel is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Texel {
+pub(crate) enum Texel {
     U8,
     U16,
     I16,
     I32,
 }
 
+/// How a texture shows the samples of a frame.
+pub(crate) fn sample_texel(format: PixelFormat) -> Texel {
+    match format.bytes_per_sample() {
+        1 => Texel::U8,
+        _ => Texel::U16,
+    }
+}
+
 /// Rows that a texture shows. Each texel is one sample, so that interleaved components are neighbours.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows {
-    pub(super) pointer: sys::CUdeviceptr,
-    pub(super) texel: Texel,
+pub(crate) struct Rows {
+    pub(crate) pointer: sys::CUdeviceptr,
+    pub(crate) texel: Texel,
     /// Samples in a row.
-    pub(super) width: usize,
-    pub(super) height: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
     /// Bytes from one row to the next.
-    pub(super) pitch: usize,
+    pub(crate) pitch: usize,
 }
 
 /// A texture object.
-pub(super) struct Texture {
+pub(crate) struct Texture {
     device: Arc<Device>,
     object: sys::CUtexObject,
 }
 
 /// True if a texture can show a plane of this size.
-pub(super) fn fits(info: &DeviceInfo, width: usize, height: usize, pitch: usize) -> bool {
+pub(crate) fn fits(info: &DeviceInfo, width: usize, height: usize, pitch: usize) -> bool {
     let (max_width, max_height, max_pitch) = info.max_texture;
     width <= max_width && height <= max_height && pitch <= max_pitch
 }
 
 impl Texture {
-    pub(super) fn new(device: &Arc<Device>, rows: Rows) -> Result<Texture, EngineError> {
+    pub(crate) fn new(device: &Arc<Device>, rows: Rows) -> Result<Texture, EngineError> {
         use sys::CUarray_format_enum as Format;
         device.bind()?;
         let format = match rows.texel {
@@ -97,7 +106,7 @@ impl Texture {
         })
     }
 
-    pub(super) fn object(&self) -> u64 {
+    pub(crate) fn object(&self) -> u64 {
         self.object
     }
 }

@@ -8,7 +8,7 @@ mod shape;
 
 pub(super) use shape::{Loader, TensorKernel, Unfit, bias};
 
-use super::device::DeviceInfo;
+use super::driver::device::DeviceInfo;
 use super::job::{Interleaving, is_wide};
 use crate::filter::{DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
@@ -124,8 +124,8 @@ fn separable_mask(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::driver::tensor_map::TileSize;
     use super::super::job::groups;
-    use super::super::tile_map::TileSize;
     use super::fitting::fitted;
     use super::*;
     use crate::filter::{Algorithm, Border, Chain, Plan, Planes};

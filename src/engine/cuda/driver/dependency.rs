@@ -5,24 +5,24 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 /// A stream, and what was enqueued on it last.
-pub(super) struct Sequence {
-    pub(super) stream: sys::CUstream,
+pub(crate) struct Sequence {
+    pub(crate) stream: sys::CUstream,
     /// What launches may still write when the next one begins: those since the last one that waited for all before it. `None` if the next one waits.
     written: RefCell<Option<Vec<Range<u64>>>>,
 }
 
 /// When a launch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     /// Before the one before it has ended.
-    pub(super) is_early: bool,
+    pub(crate) is_early: bool,
     /// Nothing that it reads is written by a launch that may still be under way.
-    pub(super) is_ready: bool,
+    pub(crate) is_ready: bool,
 }
 
 impl Sequence {
     /// Nothing is known of what was enqueued before.
-    pub(super) fn new(stream: sys::CUstream) -> Sequence {
+    pub(crate) fn new(stream: sys::CUstream) -> Sequence {
         Sequence {
             stream,
             written: RefCell::default(),
@@ -30,14 +30,14 @@ impl Sequence {
     }
 
     /// For whatever else is to be enqueued: the stream.
-    pub(super) fn after_all(&self) -> sys::CUstream {
+    pub(crate) fn after_all(&self) -> sys::CUstream {
         *self.written.borrow_mut() = None;
         self.stream
     }
 
     /// For a launch that reads and writes these addresses, and that may begin before the one before it has ended and lets the next one do so, or does
     /// neither.
-    pub(super) fn next(
+    pub(crate) fn next(
         &self,
         may_begin_early: bool,
         mut read: impl Iterator<Item = Range<u64>>,

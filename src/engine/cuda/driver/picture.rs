@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 /// Where one plane lies on the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
-    pub(super) pointer: u64,
+pub(crate) struct Place {
+    pub(crate) pointer: u64,
     /// Bytes from one row to the next.
-    pub(super) pitch: usize,
+    pub(crate) pitch: usize,
     /// A texture object over it; 0 if there is none.
-    pub(super) texture: u64,
+    pub(crate) texture: u64,
 }
 
 impl Place {
     /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to such a multiple.
-    pub(super) fn is_aligned(&self) -> bool {
+    pub(crate) fn is_aligned(&self) -> bool {
         self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
     }
 }
 
 /// Where a picture's planes lie on the card.
-pub(super) type Places = [Place; MAX_PLANES];
+pub(crate) type Places = [Place; MAX_PLANES];
 
 /// Where planes lie within a picture's memory, whatever their values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Arrangement {
+pub(crate) struct Arrangement {
     planes: [PlaneRows; MAX_PLANES],
     count: usize,
     size: usize,
@@ -46,7 +46,7 @@ struct PlaneRows {
 
 impl Arrangement {
     /// As a frame's planes lie.
-    pub(super) fn of(layout: &Layout) -> Arrangement {
+    pub(crate) fn of(layout: &Layout) -> Arrangement {
         let mut arrangement = Arrangement {
             count: layout.planes().len(),
             size: layout.size(),
@@ -64,7 +64,7 @@ impl Arrangement {
     }
 
     /// Values of `bytes` bytes for each sample of `layout`, rows and planes aligned for textures.
-    pub(super) fn between_passes(layout: &Layout, bytes: usize) -> Arrangement {
+    pub(crate) fn between_passes(layout: &Layout, bytes: usize) -> Arrangement {
         let mut arrangement = Arrangement::of(layout);
         let mut size = 0;
         for rows in &mut arrangement.planes[..arrangement.count] {
@@ -77,14 +77,14 @@ impl Arrangement {
     }
 
     /// Bytes that it takes.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 }
 
 /// A block of the card's memory that holds a picture, and textures over its planes where a variant reads through them.
 #[derive(Default)]
-pub(super) struct Picture {
+pub(crate) struct Picture {
     // Textures go before the memory that they show.
     textures: Option<(Arrangement, Vec<Texture>)>,
     memory: Option<DeviceMemory>,
@@ -92,7 +92,7 @@ pub(super) struct Picture {
 
 impl Picture {
     /// Grows to `len` bytes; false if the card's memory is short, and then it is empty. Nothing may be using it.
-    pub(super) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
+    pub(crate) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
         if self.memory.as_ref().is_some_and(|m| m.len() >= len) {
             return Ok(true);
         }
@@ -103,13 +103,13 @@ impl Picture {
         Ok(self.memory.is_some())
     }
 
-    pub(super) fn pointer(&self) -> u64 {
+    pub(crate) fn pointer(&self) -> u64 {
         self.memory.as_ref().map_or(0, DeviceMemory::pointer)
     }
 
     /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be using it if the arrangement is
     /// another than the last one.
-    pub(super) fn places(
+    pub(crate) fn places(
         &mut self,
         device: &Arc<Device>,
         arrangement: &Arrangement,

@@ -8,7 +8,7 @@ use cudarc::driver::sys;
 use std::sync::Arc;
 
 /// A block of the card's memory.
-pub(super) struct DeviceMemory {
+pub(crate) struct DeviceMemory {
     device: Arc<Device>,
     pointer: sys::CUdeviceptr,
     len: usize,
@@ -16,7 +16,7 @@ pub(super) struct DeviceMemory {
 
 impl DeviceMemory {
     /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the card has not got as much.
-    pub(super) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
+    pub(crate) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
         device.bind()?;
         let mut pointer = 0;
         // SAFETY: the context is current and the pointer is to a live variable.
@@ -42,7 +42,7 @@ impl DeviceMemory {
     }
 
     /// A block that holds `values`.
-    pub(super) fn holding<T: Copy>(device: &Arc<Device>, values: &[T]) -> Result<DeviceMemory, EngineError> {
+    pub(crate) fn holding<T: Copy>(device: &Arc<Device>, values: &[T]) -> Result<DeviceMemory, EngineError> {
         let len = size_of_val(values);
         let memory = DeviceMemory::try_new(device, len)?.ok_or_else(|| EngineError::Device {
             doing: "allocating memory for the weights on the CUDA device".to_owned(),
@@ -55,11 +55,11 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    pub(super) fn pointer(&self) -> sys::CUdeviceptr {
+    pub(crate) fn pointer(&self) -> sys::CUdeviceptr {
         self.pointer
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 }
@@ -74,7 +74,7 @@ impl Drop for DeviceMemory {
 }
 
 /// Page-locked memory of the host's.
-pub(super) struct PinnedMemory {
+pub(crate) struct PinnedMemory {
     device: Arc<Device>,
     pointer: *mut u8,
     len: usize,
@@ -87,7 +87,7 @@ unsafe impl Sync for PinnedMemory {}
 
 impl PinnedMemory {
     /// `len` bytes, zeroed. Write-combined memory crosses the bus a little faster and is ruinous to read from.
-    pub(super) fn new(
+    pub(crate) fn new(
         device: &Arc<Device>,
         len: usize,
         write_combined: bool,
@@ -145,10 +145,10 @@ impl Drop for PinnedMemory {
 }
 
 /// Makes page-locked memory.
-pub(super) struct Pinned {
-    pub(super) device: Arc<Device>,
+pub(crate) struct Pinned {
+    pub(crate) device: Arc<Device>,
     /// Only for memory that is written by the host and never read back.
-    pub(super) write_combined: bool,
+    pub(crate) write_combined: bool,
 }
 
 impl Allocator for Pinned {
@@ -183,5 +183,27 @@ impl Reservation {
             }
         }
         Ok(Reservation { _blocks: blocks })
+    }
+}
+
+/// A description of a copy, to be completed.
+pub(crate) fn no_copy() -> sys::CUDA_MEMCPY2D {
+    sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
+        srcHost: std::ptr::null(),
+        srcDevice: 0,
+        srcArray: std::ptr::null_mut(),
+        srcPitch: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_HOST,
+        dstHost: std::ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: std::ptr::null_mut(),
+        dstPitch: 0,
+        WidthInBytes: 0,
+        Height: 0,
     }
 }

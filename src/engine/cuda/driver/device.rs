@@ -115,7 +115,7 @@ fn initialise() -> Result<usize, EngineError> {
 }
 
 /// The newest CUDA version that the driver supports, major and minor.
-pub(super) fn driver_version() -> Result<(u32, u32), EngineError> {
+pub(crate) fn driver_version() -> Result<(u32, u32), EngineError> {
     let mut version = 0;
     // SAFETY: the pointer is to a live integer.
     check("asking for the driver's version", unsafe {
@@ -139,7 +139,7 @@ pub fn nvrtc_version() -> Result<(u32, u32), EngineError> {
 }
 
 /// The driver's name for an error and what it says about it.
-pub(super) fn explain(result: sys::CUresult) -> String {
+pub(crate) fn explain(result: sys::CUresult) -> String {
     let text = |get: unsafe fn(sys::CUresult, *mut *const c_char) -> sys::CUresult| {
         let mut text = std::ptr::null();
         // SAFETY: the driver writes a pointer to a string that lives as long as the process, or leaves null.
@@ -157,7 +157,7 @@ pub(super) fn explain(result: sys::CUresult) -> String {
 }
 
 /// An error of the driver as ours.
-pub(super) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineError> {
+pub(crate) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineError> {
     if result == sys::CUresult::CUDA_SUCCESS {
         return Ok(());
     }
@@ -168,10 +168,10 @@ pub(super) fn check(doing: &str, result: sys::CUresult) -> Result<(), EngineErro
 }
 
 /// A card's primary context, held for as long as anything lives in it.
-pub(super) struct Device {
+pub(crate) struct Device {
     handle: sys::CUdevice,
     context: sys::CUcontext,
-    pub(super) info: DeviceInfo,
+    pub(crate) info: DeviceInfo,
 }
 
 // SAFETY: a context may be used from any thread that made it current, and `bind` does that.
@@ -187,12 +187,12 @@ const EARLY_LAUNCHES_IN_GRAPHS: (u32, u32) = (12, 3);
 
 impl Device {
     /// True if a launch may begin before the one before it has ended, in a CUDA graph too.
-    pub(super) fn begins_launches_early(&self) -> Result<bool, EngineError> {
+    pub(crate) fn begins_launches_early(&self) -> Result<bool, EngineError> {
         Ok(self.info.compute_capability >= EARLY_LAUNCHES && driver_version()? >= EARLY_LAUNCHES_IN_GRAPHS)
     }
 
     /// Opens card number `ordinal`.
-    pub(super) fn open(ordinal: usize) -> Result<Arc<Device>, EngineError> {
+    pub(crate) fn open(ordinal: usize) -> Result<Arc<Device>, EngineError> {
         let count = initialise()?;
         if count == 0 {
             return Err(no_card());
@@ -225,7 +225,7 @@ impl Device {
     }
 
     /// Makes the context current on this thread; every call of the driver's needs that.
-    pub(super) fn bind(&self) -> Result<(), EngineError> {
+    pub(crate) fn bind(&self) -> Result<(), EngineError> {
         // SAFETY: the context is retained until `self` is dropped.
         check("entering the CUDA device's context", unsafe {
             sys::cuCtxSetCurrent(self.context)
@@ -297,7 +297,7 @@ impl Device {
     }
 
     /// Bytes of the card's memory that are free, and all of it.
-    pub(super) fn memory(&self) -> Result<(u64, u64), EngineError> {
+    pub(crate) fn memory(&self) -> Result<(u64, u64), EngineError> {
         self.bind()?;
         let (mut free, mut total) = (0_usize, 0_usize);
         // SAFETY: the pointers are to live integers.
@@ -308,7 +308,7 @@ impl Device {
     }
 
     /// The architecture's number as NVRTC writes it: 90 for compute capability 9.0.
-    pub(super) fn architecture(&self) -> u32 {
+    pub(crate) fn architecture(&self) -> u32 {
         let (major, minor) = self.info.compute_capability;
         major * 10 + minor
     }

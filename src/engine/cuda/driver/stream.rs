@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_micros(200);
 const NAP: Duration = Duration::from_micros(50);
 
 /// Work in order, beside the work of other streams.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     device: Arc<Device>,
     handle: sys::CUstream,
 }
@@ -23,7 +23,7 @@ pub(super) struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    pub(super) fn new(device: &Arc<Device>) -> Result<Stream, EngineError> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Stream, EngineError> {
         device.bind()?;
         let mut handle = std::ptr::null_mut();
         let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
@@ -37,16 +37,16 @@ impl Stream {
         })
     }
 
-    pub(super) fn handle(&self) -> sys::CUstream {
+    pub(crate) fn handle(&self) -> sys::CUstream {
         self.handle
     }
 
-    pub(super) fn device(&self) -> &Arc<Device> {
+    pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
     /// Lets what is enqueued from now on begin only when `event` has happened.
-    pub(super) fn wait_for(&self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) fn wait_for(&self, event: &Event) -> Result<(), EngineError> {
         // SAFETY: stream and event are live.
         check("ordering the CUDA device's streams", unsafe {
             sys::cuStreamWaitEvent(self.handle, event.handle, 0)
@@ -54,7 +54,7 @@ impl Stream {
     }
 
     /// Waits on the host until the stream is empty.
-    pub(super) fn synchronise(&self) -> Result<(), EngineError> {
+    pub(crate) fn synchronise(&self) -> Result<(), EngineError> {
         // SAFETY: the stream is live.
         check("waiting for the CUDA device", unsafe {
             sys::cuStreamSynchronize(self.handle)
@@ -88,7 +88,7 @@ fn elapsed_time() -> Result<ElapsedTime, EngineError> {
 }
 
 /// A moment in a stream, with its time.
-pub(super) struct Event {
+pub(crate) struct Event {
     device: Arc<Device>,
     handle: sys::CUevent,
 }
@@ -98,12 +98,12 @@ unsafe impl Send for Event {}
 
 impl Event {
     /// An event that the host only polls and reads the time of.
-    pub(super) fn new(device: &Arc<Device>) -> Result<Event, EngineError> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Event, EngineError> {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
     }
 
     /// An event without a time, which only orders streams: it holds a copy up far less than one whose time is taken.
-    pub(super) fn untimed(device: &Arc<Device>) -> Result<Event, EngineError> {
+    pub(crate) fn untimed(device: &Arc<Device>) -> Result<Event, EngineError> {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING)
     }
 
@@ -121,7 +121,7 @@ impl Event {
         })
     }
 
-    pub(super) fn record(&self, stream: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn record(&self, stream: &Stream) -> Result<(), EngineError> {
         // SAFETY: event and stream are live and of one context.
         check("recording an event on the CUDA device", unsafe {
             sys::cuEventRecord(self.handle, stream.handle)
@@ -129,7 +129,7 @@ impl Event {
     }
 
     /// True if what was enqueued before the last record is done; a failure of that work is an error here.
-    pub(super) fn is_done(&self) -> Result<bool, EngineError> {
+    pub(crate) fn is_done(&self) -> Result<bool, EngineError> {
         // SAFETY: the event is live.
         let result = unsafe { sys::cuEventQuery(self.handle) };
         if result == sys::CUresult::CUDA_ERROR_NOT_READY {
@@ -140,7 +140,7 @@ impl Event {
 
     /// Waits on the host: polls without a pause for a moment, then now and then. An event that the driver could wake a thread for would cost the
     /// card an interrupt each time that it happens.
-    pub(super) fn wait(&self) -> Result<(), EngineError> {
+    pub(crate) fn wait(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < POLL {
             if self.is_done()? {
@@ -155,7 +155,7 @@ impl Event {
     }
 
     /// Seconds from `earlier` to this event; both must be done.
-    pub(super) fn seconds_since(&self, earlier: &Event) -> Result<f64, EngineError> {
+    pub(crate) fn seconds_since(&self, earlier: &Event) -> Result<f64, EngineError> {
         let mut milliseconds = 0_f32;
         let elapsed = elapsed_time()?;
         // SAFETY: both events are live and the pointer is to a live float.

@@ -34,7 +34,7 @@ struct Nvtx {
 }
 
 /// NVTX, if it is on this machine.
-pub(super) fn ranges() -> Option<Arc<dyn Ranges>> {
+pub(crate) fn ranges() -> Option<Arc<dyn Ranges>> {
     let found = LIBRARIES.iter().find_map(|name| Nvtx::open(OsStr::new(name)))?;
     Some(Arc::new(found))
 }

@@ -1,0 +1,25 @@
+//! What the CUDA driver hands out, each with an owner that frees it when it is dropped.
+//!
+//! Nothing else here calls the driver to make or destroy something, so that what is in use is never freed: an
+//! owner holds the device that its handle belongs to. A frame's picture lies in one block of the card's memory:
+//!
+//! ```text
+//! memory  | plane 0                    | plane 1            | ..     picture: Arrangement, Picture, Place
+//!         | row 0 pixels ..   | unused |
+//!         | row 1 pixels ..   | unused |                             a row and what is unused: the pitch
+//! texture   shows the same rows, one texel a sample                  texture
+//! tensor map  tells the card how to copy a tile of them at once      tensor_map
+//! ```
+//!
+//! `stream` orders work, `dependency` tells which launches of a stream may overlap, `module` holds compiled
+//! kernels, and `nvtx` names ranges of time for NVIDIA's profilers.
+
+pub(crate) mod dependency;
+pub(crate) mod device;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod nvtx;
+pub(crate) mod picture;
+pub(crate) mod stream;
+pub(crate) mod tensor_map;
+pub(crate) mod texture;
