@@ -1,9 +1,9 @@
 //! Which kernel does a job: by what the user asks for, what the card can do and what was measured.
 
+use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
 use super::job::{Job, groups};
 use super::plain::{Shape, Tuned, alpha_recipe, tune};
-use super::program::Recipe;
 use super::table::Table;
 use super::tensor::pair::Pair;
 use super::tensor::{self, TensorKernel, Unfit};

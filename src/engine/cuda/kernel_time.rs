@@ -4,8 +4,9 @@
 //! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
-use super::cache::Cache;
 use super::choice::{Terms, recipes};
+use super::compile::cache::Cache;
+use super::compile::{Recipe, Source};
 use super::driver::dependency::Sequence;
 use super::driver::device::{Device, DeviceInfo, check, nvrtc_version};
 use super::driver::memory::DeviceMemory;
@@ -16,7 +17,6 @@ use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use super::graph::Graph;
 use super::launch;
 use super::prepared::{Prepared, Request, Scratch};
-use super::program::{Recipe, Source};
 use super::table::{Table, TableCell};
 use super::variant::MemoryVariant;
 use crate::engine::EngineError;

@@ -6,9 +6,9 @@
 //! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
-mod cache;
 mod ceiling;
 mod choice;
+mod compile;
 mod driver;
 mod fragments;
 mod graph;
@@ -18,7 +18,6 @@ mod kernel_time;
 mod launch;
 mod plain;
 mod prepared;
-mod program;
 mod slot;
 mod table;
 mod table_file;
@@ -30,10 +29,10 @@ mod work;
 
 pub use ceiling::{Duplex, duplex};
 pub use choice::{Terms, contest, recipes};
+pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use driver::memory::Reservation;
 pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
-pub use program::{Compiled, Recipe, Source};
 pub use table::{Origin, Table, TableCell, VariantTime};
 pub use variant::{MemoryVariant, UnknownMemoryVariant};
 pub use work::Work;
@@ -41,7 +40,7 @@ pub use work::Work;
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
-use cache::Cache;
+use compile::cache::Cache;
 use driver::device::Device;
 use driver::memory::Pinned;
 use driver::nvtx;

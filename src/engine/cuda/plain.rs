@@ -1,8 +1,8 @@
 //! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
 
+use super::compile::{Recipe, Source};
 use super::driver::device::DeviceInfo;
 use super::job::{Job, border_number, intermediate_bytes, is_wide};
-use super::program::{Recipe, Source};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::filter::Kernel;

@@ -1,8 +1,8 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 #![allow(unsafe_code)]
 
-use super::cache::Cache;
 use super::choice::{Choice, Part, Terms, choose, parts};
+use super::compile::cache::Cache;
 use super::driver::dependency::Sequence;
 use super::driver::device::{Device, DeviceInfo, check};
 use super::driver::memory::{DeviceMemory, no_copy};

@@ -3,10 +3,10 @@
 //! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
 //! true, is as good as none, but the user is told.
 
-use super::cache::{Cache, CacheError, Digest};
+use super::compile::cache::{Cache, CacheError, Digest};
+use super::compile::kernel_texts_digest;
 use super::driver::device::{Device, DeviceInfo, driver_version, nvrtc_version};
 use super::h200;
-use super::program::kernel_texts_digest;
 use super::table::{Origin, Table, TableCell};
 use crate::engine::EngineError;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each way of loading tiles by itself.
 #![allow(unsafe_code)]
 
-use super::cache::Cache;
+use super::compile::cache::Cache;
 use super::driver::device::{Device, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};

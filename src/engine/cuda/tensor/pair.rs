@@ -3,10 +3,10 @@
 use super::direct::{Cover, mask};
 use super::fitting::fitting;
 use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
+use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::fragments::{self, Patch};
 use crate::engine::cuda::job::{Interleaving, groups};
-use crate::engine::cuda::program::Source;
 use crate::filter::{Border, ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::PixelFormat;
 

@@ -1,9 +1,9 @@
 //! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the parameters that the text is compiled with.
 
+use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::driver::tensor_map::TileSize;
 use crate::engine::cuda::job::{Interleaving, border_number, is_wide};
-use crate::engine::cuda::program::{Recipe, Source};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;

@@ -1,10 +1,25 @@
 //! Kernel texts become machine code: NVRTC for the card's own architecture, or what it made in an earlier run.
+//!
+//! ```text
+//! kernels/**.cu, .cuh   in the program (include_str!)      Source, HEADERS
+//!     | with -D for each parameter                         Recipe
+//! NVRTC                                                    Target: the card's architecture, or an older one's PTX
+//!     | CUBIN or PTX
+//! cache                 one file a recipe, by SHA-256      cache::Cache
+//!     |
+//! driver::module::Image
+//! ```
+//!
+//! Parameters are constants of the text, so that the compiler writes loops out and leaves out what a mask or a
+//! format does not need. A text includes others by their path below `kernels/`.
 #![allow(unsafe_code)]
 
-use super::cache::{Cache, CacheError, Digest};
+pub(crate) mod cache;
+
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::module::Image;
 use crate::engine::EngineError;
+use cache::{Cache, CacheError, Digest};
 use cudarc::nvrtc::sys as nvrtc;
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -31,20 +46,23 @@ pub enum Source {
 const HEADERS: [(&CStr, &str); 8] = [
     (
         c"instructions.cuh",
-        include_str!("../../../kernels/instructions.cuh"),
+        include_str!("../../../../kernels/instructions.cuh"),
     ),
-    (c"components.cuh", include_str!("../../../kernels/components.cuh")),
-    (c"weighing.cuh", include_str!("../../../kernels/weighing.cuh")),
-    (c"planes.cuh", include_str!("../../../kernels/planes.cuh")),
-    (c"convolve.cuh", include_str!("../../../kernels/convolve.cuh")),
-    (c"tensor.cuh", include_str!("../../../kernels/tensor.cuh")),
+    (
+        c"components.cuh",
+        include_str!("../../../../kernels/components.cuh"),
+    ),
+    (c"weighing.cuh", include_str!("../../../../kernels/weighing.cuh")),
+    (c"planes.cuh", include_str!("../../../../kernels/planes.cuh")),
+    (c"convolve.cuh", include_str!("../../../../kernels/convolve.cuh")),
+    (c"tensor.cuh", include_str!("../../../../kernels/tensor.cuh")),
     (
         c"shared_windows.cuh",
-        include_str!("../../../kernels/shared_windows.cuh"),
+        include_str!("../../../../kernels/shared_windows.cuh"),
     ),
     (
         c"tensor_entries.cuh",
-        include_str!("../../../kernels/tensor_entries.cuh"),
+        include_str!("../../../../kernels/tensor_entries.cuh"),
     ),
 ];
 
@@ -75,13 +93,13 @@ impl Source {
 
     fn text(self) -> &'static str {
         match self {
-            Source::Direct => include_str!("../../../kernels/direct.cu"),
-            Source::Separable => include_str!("../../../kernels/separable.cu"),
-            Source::Alpha => include_str!("../../../kernels/alpha.cu"),
-            Source::TensorDirect => include_str!("../../../kernels/tensor_direct.cu"),
-            Source::TensorChain => include_str!("../../../kernels/tensor_chain.cu"),
-            Source::TensorSeparable => include_str!("../../../kernels/tensor_separable.cu"),
-            Source::Ceiling => include_str!("../../../kernels/ceiling.cu"),
+            Source::Direct => include_str!("../../../../kernels/direct.cu"),
+            Source::Separable => include_str!("../../../../kernels/separable.cu"),
+            Source::Alpha => include_str!("../../../../kernels/alpha.cu"),
+            Source::TensorDirect => include_str!("../../../../kernels/tensor_direct.cu"),
+            Source::TensorChain => include_str!("../../../../kernels/tensor_chain.cu"),
+            Source::TensorSeparable => include_str!("../../../../kernels/tensor_separable.cu"),
+            Source::Ceiling => include_str!("../../../../kernels/ceiling.cu"),
         }
     }
 }
@@ -249,7 +267,7 @@ impl Recipe {
     }
 
     /// The machine code for `device`, from the cache on disk or from NVRTC.
-    pub(super) fn image(&self, device: &Device, cache: &Cache) -> Result<Image, EngineError> {
+    pub(crate) fn image(&self, device: &Device, cache: &Cache) -> Result<Image, EngineError> {
         let version = nvrtc_version()?;
         let target = Target::choose(device.architecture(), &supported_architectures())?;
         let (nvrtc, options) = (
@@ -340,7 +358,7 @@ impl Drop for Program {
 }
 
 /// A digest of every kernel text.
-pub(super) fn kernel_texts_digest() -> Digest {
+pub(crate) fn kernel_texts_digest() -> Digest {
     let mut parts: Vec<&str> = Source::ALL.iter().map(|source| source.text()).collect();
     parts.extend(HEADERS.map(|(_, header)| header));
     Digest::of_parts(&parts)

@@ -27,11 +27,11 @@ const SEAL_LENGTH: usize = SEAL.len() + 65;
 
 /// A SHA-256, which is shown in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Digest([u8; 32]);
+pub(crate) struct Digest([u8; 32]);
 
 impl Digest {
     /// Of parts, each with its length, so that no two lists of parts run together to the same bytes.
-    pub(super) fn of_parts(parts: &[&str]) -> Digest {
+    pub(crate) fn of_parts(parts: &[&str]) -> Digest {
         let mut hash = Sha256::new();
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
@@ -53,7 +53,7 @@ impl fmt::Display for Digest {
 
 /// Why a file is not read or not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum CacheError {
+pub(crate) enum CacheError {
     /// There is no place for it.
     #[error("there is no folder for it; set HOME or XDG_CACHE_HOME to an absolute path")]
     NoFolder,
@@ -88,7 +88,7 @@ pub(super) enum CacheError {
 
 /// The folder.
 #[derive(Clone)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     folder: Option<PathBuf>,
     /// The user knows that the folder is not used.
     told: Arc<AtomicBool>,
@@ -96,7 +96,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// The user's: `$XDG_CACHE_HOME/framepipe`, else `~/.cache/framepipe`.
-    pub(super) fn of_user() -> Cache {
+    pub(crate) fn of_user() -> Cache {
         let absolute = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
@@ -110,7 +110,7 @@ impl Cache {
     }
 
     #[cfg(test)]
-    pub(super) fn in_folder(folder: PathBuf) -> Cache {
+    pub(crate) fn in_folder(folder: PathBuf) -> Cache {
         Cache {
             folder: Some(folder),
             told: Arc::default(),
@@ -118,13 +118,13 @@ impl Cache {
     }
 
     /// Where the file of this name is, or would be.
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf, CacheError> {
+    pub(crate) fn path(&self, name: &str) -> Result<PathBuf, CacheError> {
         let folder = self.folder.as_deref().ok_or(CacheError::NoFolder)?;
         Ok(folder.join(name))
     }
 
     /// The content of a file as it was handed to [`Cache::put`]; `None` if there is no such file.
-    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, CacheError> {
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, CacheError> {
         let Some(folder) = &self.folder else {
             return Ok(None);
         };
@@ -162,7 +162,7 @@ impl Cache {
     }
 
     /// Writes a file with its checksum under another name and renames it, so that no reader sees half of it.
-    pub(super) fn put(&self, name: &str, content: &[u8]) -> Result<(), CacheError> {
+    pub(crate) fn put(&self, name: &str, content: &[u8]) -> Result<(), CacheError> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let folder = self.folder.as_deref().ok_or(CacheError::NoFolder)?;
         DirBuilder::new()
@@ -193,7 +193,7 @@ impl Cache {
     }
 
     /// Removes the file of this name, whatever it is; what cannot be removed stays.
-    pub(super) fn remove(&self, name: &str) {
+    pub(crate) fn remove(&self, name: &str) {
         if let Some(folder) = &self.folder
             && let Ok(Some(opened)) = open_folder(folder)
         {
@@ -202,7 +202,7 @@ impl Cache {
     }
 
     /// Tells the user why a file is not read. That the whole folder is not used is told once.
-    pub(super) fn warn(&self, error: &CacheError) {
+    pub(crate) fn warn(&self, error: &CacheError) {
         match error {
             CacheError::Folder { .. } if self.told.swap(true, Ordering::Relaxed) => {}
             error => tracing::warn!("{error}"),
