@@ -11,19 +11,17 @@ mod choice;
 mod compile;
 mod driver;
 mod fragments;
-mod graph;
 mod h200;
 mod job;
 mod kernel_time;
 mod launch;
 mod plain;
 mod prepared;
-mod slot;
+mod ring;
 mod table;
 mod table_file;
 mod tensor;
 mod tensor_pass;
-mod times;
 mod variant;
 mod work;
 
@@ -47,12 +45,12 @@ use driver::nvtx;
 use driver::picture::{Arrangement, Picture};
 use driver::stream::{Event, Stream};
 use driver::texture::{self, ALIGNMENT, Texel, sample_texel};
-use graph::ChainWork;
 use prepared::{Prepared, Request, Scratch};
-use slot::{Amount, Cargo, Flight, Slot};
+use ring::graph::ChainWork;
+use ring::slot::{self, Amount, Cargo, Flight, Slot};
+use ring::times::Times;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use times::Times;
 
 /// How transfers and kernels of different frames lie to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,8 @@
 //! When each frame's upload, kernels and download began and ended, by the card's own clock.
 
-use super::driver::device::Device;
-use super::driver::stream::{Event, Stream};
 use super::slot::{Amount, Flight, Mark};
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::{DeviceTimes, EngineError, FrameTimes};
 use hdrhistogram::Histogram;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const LATE: f64 = 30e-6;
 const MOST_NANOSECONDS: u64 = 3_600_000_000_000;
 
 /// Collects the times of a run.
-pub(super) struct Times {
+pub(crate) struct Times {
     /// The event that differences are taken from, and its own time since the run's first event.
     anchor: Option<(Event, f64)>,
     /// The next anchor: recorded, perhaps not yet done.
@@ -39,7 +39,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn new(device: &Device) -> Times {
+    pub(crate) fn new(device: &Device) -> Times {
         let histogram = || Histogram::new_with_bounds(1, MOST_NANOSECONDS, 3).ok();
         let histograms = histogram()
             .zip(histogram())
@@ -61,7 +61,7 @@ impl Times {
     }
 
     /// Called before a frame's upload is enqueued: marks the begin of the run, and now and then a newer event to count from.
-    pub(super) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
         match &self.anchor {
             None => {
                 let event = Event::new(device)?;
@@ -80,7 +80,7 @@ impl Times {
     }
 
     /// Reads a frame's events, all of which are done. Frames come in the order in which they were enqueued.
-    pub(super) fn add(&mut self, sequence: u64, flight: &Flight, amount: Amount) -> Result<(), EngineError> {
+    pub(crate) fn add(&mut self, sequence: u64, flight: &Flight, amount: Amount) -> Result<(), EngineError> {
         let Some((anchor, at)) = &self.anchor else {
             return Ok(());
         };
@@ -160,7 +160,7 @@ impl Times {
     }
 
     /// The run's times so far.
-    pub(super) fn summary(&self, slots: usize) -> DeviceTimes {
+    pub(crate) fn summary(&self, slots: usize) -> DeviceTimes {
         DeviceTimes {
             slots,
             wall: self.first.map_or(0.0, |first| self.last - first),

@@ -1,19 +1,19 @@
 //! CUDA graphs: launches that the driver knows as a whole and begins with one call.
 #![allow(unsafe_code)]
 
-use super::driver::dependency::Sequence;
-use super::driver::device::{Device, check};
-use super::driver::picture::Places;
-use super::driver::stream::Stream;
-use super::prepared::{Prepared, Scratch};
 use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::device::{Device, check};
+use crate::engine::cuda::driver::picture::Places;
+use crate::engine::cuda::driver::stream::Stream;
+use crate::engine::cuda::prepared::{Prepared, Scratch};
 use crate::frame::Layout;
 use cudarc::driver::sys;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// Launches, between which there is next to no gap.
-pub(super) struct Graph {
+pub(crate) struct Graph {
     device: Arc<Device>,
     handle: sys::CUgraphExec,
 }
@@ -58,7 +58,7 @@ impl Drop for Captured {
 
 impl Graph {
     /// Captures what `enqueue` enqueues on `stream`.
-    pub(super) fn capture(
+    pub(crate) fn capture(
         stream: &Stream,
         enqueue: impl FnOnce() -> Result<(), EngineError>,
     ) -> Result<Graph, EngineError> {
@@ -75,7 +75,7 @@ impl Graph {
     }
 
     /// Makes it what `enqueue` enqueues. Where only sizes and addresses differ the launches are given new ones; else they are made ready anew.
-    pub(super) fn change(
+    pub(crate) fn change(
         &mut self,
         stream: &Stream,
         enqueue: impl Fn() -> Result<(), EngineError>,
@@ -92,7 +92,7 @@ impl Graph {
         check("changing a CUDA graph", changed)
     }
 
-    pub(super) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
         // SAFETY: graph and stream are live and of one context; whoever launches waits before the memory of the launches goes.
         check("launching a CUDA graph", unsafe {
             sys::cuGraphLaunch(self.handle, stream.handle())
@@ -111,14 +111,14 @@ impl Drop for Graph {
 
 /// The launches of a chain on one slot's pictures.
 #[derive(Clone)]
-pub(super) struct ChainWork {
-    pub(super) prepared: Arc<Prepared>,
-    pub(super) layout: Layout,
+pub(crate) struct ChainWork {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) layout: Layout,
     /// Where the first step reads.
-    pub(super) input: Places,
+    pub(crate) input: Places,
     /// The two pictures as they lie after the first step, which writes the second.
-    pub(super) pictures: [Places; 2],
-    pub(super) scratch: Scratch,
+    pub(crate) pictures: [Places; 2],
+    pub(crate) scratch: Scratch,
 }
 
 impl ChainWork {
@@ -150,7 +150,7 @@ impl ChainWork {
 /// A slot's launches. From the second frame on that is like the one before it, a chain of several launches begins with one call: a slot's pictures
 /// stay where they are.
 #[derive(Default)]
-pub(super) struct Launches {
+pub(crate) struct Launches {
     last: Option<ChainWork>,
     graph: Option<Graph>,
     /// True if the graph does what was done last.
@@ -159,7 +159,7 @@ pub(super) struct Launches {
 
 impl Launches {
     /// Enqueues a chain's kernels.
-    pub(super) fn run(&mut self, work: ChainWork, stream: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn run(&mut self, work: ChainWork, stream: &Stream) -> Result<(), EngineError> {
         if work.prepared.launch_count() < 2 {
             return work.enqueue(stream);
         }

@@ -1,19 +1,19 @@
 //! The ring's slots on the card, and the frames that fly through them.
 #![allow(unsafe_code)]
 
-use super::driver::device::{Device, check};
-use super::driver::memory::{PinnedMemory, no_copy};
-use super::driver::picture::Picture;
-use super::driver::stream::{Event, Stream};
 use super::graph::Launches;
 use crate::engine::EngineError;
+use crate::engine::cuda::driver::device::{Device, check};
+use crate::engine::cuda::driver::memory::{PinnedMemory, no_copy};
+use crate::engine::cuda::driver::picture::Picture;
+use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::frame::{AllocationError, Frame, Layout, Memory};
 use cudarc::driver::sys;
 use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Begin and end of one part of a frame's way.
-pub(super) struct Mark {
+pub(crate) struct Mark {
     begin: Event,
     /// Where other streams go on. An event whose time is taken would hold up the next copy for some microseconds, so copies have one without.
     done: Option<Event>,
@@ -41,7 +41,7 @@ impl Mark {
     }
 
     /// Records the begin if it `stands_alone`. What follows upon other work without a pause begins when the last of what it waits for ends.
-    pub(super) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
         self.has_begin = stands_alone;
         if stands_alone {
             self.begin.record(stream)
@@ -51,7 +51,7 @@ impl Mark {
     }
 
     /// Records the end of what was enqueued on `stream`. A copy's time is taken on `clock`, a stream with nothing else to do.
-    pub(super) fn end(&self, stream: &Stream, clock: &Stream) -> Result<(), EngineError> {
+    pub(crate) fn end(&self, stream: &Stream, clock: &Stream) -> Result<(), EngineError> {
         let Some(done) = &self.done else {
             return self.end.record(stream);
         };
@@ -61,26 +61,26 @@ impl Mark {
     }
 
     /// The event that others wait for.
-    pub(super) fn done(&self) -> &Event {
+    pub(crate) fn done(&self) -> &Event {
         self.done.as_ref().unwrap_or(&self.end)
     }
 
     /// The time of the begin, if it was recorded.
-    pub(super) fn begin_time(&self) -> Option<&Event> {
+    pub(crate) fn begin_time(&self) -> Option<&Event> {
         self.has_begin.then_some(&self.begin)
     }
 
     /// The time of the end, a moment after [`Mark::done`].
-    pub(super) fn end_time(&self) -> &Event {
+    pub(crate) fn end_time(&self) -> &Event {
         &self.end
     }
 }
 
 /// Begin and end of each part of a frame's way.
-pub(super) struct Marks {
-    pub(super) upload: Mark,
-    pub(super) kernel: Mark,
-    pub(super) download: Mark,
+pub(crate) struct Marks {
+    pub(crate) upload: Mark,
+    pub(crate) kernel: Mark,
+    pub(crate) download: Mark,
 }
 
 impl Marks {
@@ -95,45 +95,45 @@ impl Marks {
 
 /// What one frame moved and computed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Amount {
-    pub(super) bytes_up: u64,
-    pub(super) bytes_down: u64,
-    pub(super) samples: u64,
+pub(crate) struct Amount {
+    pub(crate) bytes_up: u64,
+    pub(crate) bytes_down: u64,
+    pub(crate) samples: u64,
 }
 
 /// A frame's memory while the card works on it.
-pub(super) struct Cargo {
+pub(crate) struct Cargo {
     /// Kept until its upload is done.
-    pub(super) input: Option<Frame>,
-    pub(super) output: Frame,
+    pub(crate) input: Option<Frame>,
+    pub(crate) output: Frame,
     /// True if the output's memory is not page-locked, so that the result lies in the flight's staging memory.
-    pub(super) staged: bool,
-    pub(super) amount: Amount,
+    pub(crate) staged: bool,
+    pub(crate) amount: Amount,
 }
 
 /// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that the next frame is enqueued before the
 /// host has seen the last one's end; the card itself then keeps a slot's old frame and its new one apart.
-pub(super) struct Flight {
-    pub(super) marks: Marks,
+pub(crate) struct Flight {
+    pub(crate) marks: Marks,
     /// The slot that it uses.
-    pub(super) slot: usize,
+    pub(crate) slot: usize,
     /// True if the result lies in the slot's first picture, where the next frame is uploaded to.
-    pub(super) result_in_first: bool,
-    pub(super) cargo: Option<Cargo>,
+    pub(crate) result_in_first: bool,
+    pub(crate) cargo: Option<Cargo>,
     staging: [Option<PinnedMemory>; 2],
 }
 
 /// The card's memory for one frame.
-pub(super) struct Slot {
-    pub(super) id: usize,
-    pub(super) pictures: [Picture; 2],
+pub(crate) struct Slot {
+    pub(crate) id: usize,
+    pub(crate) pictures: [Picture; 2],
     /// Where the planes of the last frame lay, as it came and as it went.
-    pub(super) layouts: Option<(Layout, Layout)>,
-    pub(super) launches: Launches,
+    pub(crate) layouts: Option<(Layout, Layout)>,
+    pub(crate) launches: Launches,
 }
 
 impl Slot {
-    pub(super) fn new(id: usize) -> Slot {
+    pub(crate) fn new(id: usize) -> Slot {
         Slot {
             id,
             pictures: Default::default(),
@@ -143,7 +143,7 @@ impl Slot {
     }
 
     /// Grows both pictures to `len` bytes; false if the card's memory is short. Nothing may be using them.
-    pub(super) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
+    pub(crate) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
         for picture in &mut self.pictures {
             if !picture.fit(device, len)? {
                 return Ok(false);
@@ -154,7 +154,7 @@ impl Slot {
 }
 
 impl Flight {
-    pub(super) fn new(device: &Arc<Device>) -> Result<Flight, EngineError> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Flight, EngineError> {
         Ok(Flight {
             marks: Marks::new(device)?,
             slot: 0,
@@ -165,7 +165,7 @@ impl Flight {
     }
 
     /// Gives the input's memory back as soon as its upload is done.
-    pub(super) fn release_input(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn release_input(&mut self) -> Result<(), EngineError> {
         if let Some(cargo) = &mut self.cargo
             && cargo.input.is_some()
             && self.marks.upload.done().is_done()?
@@ -176,7 +176,7 @@ impl Flight {
     }
 
     /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other work.
-    pub(super) fn stage_input(
+    pub(crate) fn stage_input(
         &mut self,
         device: &Arc<Device>,
         bytes: &[u8],
@@ -187,7 +187,7 @@ impl Flight {
     }
 
     /// Page-locked memory for a result of `len` bytes whose frame's own memory is ordinary.
-    pub(super) fn stage_output(
+    pub(crate) fn stage_output(
         &mut self,
         device: &Arc<Device>,
         len: usize,
@@ -196,7 +196,7 @@ impl Flight {
     }
 
     /// Copies a staged result to its frame.
-    pub(super) fn unstage(&self, output: &mut Frame) {
+    pub(crate) fn unstage(&self, output: &mut Frame) {
         if let Some(staging) = &self.staging[1] {
             let out = output.bytes_mut();
             copy_parallel(&staging.bytes()[..out.len()], out);
@@ -232,7 +232,7 @@ fn copy_parallel(from: &[u8], to: &mut [u8]) {
 ///
 /// # Safety
 /// `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room for `device.size()` bytes.
-pub(super) unsafe fn upload(
+pub(crate) unsafe fn upload(
     stream: &Stream,
     from: *const u8,
     host: &Layout,
@@ -270,7 +270,7 @@ pub(super) unsafe fn upload(
 ///
 /// # Safety
 /// `to` must stay writable for `host.size()` bytes, and nobody may read it, until the copy is done.
-pub(super) unsafe fn download(
+pub(crate) unsafe fn download(
     stream: &Stream,
     from: u64,
     device: &Layout,
