@@ -6,14 +6,12 @@
 //! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
-mod ceiling;
 mod choice;
 mod compile;
 mod driver;
 mod fragments;
 mod h200;
 mod job;
-mod kernel_time;
 mod launch;
 mod plain;
 mod prepared;
@@ -22,16 +20,17 @@ mod table;
 mod table_file;
 mod tensor;
 mod tensor_pass;
+mod timing;
 mod variant;
 mod work;
 
-pub use ceiling::{Duplex, duplex};
 pub use choice::{Terms, contest, recipes};
 pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use driver::memory::Reservation;
-pub use kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use table::{Origin, Table, TableCell, VariantTime};
+pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
+pub use timing::link::{Duplex, duplex};
 pub use variant::{MemoryVariant, UnknownMemoryVariant};
 pub use work::Work;
 

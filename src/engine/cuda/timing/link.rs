@@ -1,10 +1,10 @@
 //! What the link to the card carries: plain copies both ways at once, and nothing else. The measure that the ring is held against.
 #![allow(unsafe_code)]
 
-use super::driver::device::{Device, check};
-use super::driver::memory::{DeviceMemory, PinnedMemory};
-use super::driver::stream::Stream;
 use crate::engine::EngineError;
+use crate::engine::cuda::driver::device::{Device, check};
+use crate::engine::cuda::driver::memory::{DeviceMemory, PinnedMemory};
+use crate::engine::cuda::driver::stream::Stream;
 use crate::frame::Memory;
 use cudarc::driver::sys;
 use std::time::{Duration, Instant};

@@ -4,22 +4,22 @@
 //! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
-use super::choice::{Terms, recipes};
-use super::compile::cache::Cache;
-use super::compile::{Recipe, Source};
-use super::driver::dependency::Sequence;
-use super::driver::device::{Device, DeviceInfo, check, nvrtc_version};
-use super::driver::memory::DeviceMemory;
-use super::driver::module::Module;
-use super::driver::picture::{Arrangement, Picture, Places};
-use super::driver::stream::{Event, Stream};
-use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
-use super::launch;
-use super::prepared::{Prepared, Request, Scratch};
-use super::ring::graph::Graph;
-use super::table::{Table, TableCell};
-use super::variant::MemoryVariant;
 use crate::engine::EngineError;
+use crate::engine::cuda::choice::{Terms, recipes};
+use crate::engine::cuda::compile::cache::Cache;
+use crate::engine::cuda::compile::{Recipe, Source};
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::device::{Device, DeviceInfo, check, nvrtc_version};
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::module::Module;
+use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
+use crate::engine::cuda::driver::stream::{Event, Stream};
+use crate::engine::cuda::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
+use crate::engine::cuda::launch;
+use crate::engine::cuda::prepared::{Prepared, Request, Scratch};
+use crate::engine::cuda::ring::graph::Graph;
+use crate::engine::cuda::table::{Table, TableCell};
+use crate::engine::cuda::variant::MemoryVariant;
 use crate::engine::verify::fill_with_noise;
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
