@@ -2,12 +2,12 @@
 
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
-use super::job::{Job, groups};
-use super::plain::{Shape, Tuned, alpha_recipe, tune};
+use super::kernels::plane_group::{Job, groups};
+use super::kernels::scalar::{Shape, Tuned, alpha_recipe, tune};
+use super::kernels::tensor::fused::Pair;
+use super::kernels::tensor::{self, TensorKernel, Unfit};
+use super::kernels::variant::MemoryVariant;
 use super::table::Table;
-use super::tensor::pair::Pair;
-use super::tensor::{self, TensorKernel, Unfit};
-use super::variant::MemoryVariant;
 use super::work::Work;
 use crate::engine::EngineError;
 use crate::filter::{Plan, Step};

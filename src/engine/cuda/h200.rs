@@ -1,8 +1,10 @@
 //! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in for it.
 
 use super::driver::device::DeviceInfo;
+use super::kernels::variant::MemoryVariant::{
+    self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
+};
 use super::table::{Origin, Table, TableCell, VariantTime};
-use super::variant::MemoryVariant::{self, Constant, ConstantShared, Global, Registers, Shared, Tensor};
 use super::work::Work;
 
 /// The card's name, as its driver tells it.

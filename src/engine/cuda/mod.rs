@@ -9,29 +9,25 @@
 mod choice;
 mod compile;
 mod driver;
-mod fragments;
 mod h200;
-mod job;
+mod kernels;
 mod launch;
-mod plain;
 mod prepared;
 mod ring;
 mod table;
 mod table_file;
-mod tensor;
 mod tensor_pass;
 mod timing;
-mod variant;
 mod work;
 
 pub use choice::{Terms, contest, recipes};
 pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use driver::memory::Reservation;
+pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 pub use table::{Origin, Table, TableCell, VariantTime};
 pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use timing::link::{Duplex, duplex};
-pub use variant::{MemoryVariant, UnknownMemoryVariant};
 pub use work::Work;
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};

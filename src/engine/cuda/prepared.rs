@@ -9,11 +9,11 @@ use super::driver::memory::{DeviceMemory, no_copy};
 use super::driver::module::{Function, Module};
 use super::driver::picture::{Place, Places};
 use super::driver::tensor_map::{TileSize, tile_map};
-use super::job::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
+use super::kernels::plane_group::{Interleaving, Job, PlaneWork, groups, is_wide, plane_work};
+use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
+use super::kernels::tensor::fused::{PLAIN, Pair};
+use super::kernels::tensor::{self, Loader, TensorKernel};
 use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
-use super::plain::{Shape, Tuned, alpha_recipe};
-use super::tensor::pair::{PLAIN, Pair};
-use super::tensor::{self, Loader, TensorKernel};
 use super::tensor_pass::TensorPass;
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};
@@ -229,7 +229,7 @@ impl Group {
         let kernels = match choice {
             Choice::Tensor(kernel) => {
                 let work = (step, format, interleaving);
-                let fitted = |sizes: &[_]| tensor::fitting::fitted(&kernel, work, sizes, limits);
+                let fitted = |sizes: &[_]| tensor::tile_size::fitted(&kernel, work, sizes, limits);
                 Kernels::Tensor(Box::new(tensor_pass(
                     &kernel,
                     fitted,

@@ -1,6 +1,6 @@
 //! Which memory variant is the fastest for which work: measured times, and what follows where none are known.
 
-use super::variant::MemoryVariant;
+use super::kernels::variant::MemoryVariant;
 use super::work::Work;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -189,8 +189,8 @@ fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::kernels::variant::MemoryVariant;
     use super::super::table::VariantTime;
-    use super::super::variant::MemoryVariant;
     use super::super::work::tests::gray;
     use super::*;
 

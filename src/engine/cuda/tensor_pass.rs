@@ -5,7 +5,7 @@ use super::compile::cache::Cache;
 use super::driver::device::{Device, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
-use super::tensor::{Loader, TensorKernel};
+use super::kernels::tensor::{Loader, TensorKernel};
 use crate::engine::EngineError;
 use cudarc::driver::sys;
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
 //! What one launch has to do, in the numbers that decide which kernel does it fastest.
 
-use super::job::{Interleaving, is_wide};
+use super::kernels::plane_group::{Interleaving, is_wide};
 use crate::engine::EngineError;
 use crate::filter::{Kernel, Step};
 use crate::frame::{Layout, PixelFormat};

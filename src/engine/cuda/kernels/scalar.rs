@@ -1,18 +1,18 @@
 //! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
 
-use super::compile::{Recipe, Source};
-use super::driver::device::DeviceInfo;
-use super::job::{Job, border_number, intermediate_bytes, is_wide};
+use super::plane_group::{Job, border_number, intermediate_bytes, is_wide};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
+use crate::engine::cuda::compile::{Recipe, Source};
+use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::Kernel;
 use crate::frame::{Channel, PixelFormat};
 
 /// A block's threads, and the rows that each of them computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) block: (u32, u32),
-    pub(super) outputs: u32,
+pub(crate) struct Shape {
+    pub(crate) block: (u32, u32),
+    pub(crate) outputs: u32,
 }
 
 impl Shape {
@@ -21,7 +21,7 @@ impl Shape {
     }
 
     /// Rows that a block computes.
-    pub(super) fn rows(self) -> usize {
+    pub(crate) fn rows(self) -> usize {
         self.block.1 as usize * self.outputs as usize
     }
 
@@ -40,17 +40,17 @@ struct Pass {
 }
 
 /// How the kernels of one step and one group are compiled and launched.
-pub(super) struct Tuned {
-    pub(super) recipe: Recipe,
-    pub(super) shape: Shape,
+pub(crate) struct Tuned {
+    pub(crate) recipe: Recipe,
+    pub(crate) shape: Shape,
     /// Bytes of dynamic shared memory of the first and, for separable steps, the second pass.
-    pub(super) shared: [usize; 2],
+    pub(crate) shared: [usize; 2],
     /// True if the weights lie in constant memory.
-    pub(super) constant_weights: bool,
+    pub(crate) constant_weights: bool,
 }
 
 /// The kernel of one job in a memory variant, with the user's block if there is one.
-pub(super) fn tune(
+pub(crate) fn tune(
     job: &Job<'_>,
     memory: MemoryVariant,
     block: Option<(u32, u32)>,
@@ -213,7 +213,7 @@ fn default_shape(
 }
 
 /// The recipe of the kernels that weight colour by alpha.
-pub(super) fn alpha_recipe(format: PixelFormat) -> Recipe {
+pub(crate) fn alpha_recipe(format: PixelFormat) -> Recipe {
     let planes = format.planes();
     let mut components = planes.iter().flat_map(|plane| plane.channels);
     Recipe {

@@ -3,7 +3,7 @@
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::driver::tensor_map::TileSize;
-use crate::engine::cuda::job::{Interleaving, border_number, is_wide};
+use crate::engine::cuda::kernels::plane_group::{Interleaving, border_number, is_wide};
 use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;

@@ -1,12 +1,12 @@
 //! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor_chain.cu.
 
 use super::direct::{Cover, mask};
-use super::fitting::fitting;
+use super::fragments::{self, Patch};
 use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
+use super::tile_size::fitting;
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::engine::cuda::fragments::{self, Patch};
-use crate::engine::cuda::job::{Interleaving, groups};
+use crate::engine::cuda::kernels::plane_group::{Interleaving, groups};
 use crate::filter::{Border, ChannelStep, DirectKernel, Kernel, Step};
 use crate::frame::PixelFormat;
 
@@ -102,7 +102,7 @@ impl<'a> Pair<'a> {
         Ok(kernel)
     }
 
-    /// The kernel with lower tiles where `super::fitted` would have them; `sizes` are the planes' bytes across and rows.
+    /// The kernel with lower tiles where `tile_size::fitted` would have them; `sizes` are the planes' bytes across and rows.
     pub(crate) fn fitted(
         &self,
         kernel: &TensorKernel,

@@ -42,7 +42,7 @@ impl MemoryVariant {
     ];
 
     /// The variants that `auto` chooses among, beside tensor cores. Not `texture`, which wants rows aligned and has never won.
-    pub(super) const PLAIN: [MemoryVariant; 5] = [
+    pub(crate) const PLAIN: [MemoryVariant; 5] = [
         MemoryVariant::Registers,
         MemoryVariant::ConstantShared,
         MemoryVariant::Shared,
@@ -65,11 +65,11 @@ impl MemoryVariant {
     }
 
     /// True if the weights lie in constant memory.
-    pub(super) fn has_constant_weights(self) -> bool {
+    pub(crate) fn has_constant_weights(self) -> bool {
         !matches!(self, MemoryVariant::Global | MemoryVariant::Shared)
     }
 
-    pub(super) fn pixels(self) -> Pixels {
+    pub(crate) fn pixels(self) -> Pixels {
         match self {
             MemoryVariant::Global | MemoryVariant::Constant => Pixels::Global,
             MemoryVariant::Auto
@@ -82,14 +82,14 @@ impl MemoryVariant {
     }
 
     /// True if the table decides what runs.
-    pub(super) fn is_chosen(self) -> bool {
+    pub(crate) fn is_chosen(self) -> bool {
         matches!(self, MemoryVariant::Auto | MemoryVariant::Tensor)
     }
 }
 
 /// The value of the parameter PIXELS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pixels {
+pub(crate) enum Pixels {
     Global = 0,
     Shared = 1,
     Texture = 2,

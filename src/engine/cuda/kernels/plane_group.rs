@@ -4,16 +4,16 @@ use crate::filter::{Border, ChannelStep, Kernel, Step};
 use crate::frame::PixelFormat;
 
 /// Planes of one interleaving in a step: what one kernel works on.
-pub(super) struct Job<'a> {
-    pub(super) step: &'a Step,
-    pub(super) format: PixelFormat,
-    pub(super) interleaving: Interleaving,
-    pub(super) planes: &'a [usize],
+pub(crate) struct Job<'a> {
+    pub(crate) step: &'a Step,
+    pub(crate) format: PixelFormat,
+    pub(crate) interleaving: Interleaving,
+    pub(crate) planes: &'a [usize],
 }
 
 /// What is done to a plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlaneWork {
+pub(crate) enum PlaneWork {
     /// The whole plane is copied.
     Copy,
     /// Every sample is set to this.
@@ -24,12 +24,12 @@ pub(super) enum PlaneWork {
 
 /// How a plane's components are interleaved, and which of them are convolved (a bit each).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Interleaving {
-    pub(super) channels: usize,
-    pub(super) convolved: u32,
+pub(crate) struct Interleaving {
+    pub(crate) channels: usize,
+    pub(crate) convolved: u32,
 }
 
-pub(super) fn plane_work(channels: &[ChannelStep]) -> PlaneWork {
+pub(crate) fn plane_work(channels: &[ChannelStep]) -> PlaneWork {
     let first = channels.first().copied().unwrap_or(ChannelStep::Copy);
     if channels.iter().all(|c| *c == first) {
         match first {
@@ -51,7 +51,7 @@ pub(super) fn plane_work(channels: &[ChannelStep]) -> PlaneWork {
 }
 
 /// The planes of a step that one launch can work on together.
-pub(super) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
+pub(crate) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
     let mut groups: Vec<(Interleaving, Vec<usize>)> = Vec::new();
     for (plane, channels) in step.planes.iter().enumerate() {
         if let PlaneWork::Kernel(interleaving) = plane_work(channels) {
@@ -65,7 +65,7 @@ pub(super) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
 }
 
 /// True if the sums of a step need 64 bits.
-pub(super) fn is_wide(step: &Step, format: PixelFormat) -> bool {
+pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
     match &step.kernel {
         Kernel::Direct(_) => format.depth() > 12,
         Kernel::Separable(k) => k.wide,
@@ -73,12 +73,12 @@ pub(super) fn is_wide(step: &Step, format: PixelFormat) -> bool {
 }
 
 /// Bytes of a value of the intermediate between the two passes.
-pub(super) fn intermediate_bytes(wide: bool) -> usize {
+pub(crate) fn intermediate_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
 /// The value of the parameter BORDER.
-pub(super) fn border_number(border: Border) -> i64 {
+pub(crate) fn border_number(border: Border) -> i64 {
     match border {
         Border::Replicate => 0,
         Border::Zero | Border::Constant(_) => 1,

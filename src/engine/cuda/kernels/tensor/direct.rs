@@ -1,9 +1,9 @@
 //! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel, tensor_direct.cu.
 
+use super::fragments::{self, Mask, Patch};
 use super::shape::{Block, Shape};
 use crate::engine::cuda::compile::Source;
-use crate::engine::cuda::fragments::{self, Mask, Patch};
-use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::DirectKernel;
 use crate::frame::PixelFormat;
 

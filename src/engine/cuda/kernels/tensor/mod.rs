@@ -1,15 +1,32 @@
-//! The shape of the tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
+//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
+//!
+//! A mask is a matrix product. Neighbouring results need nearly the same pixels, so the pixels in memory are one
+//! operand as they lie, and the other is a band (Toeplitz) matrix of weights, a mask shifted by one more a column:
+//!
+//! ```text
+//!     16 windows of pixels (A)          weights (B)               sums (D)
+//!     p0  p1  p2  p3 ..  p31            w0  0   0  ..             r0  r1 .. r7
+//!     next row or columns               w1  w0  0                 ..
+//!     ..                           x    w2  w1  w0           =
+//!                                       0   w2  w1
+//!     mma.m16n8k32 of bytes             ..                        32 bits
+//! ```
+//!
+//! Weights and samples of more than a byte are split into bytes, a product for each pair (`fragments`). `direct`
+//! takes a whole mask, `separable` both passes in one launch, `fused` two masks of a chain. `shape` is how a tile
+//! lies in shared memory, `tile_size` how large it is for a frame. The kernels' texts are in `kernels/tensor/`.
 
 mod direct;
-pub(super) mod fitting;
-pub(super) mod pair;
+mod fragments;
+pub(crate) mod fused;
 mod separable;
 mod shape;
+pub(crate) mod tile_size;
 
-pub(super) use shape::{Loader, TensorKernel, Unfit, bias};
+pub(crate) use shape::{Loader, TensorKernel, Unfit, bias};
 
-use super::driver::device::DeviceInfo;
-use super::job::{Interleaving, is_wide};
+use super::plane_group::{Interleaving, is_wide};
+use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::filter::{DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
 use direct::{direct, pays_apart};
@@ -26,7 +43,7 @@ const LEAST_ALONE: usize = 3;
 const LEAST_APART: usize = 3;
 
 /// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large frames.
-pub(super) fn tune(
+pub(crate) fn tune(
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
@@ -124,14 +141,14 @@ fn separable_mask(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::driver::tensor_map::TileSize;
-    use super::super::job::groups;
-    use super::fitting::fitted;
+    use super::super::plane_group::groups;
+    use super::tile_size::fitted;
     use super::*;
+    use crate::engine::cuda::driver::tensor_map::TileSize;
     use crate::filter::{Algorithm, Border, Chain, Plan, Planes};
     use crate::frame::{Channel, Colour};
 
-    pub(super) fn h200() -> DeviceInfo {
+    pub(crate) fn h200() -> DeviceInfo {
         DeviceInfo {
             compute_capability: (9, 0),
             multiprocessors: 132,

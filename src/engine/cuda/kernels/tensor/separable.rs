@@ -1,9 +1,9 @@
 //! Separable masks on tensor cores: the shape of their kernel, tensor_separable.cu.
 
+use super::fragments::{self, Mask, Passes};
 use super::shape::{Block, Shape, Unfit, Weighing, bias, biases, same_bias};
 use crate::engine::cuda::compile::Source;
-use crate::engine::cuda::fragments::{self, Mask, Passes};
-use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
 use crate::frame::PixelFormat;
 

@@ -4,7 +4,7 @@ use super::shape::{Block, TensorKernel};
 use super::{LEAST_ALONE, shaped};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::engine::cuda::job::Interleaving;
+use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::Step;
 use crate::frame::PixelFormat;
 

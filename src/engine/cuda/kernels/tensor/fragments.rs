@@ -17,7 +17,7 @@ fn digits(q: i32) -> [i32; 2] {
 }
 
 /// Signed bytes that each of these weights needs, 1 or 2.
-pub(super) fn weight_bytes(weights: &[i32]) -> usize {
+pub(crate) fn weight_bytes(weights: &[i32]) -> usize {
     if weights.iter().all(|q| (-128..128).contains(q)) {
         1
     } else {
@@ -26,7 +26,7 @@ pub(super) fn weight_bytes(weights: &[i32]) -> usize {
 }
 
 /// How many sums of byte products make up one sum of products of weights and samples.
-pub(super) fn bands(weight_bytes: usize, sample_bytes: usize) -> usize {
+pub(crate) fn bands(weight_bytes: usize, sample_bytes: usize) -> usize {
     weight_bytes + sample_bytes - 1
 }
 
@@ -40,22 +40,22 @@ fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
 
 /// A mask over interleaved samples.
 #[derive(Clone, Copy)]
-pub(super) struct Mask<'a> {
+pub(crate) struct Mask<'a> {
     /// Row by row.
-    pub(super) weights: &'a [i32],
-    pub(super) size: (usize, usize),
+    pub(crate) weights: &'a [i32],
+    pub(crate) size: (usize, usize),
     /// Samples from one pixel to the next.
-    pub(super) channels: usize,
-    pub(super) sample_bytes: usize,
+    pub(crate) channels: usize,
+    pub(crate) sample_bytes: usize,
 }
 
 impl Mask<'_> {
     /// Bytes from a pixel to the last that its mask reaches in a row.
-    pub(super) fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         self.size.0 / 2 * self.channels * self.sample_bytes
     }
 
-    pub(super) fn bands(&self) -> usize {
+    pub(crate) fn bands(&self) -> usize {
         bands(weight_bytes(self.weights), self.sample_bytes)
     }
 
@@ -109,7 +109,7 @@ fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) ->
 
 /// How results lie in the patches of tensor_direct.cu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patch {
+pub(crate) enum Patch {
     /// 8 x 2 results of one window, in two products: two bands of weights for each pair of rows.
     Shared,
     /// 4 x 2 results of one window.
@@ -120,7 +120,7 @@ pub(super) enum Patch {
 
 impl Patch {
     /// Columns and rows of results.
-    pub(super) fn size(self) -> (usize, usize) {
+    pub(crate) fn size(self) -> (usize, usize) {
         match self {
             Patch::Shared => (8, 2),
             Patch::Wide => (4, 2),
@@ -129,7 +129,7 @@ impl Patch {
     }
 
     /// Samples from a lane's first window to the next lane's.
-    pub(super) fn windows_apart(self) -> usize {
+    pub(crate) fn windows_apart(self) -> usize {
         match self {
             Patch::Shared | Patch::Wide => 16,
             Patch::Tall => 8,
@@ -152,7 +152,7 @@ impl Patch {
 }
 
 /// The weights of tensor_direct.cu. `start` is how many bytes before a patch its window begins.
-pub(super) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, windows: usize, start: usize) -> Vec<u32> {
+pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, windows: usize, start: usize) -> Vec<u32> {
     let mut list = Vec::new();
     for window in 0..windows {
         for pair in 0..pairs {
@@ -189,15 +189,15 @@ fn column_row(k: usize) -> usize {
 
 /// How tensor_separable.cu reads what is under 16 x 16 results.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Passes {
+pub(crate) struct Passes {
     /// How many bytes before 16 results their window begins.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// A window's 16-byte pieces.
-    pub(super) pieces: usize,
+    pub(crate) pieces: usize,
     /// Groups of 16 rows under 16 results.
-    pub(super) groups: usize,
+    pub(crate) groups: usize,
     /// True if the intermediate has three bytes.
-    pub(super) wide: bool,
+    pub(crate) wide: bool,
 }
 
 impl Passes {
@@ -209,7 +209,7 @@ impl Passes {
 }
 
 /// The weights of tensor_separable.cu: row pass and column pass.
-pub(super) fn separable(row: Mask<'_>, column: &[i32], passes: Passes) -> Vec<u32> {
+pub(crate) fn separable(row: Mask<'_>, column: &[i32], passes: Passes) -> Vec<u32> {
     let Passes {
         start,
         pieces,

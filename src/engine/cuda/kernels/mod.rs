@@ -1,0 +1,17 @@
+//! Which kernels there are: their texts' parameters, and the shape in which they are launched.
+//!
+//! ```text
+//! a step of the plan      planes that are interleaved alike                           plane_group
+//!                           |
+//!            one multiply-add at a time          products of byte matrices
+//!                 scalar                              tensor/
+//!                           |
+//!                  compile::Recipe: a text of kernels/ with its parameters
+//! ```
+//!
+//! `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here: `select`.
+
+pub(crate) mod plane_group;
+pub(crate) mod scalar;
+pub(crate) mod tensor;
+pub(crate) mod variant;
