@@ -6,29 +6,25 @@
 //! last frame, which read what it overwrites, and its kernels for that frame's download.
 #![allow(unsafe_code)]
 
-mod choice;
 mod compile;
 mod driver;
-mod h200;
 mod kernels;
 mod launch;
 mod prepared;
 mod ring;
-mod table;
-mod table_file;
+mod select;
 mod tensor_pass;
 mod timing;
-mod work;
 
-pub use choice::{Terms, contest, recipes};
 pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
 pub use driver::memory::Reservation;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
-pub use table::{Origin, Table, TableCell, VariantTime};
+pub use select::table::{Origin, Table, TableCell, VariantTime};
+pub use select::work::Work;
+pub use select::{Terms, contest, recipes};
 pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use timing::link::{Duplex, duplex};
-pub use work::Work;
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};

@@ -1,7 +1,6 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 #![allow(unsafe_code)]
 
-use super::choice::{Choice, Part, Terms, choose, parts};
 use super::compile::cache::Cache;
 use super::driver::dependency::Sequence;
 use super::driver::device::{Device, DeviceInfo, check};
@@ -14,6 +13,7 @@ use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, Loader, TensorKernel};
 use super::launch::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
+use super::select::{Choice, Part, Terms, choose, parts};
 use super::tensor_pass::TensorPass;
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, Plan, SeparableKernel, Step};

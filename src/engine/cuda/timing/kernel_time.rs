@@ -5,7 +5,6 @@
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
-use crate::engine::cuda::choice::{Terms, recipes};
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::dependency::Sequence;
@@ -19,7 +18,8 @@ use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch;
 use crate::engine::cuda::prepared::{Prepared, Request, Scratch};
 use crate::engine::cuda::ring::graph::Graph;
-use crate::engine::cuda::table::{Table, TableCell};
+use crate::engine::cuda::select::table::{Table, TableCell};
+use crate::engine::cuda::select::{Terms, recipes};
 use crate::engine::verify::fill_with_noise;
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};

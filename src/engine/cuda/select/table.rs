@@ -1,7 +1,7 @@
 //! Which memory variant is the fastest for which work: measured times, and what follows where none are known.
 
-use super::kernels::variant::MemoryVariant;
 use super::work::Work;
+use crate::engine::cuda::kernels::variant::MemoryVariant;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -58,9 +58,9 @@ pub struct Table {
 
 /// A variant and why it was chosen, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pick {
-    pub(super) variant: MemoryVariant,
-    pub(super) why: String,
+pub(crate) struct Pick {
+    pub(crate) variant: MemoryVariant,
+    pub(crate) why: String,
 }
 
 impl Table {
@@ -77,7 +77,7 @@ impl Table {
     ///
     /// The nearest cell decides ([`Work::distance`], the first of equals) among those that have the time of a variant in `able`; if tensor cores
     /// can do it, among those that have theirs.
-    pub(super) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<Pick> {
+    pub(crate) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<Pick> {
         let tensor = able.contains(&MemoryVariant::Tensor);
         let known = |cell: &&TableCell| match tensor {
             true => cell.time(MemoryVariant::Tensor).is_some(),

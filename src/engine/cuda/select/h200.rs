@@ -1,11 +1,11 @@
 //! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in for it.
 
-use super::driver::device::DeviceInfo;
-use super::kernels::variant::MemoryVariant::{
-    self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
-};
 use super::table::{Origin, Table, TableCell, VariantTime};
 use super::work::Work;
+use crate::engine::cuda::driver::device::DeviceInfo;
+use crate::engine::cuda::kernels::variant::MemoryVariant::{
+    self, Constant, ConstantShared, Global, Registers, Shared, Tensor,
+};
 
 /// The card's name, as its driver tells it.
 const NAME: &str = "NVIDIA H200";
@@ -65,7 +65,7 @@ const ROWS: [Row; 43] = [
 ];
 
 /// The table, if `card` is an H200.
-pub(super) fn table(card: &DeviceInfo) -> Option<Table> {
+pub(crate) fn table(card: &DeviceInfo) -> Option<Table> {
     (card.name == NAME && card.compute_capability == (9, 0)).then(|| Table {
         origin: Origin::BuiltIn(NAME),
         cells: ROWS.iter().map(cell).collect(),

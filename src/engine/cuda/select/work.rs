@@ -1,7 +1,7 @@
 //! What one launch has to do, in the numbers that decide which kernel does it fastest.
 
-use super::kernels::plane_group::{Interleaving, is_wide};
 use crate::engine::EngineError;
+use crate::engine::cuda::kernels::plane_group::{Interleaving, is_wide};
 use crate::filter::{Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct Work {
 
 impl Work {
     /// The work of one step on `planes` of a frame of `size` pixels.
-    pub(super) fn of(
+    pub(crate) fn of(
         step: &Step,
         format: PixelFormat,
         interleaving: Interleaving,
@@ -79,7 +79,7 @@ impl Work {
     }
 
     /// True if every number is one that a frame and a mask can have.
-    pub(super) fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         (1..=63).contains(&self.mask_width)
             && (1..=63).contains(&self.mask_height)
             && (1..=4).contains(&self.channels)
@@ -105,7 +105,7 @@ impl fmt::Display for Work {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 

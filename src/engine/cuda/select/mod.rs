@@ -1,4 +1,22 @@
 //! Which kernel does a job: by what the user asks for, what the card can do and what was measured.
+//!
+//! ```text
+//! --memory VARIANT        that one, or an error that says what the card lacks
+//! tensor                  tensor cores wherever they can do it, else as auto
+//! auto                    of the variants that can do it, the fastest by a table of times:
+//!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
+//!                            table       measured times by work, with a rule where nothing is near
+//!                            h200        the table that is built in for one card
+//!                            table_file  the table that `framepipe tune` measured here
+//! two filters in a row    one launch, where tensor cores do both and that takes less time
+//! ```
+//!
+//! Every choice is told with its reason (`--explain`).
+
+pub(crate) mod h200;
+pub(crate) mod table;
+pub(crate) mod table_file;
+pub(crate) mod work;
 
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
@@ -7,10 +25,10 @@ use super::kernels::scalar::{Shape, Tuned, alpha_recipe, tune};
 use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
-use super::table::Table;
-use super::work::Work;
 use crate::engine::EngineError;
 use crate::filter::{Plan, Step};
+use table::Table;
+use work::Work;
 
 /// What a kernel is chosen by, beside its work.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +48,7 @@ pub struct Terms<'a> {
 }
 
 /// The kernel that was chosen for one job.
-pub(super) enum Choice {
+pub(crate) enum Choice {
     /// On tensor cores.
     Tensor(Box<TensorKernel>),
     /// One value at a time.
@@ -59,7 +77,7 @@ impl Choice {
 
 /// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table says is the fastest, `tensor` tensor cores
 /// wherever they can do it and else what `auto` takes.
-pub(super) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String), EngineError> {
+pub(crate) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String), EngineError> {
     let memory = terms.memory;
     if !memory.is_chosen() {
         let choice = Choice::Plain(tune(job, memory, terms.block, terms.card)?);
@@ -108,15 +126,15 @@ fn tensor_kernel(job: &Job<'_>, terms: &Terms<'_>) -> Result<TensorKernel, Unfit
 }
 
 /// What a plan is carried out in: one step, or two that share a launch.
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     /// The first step's place in the plan.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// Of two steps, both and their kernel.
-    pub(super) pair: Option<(Pair<'a>, TensorKernel)>,
+    pub(crate) pair: Option<(Pair<'a>, TensorKernel)>,
 }
 
 /// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by tensor cores and together they take less time.
-pub(super) fn parts<'a>(plan: &'a Plan, terms: &Terms<'_>) -> Vec<Part<'a>> {
+pub(crate) fn parts<'a>(plan: &'a Plan, terms: &Terms<'_>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut index = 0;
     while index < plan.steps.len() {
@@ -217,7 +235,7 @@ pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineErro
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::table::{Origin, TableCell, VariantTime};
+    use super::table::{Origin, TableCell, VariantTime};
     use super::*;
     use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
     use crate::frame::{Colour, PixelFormat};
@@ -361,7 +379,7 @@ mod tests {
     #[test]
     fn auto_goes_by_the_table_and_tells_it() {
         let h200 = card("NVIDIA H200", (9, 0));
-        let table = super::super::h200::table(&h200).unwrap();
+        let table = super::h200::table(&h200).unwrap();
         let auto = terms(MemoryVariant::Auto, None, &h200, &table);
         let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
         assert!(matches!(choice, Choice::Tensor(_)), "{why}");

@@ -3,12 +3,12 @@
 //! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
 //! true, is as good as none, but the user is told.
 
-use super::compile::cache::{Cache, CacheError, Digest};
-use super::compile::kernel_texts_digest;
-use super::driver::device::{Device, DeviceInfo, driver_version, nvrtc_version};
 use super::h200;
 use super::table::{Origin, Table, TableCell};
 use crate::engine::EngineError;
+use crate::engine::cuda::compile::cache::{Cache, CacheError, Digest};
+use crate::engine::cuda::compile::kernel_texts_digest;
+use crate::engine::cuda::driver::device::{Device, DeviceInfo, driver_version, nvrtc_version};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -141,7 +141,7 @@ fn is_possible(cell: &TableCell) -> bool {
 
 impl Table {
     /// What `auto` chooses by on `device`: what was measured here, else what is built in for the card, else the rule.
-    pub(super) fn for_card(device: &Device, cache: &Cache) -> Result<Table, EngineError> {
+    pub(crate) fn for_card(device: &Device, cache: &Cache) -> Result<Table, EngineError> {
         let file = TableFile {
             cache,
             facts: Facts::of(&device.info)?,
@@ -150,7 +150,7 @@ impl Table {
     }
 
     /// Keeps what was measured on `device`, for every later run; says in which file.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         device: &Device,
         cache: &Cache,
         date: &str,
@@ -189,10 +189,10 @@ fn choose(file: &TableFile<'_>, card: &DeviceInfo) -> Table {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::kernels::variant::MemoryVariant;
     use super::super::table::VariantTime;
     use super::super::work::tests::gray;
     use super::*;
+    use crate::engine::cuda::kernels::variant::MemoryVariant;
 
     fn facts() -> Facts {
         Facts {
