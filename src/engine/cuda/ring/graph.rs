@@ -6,7 +6,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::picture::Places;
 use crate::engine::cuda::driver::stream::Stream;
-use crate::engine::cuda::prepared::{Prepared, Scratch};
+use crate::engine::cuda::launch::{Prepared, Scratch};
 use crate::frame::Layout;
 use cudarc::driver::sys;
 use std::mem::MaybeUninit;

@@ -7,7 +7,7 @@
 //!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
 //!                            table       measured times by work, with a rule where nothing is near
 //!                            h200        the table that is built in for one card
-//!                            table_file  the table that `framepipe tune` measured here
+//!                            table_file  the table that `framepipe bench tune` measured here
 //! two filters in a row    one launch, where tensor cores do both and that takes less time
 //! ```
 //!

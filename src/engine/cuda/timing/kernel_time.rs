@@ -15,8 +15,8 @@ use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
 use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
-use crate::engine::cuda::launch;
-use crate::engine::cuda::prepared::{Prepared, Request, Scratch};
+use crate::engine::cuda::launch::parameters;
+use crate::engine::cuda::launch::{Prepared, Request, Scratch};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{Terms, recipes};
@@ -269,7 +269,7 @@ impl KernelTimer {
             })
         })?;
         let by_kernel = self.replays(gallery.inputs.len(), effort, &|turn, sequence| {
-            launch::copy_words(copy_words, sequence, can_begin_early, ends(turn), bytes / 16)
+            parameters::copy_words(copy_words, sequence, can_begin_early, ends(turn), bytes / 16)
         })?;
         Ok([by_driver, by_kernel])
     }
@@ -297,7 +297,7 @@ impl KernelTimer {
             }
             let function = self.ceiling()?.function(name)?;
             let times = self.replays(1, effort, &|_, sequence| {
-                launch::bare_arithmetic(
+                parameters::bare_arithmetic(
                     function,
                     sequence.after_all(),
                     (blocks, THREADS),

@@ -1,10 +1,10 @@
 //! The parameters that kernels are launched with, as the kernel texts declare them, and the launch itself.
 #![allow(unsafe_code)]
 
-use super::driver::dependency::{Beginning, Sequence};
-use super::driver::device::check;
-use super::driver::module::Function;
 use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::{Beginning, Sequence};
+use crate::engine::cuda::driver::device::check;
+use crate::engine::cuda::driver::module::Function;
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -15,28 +15,28 @@ const MAX_GRID_Y: usize = 65535;
 /// `struct Channel` of convolve.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Channel {
-    pub(super) low: i64,
-    pub(super) high: i64,
-    pub(super) border: i32,
+pub(crate) struct Channel {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    pub(crate) border: i32,
     /// -1: copied.
-    pub(super) fill: i32,
+    pub(crate) fill: i32,
 }
 
 /// `struct Plane` of convolve.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Plane {
-    pub(super) source: u64,
-    pub(super) result: u64,
-    pub(super) original: u64,
-    pub(super) texture: u64,
-    pub(super) source_pitch: i64,
-    pub(super) result_pitch: i64,
-    pub(super) original_pitch: i64,
-    pub(super) width: i32,
-    pub(super) height: i32,
-    pub(super) channel: [Channel; 4],
+pub(crate) struct Plane {
+    pub(crate) source: u64,
+    pub(crate) result: u64,
+    pub(crate) original: u64,
+    pub(crate) texture: u64,
+    pub(crate) source_pitch: i64,
+    pub(crate) result_pitch: i64,
+    pub(crate) original_pitch: i64,
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+    pub(crate) channel: [Channel; 4],
 }
 
 impl Plane {
@@ -49,10 +49,10 @@ impl Plane {
 /// `struct Planes` of convolve.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Planes {
-    pub(super) at: [Plane; 4],
-    pub(super) shift: i32,
-    pub(super) max_value: i32,
+pub(crate) struct Planes {
+    pub(crate) at: [Plane; 4],
+    pub(crate) shift: i32,
+    pub(crate) max_value: i32,
 }
 
 impl Planes {
@@ -80,57 +80,57 @@ impl Planes {
 /// `struct Tiles` of tensor.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tiles {
-    pub(super) fragments: u64,
-    pub(super) planes: i32,
-    pub(super) count: i32,
-    pub(super) row_shift: i32,
-    pub(super) is_ready: i32,
+pub(crate) struct Tiles {
+    pub(crate) fragments: u64,
+    pub(crate) planes: i32,
+    pub(crate) count: i32,
+    pub(crate) row_shift: i32,
+    pub(crate) is_ready: i32,
 }
 
 /// `struct Rows` of alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rows {
-    pub(super) before: u64,
-    pub(super) after: u64,
-    pub(super) before_pitch: i64,
-    pub(super) after_pitch: i64,
+pub(crate) struct Rows {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+    pub(crate) before_pitch: i64,
+    pub(crate) after_pitch: i64,
 }
 
 /// `struct Picture` of alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Picture {
-    pub(super) at: [Rows; 4],
-    pub(super) level: [i32; 4],
-    pub(super) convolved: [i32; 4],
-    pub(super) width: i32,
-    pub(super) height: i32,
-    pub(super) gain: i64,
-    pub(super) offset: i32,
-    pub(super) normalise: i32,
-    pub(super) filter_alpha: i32,
-    pub(super) aligned: i32,
+pub(crate) struct Picture {
+    pub(crate) at: [Rows; 4],
+    pub(crate) level: [i32; 4],
+    pub(crate) convolved: [i32; 4],
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+    pub(crate) gain: i64,
+    pub(crate) offset: i32,
+    pub(crate) normalise: i32,
+    pub(crate) filter_alpha: i32,
+    pub(crate) aligned: i32,
 }
 
 /// Blocks and threads of a launch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Grid {
-    pub(super) x: usize,
+pub(crate) struct Grid {
+    pub(crate) x: usize,
     /// Rows of blocks wanted; the grid has at most [`MAX_GRID_Y`] of them.
-    pub(super) y: usize,
-    pub(super) z: usize,
-    pub(super) block: (u32, u32),
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    pub(crate) block: (u32, u32),
     /// Bytes of dynamic shared memory.
-    pub(super) shared: usize,
+    pub(crate) shared: usize,
 }
 
 /// `struct TileMaps` of tensor.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TileMaps {
-    pub(super) at: [sys::CUtensorMap; 4],
+pub(crate) struct TileMaps {
+    pub(crate) at: [sys::CUtensorMap; 4],
 }
 
 impl Default for TileMaps {
@@ -204,7 +204,7 @@ fn launch_early(
 }
 
 /// Launches a kernel of direct.cu or separable.cu.
-pub(super) fn convolve(
+pub(crate) fn convolve(
     function: Function,
     grid: Grid,
     stream: sys::CUstream,
@@ -216,21 +216,21 @@ pub(super) fn convolve(
 }
 
 /// How a kernel of tensor_direct.cu, tensor_chain.cu or tensor_separable.cu is launched.
-pub(super) struct TilesLaunch {
-    pub(super) function: Function,
+pub(crate) struct TilesLaunch {
+    pub(crate) function: Function,
     /// Blocks, which share the tiles out.
-    pub(super) blocks: usize,
-    pub(super) threads: u32,
+    pub(crate) blocks: usize,
+    pub(crate) threads: u32,
     /// Bytes of shared memory.
-    pub(super) shared: usize,
+    pub(crate) shared: usize,
     /// What the kernel that copies whole tiles takes besides.
-    pub(super) maps: Option<TileMaps>,
+    pub(crate) maps: Option<TileMaps>,
     /// True if the card can begin a launch before the one before it has ended.
-    pub(super) can_begin_early: bool,
+    pub(crate) can_begin_early: bool,
 }
 
 impl TilesLaunch {
-    pub(super) fn launch(
+    pub(crate) fn launch(
         mut self,
         sequence: &Sequence,
         mut planes: Planes,
@@ -258,7 +258,7 @@ impl TilesLaunch {
 }
 
 /// Launches a kernel of alpha.cu, whose threads take `pixels` pixels each.
-pub(super) fn weight_by_alpha(
+pub(crate) fn weight_by_alpha(
     function: Function,
     pixels: usize,
     stream: sys::CUstream,
@@ -275,7 +275,7 @@ pub(super) fn weight_by_alpha(
 }
 
 /// Launches `copy_words` of ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence` writes.
-pub(super) fn copy_words(
+pub(crate) fn copy_words(
     function: Function,
     sequence: &Sequence,
     can_begin_early: bool,
@@ -305,7 +305,7 @@ pub(super) fn copy_words(
 }
 
 /// Launches one of ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
-pub(super) fn bare_arithmetic(
+pub(crate) fn bare_arithmetic(
     function: Function,
     stream: sys::CUstream,
     (blocks, threads): (u32, u32),

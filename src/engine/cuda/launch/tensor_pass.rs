@@ -1,37 +1,37 @@
 //! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each way of loading tiles by itself.
 #![allow(unsafe_code)]
 
-use super::compile::cache::Cache;
-use super::driver::device::{Device, check};
-use super::driver::memory::DeviceMemory;
-use super::driver::module::{Function, Module};
-use super::kernels::tensor::{Loader, TensorKernel};
 use crate::engine::EngineError;
+use crate::engine::cuda::compile::cache::Cache;
+use crate::engine::cuda::driver::device::{Device, check};
+use crate::engine::cuda::driver::memory::DeviceMemory;
+use crate::engine::cuda::driver::module::{Function, Module};
+use crate::engine::cuda::kernels::tensor::{Loader, TensorKernel};
 use cudarc::driver::sys;
 use std::sync::{Arc, OnceLock};
 
 /// One launch on tensor cores.
-pub(super) struct TensorPass {
-    pub(super) kernel: TensorKernel,
-    pub(super) fragments: DeviceMemory,
+pub(crate) struct TensorPass {
+    pub(crate) kernel: TensorKernel,
+    pub(crate) fragments: DeviceMemory,
     /// True if the card can begin a launch before the one before it has ended.
-    pub(super) can_begin_early: bool,
+    pub(crate) can_begin_early: bool,
     loaded: [OnceLock<TensorFunction>; Loader::ALL.len()],
     device: Arc<Device>,
     cache: Cache,
 }
 
 /// A kernel that is loaded.
-pub(super) struct TensorFunction {
-    pub(super) function: Function,
+pub(crate) struct TensorFunction {
+    pub(crate) function: Function,
     /// Blocks that the card holds at a time.
-    pub(super) resident: usize,
+    pub(crate) resident: usize,
     /// Held for the function.
     _module: Module,
 }
 
 impl TensorPass {
-    pub(super) fn new(
+    pub(crate) fn new(
         kernel: TensorKernel,
         device: &Arc<Device>,
         cache: &Cache,
@@ -47,7 +47,7 @@ impl TensorPass {
     }
 
     /// The best way to load `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
-    pub(super) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
+    pub(crate) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
         // Where each block has one tile, it is there sooner if all threads ask for it.
         let many = tiles > self.kernel.resident(&self.device.info);
         match (aligned, self.kernel.streamed) {
@@ -58,7 +58,7 @@ impl TensorPass {
     }
 
     /// The kernel that loads tiles in this way.
-    pub(super) fn function(&self, loader: Loader) -> Result<&TensorFunction, EngineError> {
+    pub(crate) fn function(&self, loader: Loader) -> Result<&TensorFunction, EngineError> {
         let place = &self.loaded[loader as usize];
         if let Some(function) = place.get() {
             return Ok(function);

@@ -1,0 +1,330 @@
+//! What a frame's steps enqueue: launches, and copies and fills of planes that no kernel works on.
+#![allow(unsafe_code)]
+
+use super::parameters::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
+use super::tensor_pass::TensorPass;
+use super::{Group, Kernels, PassKernel, PreparedStep, Scratch, sizes};
+use crate::engine::EngineError;
+use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::device::check;
+use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
+use crate::engine::cuda::driver::module::Function;
+use crate::engine::cuda::driver::picture::{Place, Places};
+use crate::engine::cuda::driver::tensor_map::{TileSize, tile_map};
+use crate::engine::cuda::kernels::plane_group::{PlaneWork, is_wide, plane_work};
+use crate::engine::cuda::kernels::scalar::Shape;
+use crate::engine::cuda::kernels::tensor::{self, Loader};
+use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, SeparableKernel, Step};
+use crate::frame::{Layout, PixelFormat};
+use cudarc::driver::sys;
+
+/// One step of one frame, or two.
+pub(super) struct Work<'a> {
+    pub(super) format: PixelFormat,
+    pub(super) step: &'a Step,
+    /// The step that shares its launch.
+    pub(super) next: Option<&'a Step>,
+    pub(super) layout: &'a Layout,
+    pub(super) sequence: &'a Sequence,
+}
+
+impl Work<'_> {
+    pub(super) fn convolve(
+        &self,
+        prepared: &PreparedStep,
+        source: &Places,
+        result: &Places,
+        scratch: &Scratch,
+    ) -> Result<(), EngineError> {
+        for (plane, channels) in self.step.planes.iter().enumerate() {
+            match plane_work(channels) {
+                PlaneWork::Copy => self.copy(plane, source[plane], result[plane])?,
+                PlaneWork::Fill(value) => self.fill(plane, value, result[plane])?,
+                PlaneWork::Kernel(_) => {}
+            }
+        }
+        for group in &prepared.groups {
+            let (shape, passes) = match &group.kernels {
+                Kernels::Tensor(pass) => {
+                    self.tiles(group, pass, source, result)?;
+                    continue;
+                }
+                Kernels::Passes { shape, passes, .. } => (*shape, passes),
+            };
+            let pass = |index: usize, shift, source, result, original, border: &dyn Fn(&Convolve) -> i64| {
+                let planes = self.planes(group, shift, source, result, original, &|c| {
+                    self.channel(c, border)
+                });
+                self.pass(group, shape, &passes[index], planes)
+            };
+            match &self.step.kernel {
+                Kernel::Direct(kernel) => {
+                    pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
+                }
+                Kernel::Separable(kernel) => {
+                    let between = &scratch.intermediate[usize::from(kernel.wide)];
+                    pass(0, kernel.row.shift, source, between, source, &|c| {
+                        i64::from(c.border)
+                    })?;
+                    pass(1, kernel.column.shift, between, result, source, &|c| {
+                        outside_after_rows(kernel, c)
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One launch for both passes, for the whole mask, or for two masks.
+    fn tiles(
+        &self,
+        group: &Group,
+        pass: &TensorPass,
+        source: &Places,
+        result: &Places,
+    ) -> Result<(), EngineError> {
+        // What makes the result; of two steps the first one's shift is the pass's.
+        let last = self.next.unwrap_or(self.step);
+        let shift = match &last.kernel {
+            Kernel::Direct(kernel) => kernel.shift,
+            Kernel::Separable(kernel) => kernel.column.shift,
+        };
+        let channel = |what: &ChannelStep| match what {
+            // The whole bias is one number here.
+            ChannelStep::Convolve(c) => Channel {
+                low: tensor::bias(&self.step.kernel, c),
+                high: 0,
+                border: i32::from(c.border),
+                fill: -1,
+            },
+            // Colours beyond the edges are opaque where alpha is weighed with.
+            ChannelStep::Copy if pass.kernel.weighs => Channel {
+                border: self.format.max_value() as i32,
+                ..self.channel(what, &|_| 0)
+            },
+            other => self.channel(other, &|_| 0),
+        };
+        let mut planes = self.planes(group, shift, source, result, source, &channel);
+        if let Some(next) = self.next {
+            for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
+                if let Some(c) = next.planes[plane][0].convolved() {
+                    entry.channel[0].high = tensor::bias(&next.kernel, c);
+                }
+            }
+        }
+        let count = pass.kernel.tiles(sizes(self.layout, &group.planes));
+        let aligned =
+            (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
+        let loader = pass.loader(aligned, count);
+        let maps = match (loader, pass.kernel.streamed) {
+            (Loader::Streamed, Some(tile)) => Some(self.maps(group, source, tile)?),
+            _ => None,
+        };
+        let function = pass.function(loader)?;
+        let tiles = Tiles {
+            fragments: pass.fragments.pointer(),
+            planes: group.planes.len() as i32,
+            count: count as i32,
+            row_shift: pass.kernel.row_shift as i32,
+            is_ready: 0,
+        };
+        let launch = TilesLaunch {
+            function: function.function,
+            blocks: count.min(function.resident),
+            threads: pass.kernel.threads,
+            shared: pass.kernel.shared,
+            maps,
+            can_begin_early: pass.can_begin_early,
+        };
+        launch.launch(self.sequence, planes, tiles)
+    }
+
+    /// The group's planes as the card's copies of whole tiles take them.
+    fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TileMaps, EngineError> {
+        let mut maps = TileMaps::default();
+        let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
+        for (map, (&plane, (row_bytes, rows))) in maps.at.iter_mut().zip(planes) {
+            *map = tile_map(source[plane], row_bytes, rows, tile)?;
+        }
+        Ok(maps)
+    }
+
+    /// The parameters of a launch for the planes of `group`.
+    fn planes(
+        &self,
+        group: &Group,
+        shift: u32,
+        source: &Places,
+        result: &Places,
+        original: &Places,
+        channel: &dyn Fn(&ChannelStep) -> Channel,
+    ) -> Planes {
+        let mut planes = Planes {
+            shift: shift as i32,
+            max_value: self.format.max_value() as i32,
+            ..Planes::default()
+        };
+        for (entry, &plane) in planes.at.iter_mut().zip(&group.planes) {
+            let geometry = &self.layout.planes()[plane];
+            let mut channels = [Channel::default(); 4];
+            for (c, what) in channels.iter_mut().zip(&self.step.planes[plane]) {
+                *c = channel(what);
+            }
+            *entry = Plane {
+                source: source[plane].pointer,
+                result: result[plane].pointer,
+                original: original[plane].pointer,
+                texture: source[plane].texture,
+                source_pitch: source[plane].pitch as i64,
+                result_pitch: result[plane].pitch as i64,
+                original_pitch: original[plane].pitch as i64,
+                width: geometry.width as i32,
+                height: geometry.height as i32,
+                channel: channels,
+            };
+        }
+        planes
+    }
+
+    /// One launch of a kernel that works on one value at a time.
+    fn pass(
+        &self,
+        group: &Group,
+        shape: Shape,
+        pass: &PassKernel,
+        planes: Planes,
+    ) -> Result<(), EngineError> {
+        let sizes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        let samples = sizes.clone().map(|g| g.width * group.interleaving.channels).max();
+        let rows = sizes.map(|g| g.height).max();
+        let grid = Grid {
+            x: samples.unwrap_or(0).div_ceil(shape.block.0 as usize),
+            y: rows.unwrap_or(0).div_ceil(shape.rows()),
+            z: group.planes.len(),
+            block: shape.block,
+            shared: pass.shared,
+        };
+        let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
+        parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, weights)
+    }
+
+    fn channel(&self, what: &ChannelStep, border: &dyn Fn(&Convolve) -> i64) -> Channel {
+        match what {
+            ChannelStep::Copy => Channel {
+                fill: -1,
+                ..Channel::default()
+            },
+            ChannelStep::Fill(value) => Channel {
+                fill: i32::from(*value),
+                ..Channel::default()
+            },
+            ChannelStep::Convolve(c) => {
+                // A shifted 32-bit sum lies within 2^30, so a bias beyond this saturates every pixel whatever it is exactly.
+                let most = (1 << 30) + (1 << 17);
+                let high = if is_wide(self.step, self.format) {
+                    c.high
+                } else {
+                    c.high.clamp(-most, most)
+                };
+                Channel {
+                    low: c.low,
+                    high,
+                    border: border(c) as i32,
+                    fill: -1,
+                }
+            }
+        }
+    }
+
+    fn copy(&self, plane: usize, source: Place, result: Place) -> Result<(), EngineError> {
+        let rows = self.layout.planes()[plane].height;
+        let copy = sys::CUDA_MEMCPY2D {
+            srcMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            srcDevice: source.pointer,
+            srcPitch: source.pitch,
+            dstMemoryType: sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE,
+            dstDevice: result.pointer,
+            dstPitch: result.pitch,
+            WidthInBytes: self.layout.row_bytes(plane),
+            Height: rows,
+            ..no_copy()
+        };
+        // SAFETY: both planes hold `rows` rows of that many bytes at their pitches.
+        check("copying a plane on the CUDA device", unsafe {
+            sys::cuMemcpy2DAsync_v2(&raw const copy, self.sequence.after_all())
+        })
+    }
+
+    fn fill(&self, plane: usize, value: u16, result: Place) -> Result<(), EngineError> {
+        let geometry = &self.layout.planes()[plane];
+        let samples = geometry.width * geometry.channels;
+        // SAFETY: the plane holds `height` rows of `samples` samples at its pitch.
+        check("filling a plane on the CUDA device", unsafe {
+            match self.format.bytes_per_sample() {
+                1 => sys::cuMemsetD2D8Async(
+                    result.pointer,
+                    result.pitch,
+                    value as u8,
+                    samples,
+                    geometry.height,
+                    self.sequence.after_all(),
+                ),
+                _ => sys::cuMemsetD2D16Async(
+                    result.pointer,
+                    result.pitch,
+                    value << self.format.shift(),
+                    samples,
+                    geometry.height,
+                    self.sequence.after_all(),
+                ),
+            }
+        })
+    }
+
+    /// Launches one of the alpha kernels, from `before` to `after`.
+    pub(super) fn weight_by_alpha(
+        &self,
+        function: Function,
+        alpha: &AlphaUse,
+        before: &Places,
+        after: &Places,
+    ) -> Result<(), EngineError> {
+        let planes = self.format.planes();
+        let aligned =
+            (before.iter().zip(after).take(planes.len())).all(|(b, a)| b.is_aligned() && a.is_aligned());
+        let mut picture = Picture {
+            gain: i64::from(alpha.gain),
+            offset: alpha.offset,
+            normalise: i32::from(alpha.normalise),
+            filter_alpha: i32::from(alpha.filter_alpha),
+            // Formats with alpha have no subsampled planes.
+            width: self.layout.width() as i32,
+            height: self.layout.height() as i32,
+            aligned: i32::from(aligned),
+            ..Picture::default()
+        };
+        for (rows, (before, after)) in picture.at.iter_mut().zip(before.iter().zip(after)) {
+            *rows = Rows {
+                before: before.pointer,
+                after: after.pointer,
+                before_pitch: before.pitch as i64,
+                after_pitch: after.pitch as i64,
+            };
+        }
+        let components = self.step.planes.iter().flatten();
+        let entries = picture.level.iter_mut().zip(&mut picture.convolved);
+        for ((level, convolved), what) in entries.zip(components) {
+            if let Some(c) = what.convolved() {
+                (*level, *convolved) = (i32::from(c.level), i32::from(!c.is_alpha));
+            }
+        }
+        let pixels = 4 / self.format.bytes_per_sample();
+        parameters::weight_by_alpha(function, pixels, self.sequence.after_all(), picture)
+    }
+}
+
+/// What the row pass makes of pixels that all hold the border's value.
+fn outside_after_rows(kernel: &SeparableKernel, c: &Convolve) -> i64 {
+    let sum: i64 = kernel.row.weights.iter().map(|&q| i64::from(q)).sum();
+    (i64::from(c.border) * sum + kernel.row.rounding()) >> kernel.row.shift
+}

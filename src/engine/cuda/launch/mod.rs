@@ -1,0 +1,395 @@
+//! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
+//!
+//! ```text
+//! Prepared        once for a format and about a size
+//!   PreparedStep    a step of the plan, or two that share a launch
+//!     Group           planes that are interleaved alike: one grid layer a plane, or all planes' tiles in one list
+//!       Passes          one launch a pass, a module with the weights in its constant memory
+//!       TensorPass      one launch, weights dealt out to the lanes of warps
+//!
+//! for each frame, in order, on one stream (enqueue):
+//!   premultiply -> row pass -> column pass -> unpremultiply        where a launch of its own does it
+//!   source         intermediate              result
+//! ```
+//!
+//! `parameters` has the kernels' structs as their texts declare them.
+#![allow(unsafe_code)]
+
+mod enqueue;
+pub(crate) mod parameters;
+mod tensor_pass;
+
+use super::compile::cache::Cache;
+use super::driver::dependency::Sequence;
+use super::driver::device::{Device, DeviceInfo, check};
+use super::driver::memory::DeviceMemory;
+use super::driver::module::{Function, Module};
+use super::driver::picture::Places;
+use super::kernels::plane_group::{Interleaving, Job, PlaneWork, groups, plane_work};
+use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
+use super::kernels::tensor::fused::{PLAIN, Pair};
+use super::kernels::tensor::{self, TensorKernel};
+use super::select::{Choice, Part, Terms, choose, parts};
+use crate::engine::{EXPLANATION, EngineError};
+use crate::filter::{ChannelStep, Kernel, Plan, Step};
+use crate::frame::{Layout, PixelFormat};
+use cudarc::driver::sys;
+use enqueue::Work;
+use std::sync::Arc;
+use tensor_pass::TensorPass;
+
+/// Pictures that only the kernels see. They are shared by all slots, since kernels run one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Scratch {
+    /// Between row pass and column pass, for 16-bit and for 32-bit values.
+    pub(crate) intermediate: [Places; 2],
+    /// Colour multiplied by alpha.
+    pub(crate) premultiplied: Places,
+}
+
+/// A chain ready to run on frames of one format.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    steps: Vec<PreparedStep>,
+}
+
+/// A step of the plan, or two that share a launch.
+struct PreparedStep {
+    /// The first step's place in the plan.
+    index: usize,
+    is_pair: bool,
+    groups: Vec<Group>,
+    alpha: Option<AlphaKernels>,
+}
+
+struct Group {
+    interleaving: Interleaving,
+    planes: Vec<usize>,
+    kernels: Kernels,
+}
+
+enum Kernels {
+    /// A launch a pass.
+    Passes {
+        shape: Shape,
+        passes: Vec<PassKernel>,
+        /// Held for the functions and the constant memory.
+        _module: Module,
+    },
+    Tensor(Box<TensorPass>),
+}
+
+struct PassKernel {
+    function: Function,
+    shared: usize,
+    /// Weights in global memory, for the variants that keep them there.
+    weights: Option<DeviceMemory>,
+}
+
+struct AlphaKernels {
+    premultiply: Function,
+    unpremultiply: Function,
+    _module: Module,
+}
+
+/// How a plan is to be prepared.
+pub(crate) struct Request<'a> {
+    pub(crate) device: &'a Arc<Device>,
+    pub(crate) cache: &'a Cache,
+    pub(crate) terms: Terms<'a>,
+}
+
+impl Prepared {
+    pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<Prepared, EngineError> {
+        request.device.bind()?;
+        let steps = parts(&plan, &request.terms)
+            .into_iter()
+            .map(|part| PreparedStep::new(&plan, part, request));
+        let steps = steps.collect::<Result<_, _>>()?;
+        // Copies from ordinary memory may still be under way when their call returns, and our streams do not wait for them.
+        // SAFETY: the context is current.
+        check("loading the kernels", unsafe { sys::cuCtxSynchronize() })?;
+        Ok(Prepared { plan, steps })
+    }
+
+    /// True if some step multiplies colour by alpha in a launch of its own.
+    pub(crate) fn uses_alpha(&self) -> bool {
+        self.steps.iter().any(|step| step.alpha.is_some())
+    }
+
+    /// True if some step has an intermediate of 32 bits (`wide`) or of 16.
+    pub(crate) fn has_intermediate(&self, wide: bool) -> bool {
+        self.steps.iter().any(|prepared| {
+            let mut groups = prepared.groups.iter();
+            matches!(&self.plan.steps[prepared.index].kernel, Kernel::Separable(k) if k.wide == wide)
+                && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
+        })
+    }
+
+    /// Steps, of which two that share a launch are one: how often a picture is written.
+    pub(crate) fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Launches, copies and fills of a frame.
+    pub(crate) fn launch_count(&self) -> usize {
+        let of_group = |group: &Group| match &group.kernels {
+            Kernels::Passes { passes, .. } => passes.len(),
+            Kernels::Tensor(_) => 1,
+        };
+        let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
+        let of_step = |prepared: &PreparedStep| {
+            let alpha = if prepared.alpha.is_some() { 2 } else { 0 };
+            let kernels: usize = prepared.groups.iter().map(of_group).sum();
+            let planes = &self.plan.steps[prepared.index].planes;
+            alpha + kernels + planes.iter().filter(is_plain).count()
+        };
+        self.steps.iter().map(of_step).sum()
+    }
+
+    /// Threads of a block of the first kernel, across and down; `None` if no kernel convolves.
+    pub(crate) fn block(&self) -> Option<(u32, u32)> {
+        let mut groups = self.steps.iter().flat_map(|step| &step.groups);
+        groups.next().map(|group| match &group.kernels {
+            Kernels::Passes { shape, .. } => shape.block,
+            Kernels::Tensor(pass) => (pass.kernel.threads, 1),
+        })
+    }
+
+    /// Enqueues step `index`: `source` is read, `result` is written, and they are not the same memory.
+    pub(crate) fn run(
+        &self,
+        index: usize,
+        layout: &Layout,
+        source: &Places,
+        result: &Places,
+        scratch: &Scratch,
+        sequence: &Sequence,
+    ) -> Result<(), EngineError> {
+        let prepared = &self.steps[index];
+        let work = Work {
+            format: self.plan.format,
+            step: &self.plan.steps[prepared.index],
+            next: prepared.is_pair.then(|| &self.plan.steps[prepared.index + 1]),
+            layout,
+            sequence,
+        };
+        let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
+            return work.convolve(prepared, source, result, scratch);
+        };
+        let weighted = &scratch.premultiplied;
+        work.weight_by_alpha(kernels.premultiply, alpha, source, weighted)?;
+        work.convolve(prepared, weighted, result, scratch)?;
+        work.weight_by_alpha(kernels.unpremultiply, alpha, source, result)
+    }
+}
+
+impl PreparedStep {
+    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<PreparedStep, EngineError> {
+        let (index, step, format) = (part.index, &plan.steps[part.index], plan.format);
+        if let Some((pair, kernel)) = part.pair {
+            return Ok(PreparedStep {
+                index,
+                is_pair: true,
+                groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
+                alpha: None,
+            });
+        }
+        let groups = groups(step)
+            .into_iter()
+            .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
+        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        let alpha = match step.alpha {
+            Some(_) if !groups.iter().all(Group::weighs) => {
+                let image = alpha_recipe(format).image(request.device, request.cache)?;
+                let module = Module::load(request.device, &image)?;
+                Some(AlphaKernels {
+                    premultiply: module.function(c"premultiply")?,
+                    unpremultiply: module.function(c"unpremultiply")?,
+                    _module: module,
+                })
+            }
+            _ => None,
+        };
+        Ok(PreparedStep {
+            index,
+            is_pair: false,
+            groups,
+            alpha,
+        })
+    }
+}
+
+impl Group {
+    fn new(
+        step: &Step,
+        format: PixelFormat,
+        interleaving: Interleaving,
+        planes: Vec<usize>,
+        request: &Request<'_>,
+    ) -> Result<Group, EngineError> {
+        let limits = &request.device.info;
+        let job = Job {
+            step,
+            format,
+            interleaving,
+            planes: &planes,
+        };
+        let (choice, why) = choose(&job, &request.terms)?;
+        tracing::info!(
+            target: EXPLANATION,
+            "{format}, {}x{} mask, {}: {why}",
+            step.kernel.size().0,
+            step.kernel.size().1,
+            plane_list(&planes)
+        );
+        let kernels = match choice {
+            Choice::Tensor(kernel) => {
+                let work = (step, format, interleaving);
+                let fitted = |sizes: &[_]| tensor::tile_size::fitted(&kernel, work, sizes, limits);
+                Kernels::Tensor(Box::new(tensor_pass(
+                    &kernel,
+                    fitted,
+                    (format, &planes),
+                    request,
+                )?))
+            }
+            Choice::Plain(tuned) => {
+                // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
+                let image = tuned.recipe.image(request.device, request.cache)?;
+                let module = Module::load(request.device, &image)?;
+                Kernels::Passes {
+                    shape: tuned.shape,
+                    passes: passes(step, &tuned, &module, limits)?,
+                    _module: module,
+                }
+            }
+        };
+        Ok(Group {
+            interleaving,
+            planes,
+            kernels,
+        })
+    }
+
+    /// True if the convolution itself weighs colours by alpha.
+    fn weighs(&self) -> bool {
+        matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.weighs)
+    }
+
+    /// Both steps of `pair`, of which `step` is the first.
+    fn of_pair(
+        pair: &Pair<'_>,
+        kernel: &TensorKernel,
+        (step, format): (&Step, PixelFormat),
+        request: &Request<'_>,
+    ) -> Result<Group, EngineError> {
+        let planes: Vec<usize> = (0..step.planes.len()).collect();
+        let [(first_width, first_height), (width, height)] = pair.sizes();
+        tracing::info!(
+            target: EXPLANATION,
+            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, whose products are \
+             few enough (--no-fuse keeps them apart)",
+            plane_list(&planes),
+            kernel.source().name(),
+            kernel.tile.0,
+            kernel.tile.1,
+        );
+        let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
+        let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
+        Ok(Group {
+            interleaving: PLAIN,
+            planes,
+            kernels: Kernels::Tensor(Box::new(pass)),
+        })
+    }
+}
+
+/// Bytes across and rows of each of these planes.
+fn sizes<'a>(layout: &'a Layout, planes: &'a [usize]) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let size = |&plane: &usize| (layout.row_bytes(plane), layout.planes()[plane].height);
+    planes.iter().map(size)
+}
+
+/// The pass with tiles for frames of the size that `request` names, as `fitted` makes them for planes of such sizes, and with the code that such frames need.
+fn tensor_pass(
+    kernel: &TensorKernel,
+    fitted: impl FnOnce(&[(usize, usize)]) -> Option<TensorKernel>,
+    (format, planes): (PixelFormat, &[usize]),
+    request: &Request<'_>,
+) -> Result<TensorPass, EngineError> {
+    let (width, height) = request.terms.size;
+    let layout = Layout::new(format, width, height, 1)?;
+    let sizes: Vec<_> = sizes(&layout, planes).collect();
+    let kernel = match fitted(&sizes) {
+        Some(fitted) => {
+            tracing::info!(
+                target: EXPLANATION,
+                "tiles of {}x{} bytes, for frames of {width}x{height} pixels to keep more of the card busy",
+                fitted.tile.0,
+                fitted.tile.1,
+            );
+            fitted
+        }
+        None => kernel.clone(),
+    };
+    let tiles = kernel.tiles(sizes);
+    let pass = TensorPass::new(kernel, request.device, request.cache)?;
+    pass.function(pass.loader(true, tiles))?;
+    Ok(pass)
+}
+
+fn plane_list(planes: &[usize]) -> String {
+    let numbers: Vec<String> = planes.iter().map(usize::to_string).collect();
+    let noun = if planes.len() == 1 { "plane" } else { "planes" };
+    format!("{noun} {}", numbers.join(", "))
+}
+
+/// The launches of kernels that work on one value at a time.
+fn passes(
+    step: &Step,
+    tuned: &Tuned,
+    module: &Module,
+    limits: &DeviceInfo,
+) -> Result<Vec<PassKernel>, EngineError> {
+    let pass = |name, array, weights: &[i32], shared| {
+        let function = module.function(name)?;
+        function.allow_shared(shared, limits)?;
+        check_threads(function, tuned.shape)?;
+        Ok::<_, EngineError>(PassKernel {
+            function,
+            shared,
+            weights: module.set_weights(tuned.constant_weights.then_some(array), weights)?,
+        })
+    };
+    Ok(match &step.kernel {
+        Kernel::Direct(k) => vec![pass(c"direct", c"mask_weights", &k.weights, tuned.shared[0])?],
+        Kernel::Separable(k) => vec![
+            pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
+            pass(
+                c"column_pass",
+                c"column_weights",
+                &k.column.weights,
+                tuned.shared[1],
+            )?,
+        ],
+    })
+}
+
+/// Refuses a block with more threads than the compiled kernel's registers allow.
+fn check_threads(function: Function, shape: Shape) -> Result<(), EngineError> {
+    let mut most = 0;
+    let attribute = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+    // SAFETY: the function belongs to a live module and the pointer is to a live integer.
+    check("asking for the limits of a kernel", unsafe {
+        sys::cuFuncGetAttribute(&raw mut most, attribute, function.0)
+    })?;
+    let threads = shape.block.0 * shape.block.1;
+    if threads > most.max(0) as u32 {
+        return Err(EngineError::Unavailable(format!(
+            "--block {}x{} has {threads} threads; the kernel's registers allow {most} in a block",
+            shape.block.0, shape.block.1
+        )));
+    }
+    Ok(())
+}
