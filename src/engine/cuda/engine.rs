@@ -1,0 +1,597 @@
+//! The engine itself: a frame is enqueued on three streams, and waited for where it is collected.
+#![allow(unsafe_code)]
+
+use super::compile::cache::Cache;
+use super::driver::device::{Device, nvrtc_version};
+use super::driver::memory::Pinned;
+use super::driver::nvtx;
+use super::driver::picture::{Arrangement, Picture};
+use super::driver::stream::{Event, Stream};
+use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
+use super::kernels::variant::MemoryVariant;
+use super::launch::{Prepared, Request, Scratch};
+use super::ring::graph::ChainWork;
+use super::ring::slot::{self, Amount, Cargo, Flight, Slot};
+use super::ring::times::Times;
+use super::select::Terms;
+use super::select::table::Table;
+use super::{CudaOptions, Overlap};
+use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
+use crate::filter::{Chain, Plan};
+use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The longest row, in samples, whose bytes kernels count in 32 bits with a mask's halo on either side.
+const MAX_ROW: usize = 1 << 29;
+
+/// Frames that are enqueued beyond the ring's slots, so that the time in which the host sees an end and enqueues anew is hidden too.
+const AHEAD: usize = 2;
+
+/// Prepared plans that are kept, for runs whose frames differ in format or colour facts.
+const KEPT_PLANS: usize = 8;
+
+/// The CUDA engine.
+pub struct Cuda {
+    // Fields are dropped in this order: what the streams may still use comes after they were waited for in `drop`.
+    chain: Chain,
+    options: CudaOptions,
+    cache: Cache,
+    table: Table,
+    prepared: Vec<(PlanKey, Arc<Prepared>)>,
+    scratch: ScratchMemory,
+    /// The one used longest ago first.
+    slots: VecDeque<Slot>,
+    idle: Vec<Flight>,
+    /// The oldest first.
+    in_flight: VecDeque<Flight>,
+    ready: VecDeque<Frame>,
+    times: Times,
+    /// Frames submitted.
+    count: u64,
+    /// The number of the frame at which a fault is injected.
+    fault: Option<u64>,
+    streams: Streams,
+    device: Arc<Device>,
+}
+
+#[derive(PartialEq, Eq)]
+struct PlanKey {
+    format: PixelFormat,
+    colour: Colour,
+    memory: MemoryVariant,
+    /// Where the table decides, the power of two of the frame's pixels: kernels are chosen for the first frame of about its size.
+    scale: u32,
+}
+
+/// One stream for each part of a frame's way, and the clocks.
+struct Streams {
+    upload: Stream,
+    compute: Stream,
+    download: Stream,
+    /// Where the times of uploads and downloads are taken, so that the copies' own streams are not held up.
+    clocks: [Stream; 2],
+}
+
+/// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after another.
+#[derive(Default)]
+struct ScratchMemory {
+    /// Between row pass and column pass, for 16-bit and for 32-bit values.
+    intermediate: [Picture; 2],
+    /// Colour multiplied by alpha.
+    premultiplied: Picture,
+    /// The layout of the frames that they serve now.
+    layout: Option<Layout>,
+}
+
+/// How a frame lies in the host's memory and on the card.
+struct Geometry {
+    host_input: Layout,
+    device_input: Layout,
+    host_output: Layout,
+    device_output: Layout,
+}
+
+impl Cuda {
+    /// Starts the engine on a card. Kernels are compiled when the first frame tells the pixel format.
+    pub fn new(chain: Chain, options: CudaOptions) -> Result<Cuda, EngineError> {
+        if options.overlap == Overlap::Ring && options.slots < 2 {
+            return Err(EngineError::Unavailable(format!(
+                "--slots {} is too few; transfers overlap kernels from 2 slots on (--no-overlap runs without)",
+                options.slots
+            )));
+        }
+        let device = Device::open(options.device)?;
+        nvrtc_version()?;
+        let cache = Cache::of_user();
+        let slots = match options.overlap {
+            Overlap::Ring => options.slots,
+            Overlap::SerialPinned | Overlap::SerialPageable => 1,
+        };
+        let ahead = if options.overlap == Overlap::Ring {
+            AHEAD
+        } else {
+            0
+        };
+        let idle = (0..slots + ahead).map(|_| Flight::new(&device));
+        Ok(Cuda {
+            chain,
+            options,
+            table: Table::for_card(&device, &cache)?,
+            cache,
+            prepared: Vec::new(),
+            scratch: ScratchMemory::default(),
+            slots: (0..slots).map(Slot::new).collect(),
+            idle: idle.collect::<Result<_, _>>()?,
+            in_flight: VecDeque::new(),
+            ready: VecDeque::new(),
+            times: Times::new(&device),
+            count: 0,
+            fault: fault_from_environment(),
+            streams: Streams {
+                upload: Stream::new(&device)?,
+                compute: Stream::new(&device)?,
+                download: Stream::new(&device)?,
+                clocks: [Stream::new(&device)?, Stream::new(&device)?],
+            },
+            device,
+        })
+    }
+
+    /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
+    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<Prepared>, EngineError> {
+        if let Some((_, prepared)) = self.prepared.iter().find(|(k, _)| *k == key) {
+            return Ok(Arc::clone(prepared));
+        }
+        if self.prepared.len() >= KEPT_PLANS {
+            // Frames in flight may still be using it.
+            self.streams.compute.synchronise()?;
+            self.prepared.remove(0);
+        }
+        let plan = Plan::new(&self.chain, key.format, &key.colour)?;
+        let request = Request {
+            device: &self.device,
+            cache: &self.cache,
+            terms: Terms {
+                memory: key.memory,
+                block: self.options.block,
+                fuse: self.options.fuse,
+                size,
+                card: &self.device.info,
+                table: &self.table,
+            },
+        };
+        let prepared = Arc::new(Prepared::new(plan, &request)?);
+        self.prepared.push((key, Arc::clone(&prepared)));
+        Ok(prepared)
+    }
+
+    /// Where the frame's planes lie here and there. Rows come and go as they are, in one copy, unless textures want them aligned or the
+    /// block holds much besides the picture.
+    fn geometry(&self, input: &Layout, row_alignment: usize) -> Result<Geometry, EngineError> {
+        let (format, width, height) = (input.format(), input.width(), input.height());
+        let host_output = Layout::new(format, width, height, row_alignment.max(1))?;
+        let too_wide = input.planes().iter().any(|p| p.width * p.channels > MAX_ROW);
+        if too_wide || height > MAX_ROW {
+            return Err(EngineError::Device {
+                doing: format!("filtering a frame of {width}x{height} pixels"),
+                reason: format!("kernels count rows and the samples of a row up to {MAX_ROW}"),
+            });
+        }
+        let aligned = Layout::new(format, width, height, ALIGNMENT)?;
+        let as_it_is = |layout: &Layout| {
+            let sample = format.bytes_per_sample();
+            let whole_samples =
+                |p: &Plane| p.offset.is_multiple_of(sample) && p.stride.is_multiple_of(sample);
+            self.options.memory != MemoryVariant::Texture
+                && layout.planes().iter().all(whole_samples)
+                && layout.size() <= layout.picture_bytes() / 4 * 5 + 4096
+        };
+        let on_device = |layout: &Layout| if as_it_is(layout) { *layout } else { aligned };
+        Ok(Geometry {
+            host_input: *input,
+            device_input: on_device(input),
+            host_output,
+            device_output: on_device(&host_output),
+        })
+    }
+
+    /// Textures where they were asked for and the planes are within their limits; beyond them, pixels come from global memory, which gives
+    /// the same bits.
+    fn memory_for(&self, layout: &Layout) -> MemoryVariant {
+        let fits = |p: &Plane| {
+            // The intermediate's rows are the longest, with four bytes a value.
+            let samples = p.width * p.channels;
+            texture::fits(
+                &self.device.info,
+                samples,
+                p.height,
+                (4 * samples).next_multiple_of(ALIGNMENT),
+            )
+        };
+        match self.options.memory {
+            MemoryVariant::Texture if !layout.planes().iter().all(fits) => MemoryVariant::Constant,
+            memory => memory,
+        }
+    }
+
+    /// The next slot, its pictures large enough. Slots that the card has no memory for are given up.
+    fn take_slot(&mut self, need: usize, geometry: &Geometry) -> Result<Slot, EngineError> {
+        loop {
+            let Some(mut slot) = self.slots.pop_front() else {
+                return Err(self.memory_short(2 * need, &geometry.host_input));
+            };
+            let layouts = Some((geometry.device_input, geometry.device_output));
+            if slot.layouts != layouts {
+                // What is about to be re-made, memory or textures, may still be in use.
+                while self.in_flight.iter().any(|flight| flight.slot == slot.id) {
+                    self.finish_oldest()?;
+                }
+                if !slot.fit(&self.device, need)? {
+                    drop(slot);
+                    tracing::warn!(
+                        slots = self.slots.len(),
+                        "the card's memory is short, so the ring has fewer slots"
+                    );
+                    continue;
+                }
+                slot.layouts = layouts;
+            }
+            return Ok(slot);
+        }
+    }
+
+    fn memory_short(&self, need: usize, layout: &Layout) -> EngineError {
+        const MIB: f64 = 1024.0 * 1024.0;
+        let (free, total) = self.device.memory().unwrap_or((0, 0));
+        EngineError::Device {
+            doing: format!(
+                "making room on the card for frames of {}x{} pixels in {}",
+                layout.width(),
+                layout.height(),
+                layout.format()
+            ),
+            reason: format!(
+                "{:.1} MiB are needed, and of the card's {:.0} MiB only {:.1} MiB are free; end other programs that use the card, or use --engine cpu",
+                need as f64 / MIB,
+                total as f64 / MIB,
+                free as f64 / MIB
+            ),
+        }
+    }
+
+    /// The kernels' own pictures for frames of this geometry.
+    fn scratch(
+        &mut self,
+        prepared: &Prepared,
+        layout: &Layout,
+        textures: bool,
+    ) -> Result<Scratch, EngineError> {
+        if self.scratch.layout != Some(*layout) {
+            // Frames in flight may still be using what is about to be re-made.
+            self.streams.compute.synchronise()?;
+            self.scratch.layout = Some(*layout);
+        }
+        let mut scratch = Scratch::default();
+        let texels = [(2, Texel::I16), (4, Texel::I32)];
+        for (index, (bytes, texel)) in texels.into_iter().enumerate() {
+            if prepared.has_intermediate(index == 1) {
+                let arrangement = Arrangement::between_passes(layout, bytes);
+                let picture = &mut self.scratch.intermediate[index];
+                if !picture.fit(&self.device, arrangement.size())? {
+                    return Err(self.memory_short(arrangement.size(), layout));
+                }
+                let texel = textures.then_some(texel);
+                scratch.intermediate[index] = picture.places(&self.device, &arrangement, texel)?;
+            }
+        }
+        if prepared.uses_alpha() {
+            let arrangement = Arrangement::of(layout);
+            let picture = &mut self.scratch.premultiplied;
+            if !picture.fit(&self.device, arrangement.size())? {
+                return Err(self.memory_short(arrangement.size(), layout));
+            }
+            let texel = textures.then(|| sample_texel(layout.format()));
+            scratch.premultiplied = picture.places(&self.device, &arrangement, texel)?;
+        }
+        Ok(scratch)
+    }
+
+    /// Enqueues a frame's way up, its steps and its way down.
+    fn enqueue(
+        &mut self,
+        slot: &mut Slot,
+        flight: &mut Flight,
+        cargo: &mut Cargo,
+        geometry: &Geometry,
+        prepared: &Arc<Prepared>,
+        memory: MemoryVariant,
+    ) -> Result<(), EngineError> {
+        let textures = memory == MemoryVariant::Texture;
+        let scratch = self.scratch(prepared, &geometry.device_output, textures)?;
+        let texel = textures.then(|| sample_texel(geometry.host_input.format()));
+        // The first step reads a picture that lies as the input does; all others lie as the output does.
+        let first = Arrangement::of(&geometry.device_input);
+        let later = Arrangement::of(&geometry.device_output);
+        let places = slot.pictures[0].places(&self.device, &first, texel)?;
+        // From the second step on the first picture is written as the output lies.
+        let texel_of_later = if first == later { texel } else { None };
+        let pictures = [
+            slot.pictures[0].places(&self.device, &later, texel_of_later)?,
+            slot.pictures[1].places(&self.device, &later, texel)?,
+        ];
+        let work = ChainWork {
+            prepared: Arc::clone(prepared),
+            layout: geometry.device_output,
+            input: places,
+            pictures,
+            scratch,
+        };
+        let overlap = self.options.overlap;
+        let input = cargo.input.as_ref().map_or(&[][..], |input| input.bytes());
+        let from = if overlap == Overlap::Ring && cargo.input.as_ref().is_some_and(|i| !i.is_pinned()) {
+            flight.stage_input(&self.device, input)?
+        } else {
+            input.as_ptr()
+        };
+        let to = if cargo.staged {
+            flight.stage_output(&self.device, geometry.host_output.size())?
+        } else {
+            cargo.output.bytes_mut().as_mut_ptr()
+        };
+        // Without overlap everything goes through one stream, and the host waits after each part.
+        let (up, compute, down) = match overlap {
+            Overlap::Ring => (
+                &self.streams.upload,
+                &self.streams.compute,
+                &self.streams.download,
+            ),
+            Overlap::SerialPinned | Overlap::SerialPageable => (
+                &self.streams.compute,
+                &self.streams.compute,
+                &self.streams.compute,
+            ),
+        };
+        let serial = overlap != Overlap::Ring;
+        let pause = |stream: &Stream| if serial { stream.synchronise() } else { Ok(()) };
+        self.times.before_upload(&self.device, up)?;
+        let marks = &mut flight.marks;
+        let before = self.in_flight.iter().rfind(|other| other.slot == slot.id);
+        let free = before.map(|before| {
+            if before.result_in_first {
+                before.marks.download.done()
+            } else {
+                before.marks.kernel.done()
+            }
+        });
+        // Where a copy follows upon work that is still under way, that work's end is its begin.
+        let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
+        let last = self.in_flight.back().map(|other| other.marks.upload.done());
+        let follows = !serial && (is_pending(last)? || is_pending(free)?);
+        if let Some(free) = free {
+            up.wait_for(free)?;
+        }
+        marks.upload.begin(!follows, up)?;
+        // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the picture has room for either layout.
+        unsafe {
+            slot::upload(
+                up,
+                from,
+                &geometry.host_input,
+                slot.pictures[0].pointer(),
+                &geometry.device_input,
+            )?;
+        }
+        marks.upload.end(up, &self.streams.clocks[0])?;
+        pause(up)?;
+        compute.wait_for(marks.upload.done())?;
+        if let Some(before) = before {
+            compute.wait_for(before.marks.download.done())?;
+        }
+        marks.kernel.begin(true, compute)?;
+        slot.launches.run(work, compute)?;
+        marks.kernel.end(compute, compute)?;
+        pause(compute)?;
+        let follows = !serial && is_pending(Some(marks.kernel.done()))?;
+        down.wait_for(marks.kernel.done())?;
+        marks.download.begin(!follows, down)?;
+        let result = slot.pictures[prepared.step_count() % 2].pointer();
+        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before the download's end was seen.
+        unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
+        marks.download.end(down, &self.streams.clocks[1])?;
+        pause(down)
+    }
+
+    /// Waits for the oldest frame in flight and moves it to those that are ready.
+    fn finish_oldest(&mut self) -> Result<(), EngineError> {
+        let Some(mut flight) = self.in_flight.pop_front() else {
+            return Ok(());
+        };
+        let marks = &flight.marks;
+        // The upload ended long before, but its time is taken on another stream.
+        let ended = marks.download.end_time().wait();
+        if let Err(error) = ended.and_then(|()| marks.upload.end_time().wait()) {
+            // The copies may not have ended, and the frame's memory must not go back to its pool before they have.
+            self.wait_for_everything();
+            self.idle.push(flight);
+            return Err(error);
+        }
+        if let Some(mut cargo) = flight.cargo.take() {
+            if cargo.staged {
+                flight.unstage(&mut cargo.output);
+            }
+            self.times.add(cargo.output.sequence, &flight, cargo.amount)?;
+            self.ready.push_back(cargo.output);
+        }
+        self.idle.push(flight);
+        Ok(())
+    }
+
+    fn wait_for_everything(&self) {
+        if self.device.bind().is_ok() {
+            let Streams {
+                upload,
+                compute,
+                download,
+                clocks,
+            } = &self.streams;
+            for stream in [upload, compute, download].into_iter().chain(clocks) {
+                if let Err(error) = stream.synchronise() {
+                    tracing::debug!("while stopping: {error}");
+                }
+            }
+        }
+    }
+}
+
+/// `FRAMEPIPE_FAULT=cuda:N` makes the engine fail at the frame with number N, to test what happens then.
+fn fault_from_environment() -> Option<u64> {
+    let word = std::env::var("FRAMEPIPE_FAULT").ok()?;
+    word.strip_prefix("cuda:")?.parse().ok()
+}
+
+impl Engine for Cuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn description(&self) -> String {
+        let info = &self.device.info;
+        let how = match self.options.overlap {
+            Overlap::Ring => format!("{} slots", self.slots.len()),
+            Overlap::SerialPinned => "no overlap, pinned memory".to_owned(),
+            Overlap::SerialPageable => "no overlap, pageable memory".to_owned(),
+        };
+        let (major, minor) = info.compute_capability;
+        format!(
+            "cuda: {} (compute capability {major}.{minor}), memory variant {}, {how}",
+            info.name, self.options.memory
+        )
+    }
+
+    fn depth(&self) -> usize {
+        self.idle.len() + self.in_flight.len()
+    }
+
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        self.allocator(self.options.write_combined)
+    }
+
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        self.allocator(false)
+    }
+
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+        self.device.bind()?;
+        for flight in &mut self.in_flight {
+            flight.release_input()?;
+        }
+        let number = self.count;
+        self.count += 1;
+        if self.fault == Some(number) {
+            return Err(EngineError::Device {
+                doing: format!("filtering frame {number}"),
+                reason: "a fault was asked for by FRAMEPIPE_FAULT".to_owned(),
+            });
+        }
+        let geometry = self.geometry(input.layout(), row_alignment)?;
+        let memory = self.memory_for(input.layout());
+        let size = (input.layout().width(), input.layout().height());
+        let key = PlanKey {
+            format: input.format(),
+            colour: input.metadata.colour,
+            memory,
+            scale: if memory.is_chosen() {
+                (size.0 * size.1).ilog2()
+            } else {
+                0
+            },
+        };
+        let prepared = self.prepare(key, size)?;
+        let mut result = Frame::new(geometry.host_output, output)?;
+        result.sequence = input.sequence;
+        result.born = input.born;
+        result.metadata = input.metadata.clone();
+        let mut cargo = Cargo {
+            amount: Amount {
+                bytes_up: bytes_moved(&geometry.host_input, &geometry.device_input),
+                bytes_down: bytes_moved(&geometry.host_output, &geometry.device_output),
+                samples: prepared.plan.convolved_samples(input.layout().planes()),
+            },
+            staged: self.options.overlap == Overlap::Ring && !result.is_pinned(),
+            input: Some(input),
+            output: result,
+        };
+        let need = geometry.device_input.size().max(geometry.device_output.size());
+        let mut slot = self.take_slot(need, &geometry)?;
+        let mut flight = loop {
+            match self.idle.pop() {
+                Some(flight) => break flight,
+                None => self.finish_oldest()?,
+            }
+        };
+        flight.slot = slot.id;
+        flight.result_in_first = prepared.step_count().is_multiple_of(2);
+        let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
+        if enqueued.is_err() {
+            // A part may be under way, and it must not outlive the frames' memory.
+            self.wait_for_everything();
+        }
+        self.slots.push_back(slot);
+        if let Err(error) = enqueued {
+            self.idle.push(flight);
+            return Err(error);
+        }
+        flight.cargo = Some(cargo);
+        self.in_flight.push_back(flight);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        self.device.bind()?;
+        if self.ready.is_empty() {
+            self.finish_oldest()?;
+        }
+        for flight in &mut self.in_flight {
+            flight.release_input()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        nvtx::ranges()
+    }
+
+    fn device_times(&mut self) -> Option<DeviceTimes> {
+        Some(self.times.summary(self.slots.len()))
+    }
+}
+
+impl Cuda {
+    fn allocator(&self, write_combined: bool) -> Arc<dyn Allocator> {
+        match self.options.overlap {
+            Overlap::Ring | Overlap::SerialPinned => Arc::new(Pinned {
+                device: Arc::clone(&self.device),
+                write_combined,
+            }),
+            Overlap::SerialPageable => Arc::new(Pageable),
+        }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // Nothing may be freed while a copy or a kernel still uses it.
+        self.wait_for_everything();
+    }
+}
+
+/// Bytes that one transfer of a frame moves.
+fn bytes_moved(host: &Layout, device: &Layout) -> u64 {
+    let bytes = if host == device {
+        host.size()
+    } else {
+        host.picture_bytes()
+    };
+    bytes as u64
+}
