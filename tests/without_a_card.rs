@@ -624,7 +624,7 @@ fn a_text_that_does_not_compile_is_told_with_what_the_compiler_says() {
     );
     assert_eq!(ended.code, Some(1), "{}", ended.said);
     assert!(
-        ended.said.contains("with NVRTC") && ended.said.contains("planes.cuh"),
+        ended.said.contains("with NVRTC") && ended.said.contains("common/plane.cuh"),
         "{}",
         ended.said
     );

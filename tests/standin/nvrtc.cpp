@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <spawn.h>
@@ -166,7 +167,7 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     // What a card would pass over or stumble upon ends the kernel. Overflow is none where sums of rows that were not loaded, which nobody needs, are
     // made of anything, and where arithmetic is done for its own sake.
     const string &name = program.main.name;
-    const bool is_ceiling = name == "ceiling.cu", wraps = is_ceiling || name.compare(0, 6, "tensor") == 0;
+    const bool is_ceiling = name == "common/ceiling.cu", wraps = is_ceiling || name.compare(0, 7, "tensor/") == 0;
     std::vector<string> words = {STANDIN_COMPILER, "-x", "c++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions",
                                  "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", "-nostdlib",
                                  "-include", "kernel.h", "-I.", "-I" STANDIN_FOLDER, "-DSTANDIN_WRAPS=" + string(is_ceiling ? "standin::WRAPS" : "0")};
@@ -177,12 +178,13 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     for (const string &define : defines) sscanf(define.c_str(), "-DLOADER=%d", &loader);
     std::vector<Text> files = {{"main.cpp", whole_text(program, loader)}};
     for (const Text &header : program.headers) {
-        if (header.name != "instructions.cuh") files.push_back({header.name, rewrite(header.text)});
+        const bool is_ptx = header.name == "common/ptx.cuh";
+        files.push_back({header.name, is_ptx ? read_file(STANDIN_FOLDER "/ptx.cuh") : rewrite(header.text)});
     }
     string all;
     for (const string &word : words) all += word + '\n';
     for (const Text &file : files) all += file.name + '\n' + file.text + '\0';
-    for (const char *name : {"lane.h", "kernel.h", "instructions.cuh"}) all += read_file(string(STANDIN_FOLDER "/") + name) + '\0';
+    for (const char *name : {"lane.h", "kernel.h"}) all += read_file(string(STANDIN_FOLDER "/") + name) + '\0';
     const string cache = setting("CACHE");
     const string kept = cache.empty() ? string() : cache + '/' + hash(all) + ".so";
     if (!kept.empty() && !(library = read_file(kept)).empty()) return SUCCESS;
@@ -192,7 +194,12 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
         program.log = "the stand-in cannot make a folder in " + setting("CACHE", "/tmp");
         return INTERNAL_ERROR;
     }
-    for (const Text &file : files) std::ofstream(folder + '/' + file.name, std::ios::binary) << file.text;
+    std::error_code ignored;
+    for (const Text &file : files) {
+        const std::filesystem::path path = folder + '/' + file.name;
+        std::filesystem::create_directories(path.parent_path(), ignored);
+        std::ofstream(path, std::ios::binary) << file.text;
+    }
     for (string &word : words) {
         if (word == "-I.") word = "-I" + folder;
     }
@@ -201,9 +208,7 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     if (ok) library = read_file(folder + "/text.so");
     // Under a name of its own first, so that no other process reads half of it.
     if (ok && !kept.empty()) rename((folder + "/text.so").c_str(), kept.c_str());
-    for (const Text &file : files) unlink((folder + '/' + file.name).c_str());
-    for (const char *name : {"/text.so", "/log"}) unlink((folder + name).c_str());
-    rmdir(folder.c_str());
+    std::filesystem::remove_all(folder, ignored);
     if (!ok && program.log.empty()) program.log = "the stand-in cannot run " STANDIN_COMPILER;
     return ok && !library.empty() ? SUCCESS : COMPILATION;
 }

@@ -42,28 +42,23 @@ pub enum Source {
     Ceiling,
 }
 
-/// Texts that others include, each with the name that they include it by.
-const HEADERS: [(&CStr, &str); 8] = [
-    (
-        c"instructions.cuh",
-        include_str!("../../../../kernels/instructions.cuh"),
-    ),
-    (
-        c"components.cuh",
-        include_str!("../../../../kernels/components.cuh"),
-    ),
-    (c"weighing.cuh", include_str!("../../../../kernels/weighing.cuh")),
-    (c"planes.cuh", include_str!("../../../../kernels/planes.cuh")),
-    (c"convolve.cuh", include_str!("../../../../kernels/convolve.cuh")),
-    (c"tensor.cuh", include_str!("../../../../kernels/tensor.cuh")),
-    (
-        c"shared_windows.cuh",
-        include_str!("../../../../kernels/shared_windows.cuh"),
-    ),
-    (
-        c"tensor_entries.cuh",
-        include_str!("../../../../kernels/tensor_entries.cuh"),
-    ),
+/// A text of `kernels/`: its path there, and what it says.
+macro_rules! text {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../../kernels/", $path)))
+    };
+}
+
+/// Texts that others include, each with the path that they include it by.
+const HEADERS: [(&str, &str); 8] = [
+    text!("common/interleave.cuh"),
+    text!("common/plane.cuh"),
+    text!("common/premultiply.cuh"),
+    text!("common/ptx.cuh"),
+    text!("scalar/convolve.cuh"),
+    text!("tensor/entries.cuh"),
+    text!("tensor/small_mask.cuh"),
+    text!("tensor/tensor.cuh"),
 ];
 
 impl Source {
@@ -78,29 +73,25 @@ impl Source {
         Source::Ceiling,
     ];
 
-    /// The file's name in `kernels/`.
-    pub fn name(self) -> &'static str {
+    fn file(self) -> (&'static str, &'static str) {
         match self {
-            Source::Direct => "direct.cu",
-            Source::Separable => "separable.cu",
-            Source::Alpha => "alpha.cu",
-            Source::TensorDirect => "tensor_direct.cu",
-            Source::TensorChain => "tensor_chain.cu",
-            Source::TensorSeparable => "tensor_separable.cu",
-            Source::Ceiling => "ceiling.cu",
+            Source::Direct => text!("scalar/direct.cu"),
+            Source::Separable => text!("scalar/separable.cu"),
+            Source::Alpha => text!("scalar/alpha.cu"),
+            Source::TensorDirect => text!("tensor/direct.cu"),
+            Source::TensorChain => text!("tensor/fused.cu"),
+            Source::TensorSeparable => text!("tensor/separable.cu"),
+            Source::Ceiling => text!("common/ceiling.cu"),
         }
     }
 
+    /// The file's path in `kernels/`.
+    pub fn name(self) -> &'static str {
+        self.file().0
+    }
+
     fn text(self) -> &'static str {
-        match self {
-            Source::Direct => include_str!("../../../../kernels/direct.cu"),
-            Source::Separable => include_str!("../../../../kernels/separable.cu"),
-            Source::Alpha => include_str!("../../../../kernels/alpha.cu"),
-            Source::TensorDirect => include_str!("../../../../kernels/tensor_direct.cu"),
-            Source::TensorChain => include_str!("../../../../kernels/tensor_chain.cu"),
-            Source::TensorSeparable => include_str!("../../../../kernels/tensor_separable.cu"),
-            Source::Ceiling => include_str!("../../../../kernels/ceiling.cu"),
-        }
+        self.file().1
     }
 }
 
@@ -207,6 +198,8 @@ impl Recipe {
             })
         };
         let (source, name) = (text(self.source.text())?, text(self.source.name())?);
+        let names = HEADERS.map(|(name, _)| text(name));
+        let names: Vec<CString> = names.into_iter().collect::<Result<_, _>>()?;
         let headers = HEADERS.map(|(_, header)| text(header));
         let headers: Vec<CString> = headers.into_iter().collect::<Result<_, _>>()?;
         let options = self.options(target);
@@ -222,7 +215,7 @@ impl Recipe {
         };
         let ok = nvrtc::nvrtcResult::NVRTC_SUCCESS;
         let mut program = Program(std::ptr::null_mut());
-        let names = HEADERS.map(|(name, _)| name.as_ptr());
+        let name_pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let header_pointers: Vec<*const c_char> = headers.iter().map(|h| h.as_ptr()).collect();
         // SAFETY: every string is ended by a zero and lives through the call, and there are as many headers as names.
         let made = unsafe {
@@ -230,9 +223,9 @@ impl Recipe {
                 &raw mut program.0,
                 source.as_ptr(),
                 name.as_ptr(),
-                names.len() as c_int,
+                name_pointers.len() as c_int,
                 header_pointers.as_ptr(),
-                names.as_ptr(),
+                name_pointers.as_ptr(),
             )
         };
         if made != ok {

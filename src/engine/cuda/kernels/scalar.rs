@@ -25,7 +25,7 @@ impl Shape {
         self.block.1 as usize * self.outputs as usize
     }
 
-    /// Bytes of the tile with its halo, as convolve.cuh lays it out.
+    /// Bytes of the tile with its halo, as scalar/convolve.cuh lays it out.
     fn tile(self, pass: &Pass, channels: usize) -> usize {
         let width = self.block.0 as usize + (pass.mask.0 - 1) * channels;
         width * (self.rows() + pass.mask.1 - 1) * pass.stored
@@ -114,7 +114,7 @@ pub(crate) fn tune(
     })
 }
 
-/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what convolve.cuh unrolls for a large mask. A sum of 64 bits takes
+/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what scalar/convolve.cuh unrolls for a large mask. A sum of 64 bits takes
 /// two instructions.
 const MOST_IN_A_COLUMN: usize = 512;
 

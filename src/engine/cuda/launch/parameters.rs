@@ -12,7 +12,7 @@ use std::ops::Range;
 /// The largest number of blocks that a grid has in y. Kernels loop over what is left.
 const MAX_GRID_Y: usize = 65535;
 
-/// `struct Channel` of convolve.cuh.
+/// `struct Channel` of common/plane.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Channel {
@@ -23,7 +23,7 @@ pub(crate) struct Channel {
     pub(crate) fill: i32,
 }
 
-/// `struct Plane` of convolve.cuh.
+/// `struct Plane` of common/plane.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Plane {
@@ -46,7 +46,7 @@ impl Plane {
     }
 }
 
-/// `struct Planes` of convolve.cuh.
+/// `struct Planes` of common/plane.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Planes {
@@ -77,7 +77,7 @@ impl Planes {
     }
 }
 
-/// `struct Tiles` of tensor.cuh.
+/// `struct Tiles` of tensor/tile/geometry.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tiles {
@@ -88,7 +88,7 @@ pub(crate) struct Tiles {
     pub(crate) is_ready: i32,
 }
 
-/// `struct Rows` of alpha.cu.
+/// `struct Rows` of scalar/alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rows {
@@ -98,7 +98,7 @@ pub(crate) struct Rows {
     pub(crate) after_pitch: i64,
 }
 
-/// `struct Picture` of alpha.cu.
+/// `struct Picture` of scalar/alpha.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Picture {
@@ -126,7 +126,7 @@ pub(crate) struct Grid {
     pub(crate) shared: usize,
 }
 
-/// `struct TileMaps` of tensor.cuh.
+/// `struct TileMaps` of tensor/tile/load.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TileMaps {
@@ -215,7 +215,7 @@ pub(crate) fn convolve(
     launch(function, grid, stream, &mut parameters)
 }
 
-/// How a kernel of tensor_direct.cu, tensor_chain.cu or tensor_separable.cu is launched.
+/// How a kernel of tensor/direct.cu, tensor/fused.cu or tensor/separable.cu is launched.
 pub(crate) struct TilesLaunch {
     pub(crate) function: Function,
     /// Blocks, which share the tiles out.
@@ -257,7 +257,7 @@ impl TilesLaunch {
     }
 }
 
-/// Launches a kernel of alpha.cu, whose threads take `pixels` pixels each.
+/// Launches a kernel of scalar/alpha.cu, whose threads take `pixels` pixels each.
 pub(crate) fn weight_by_alpha(
     function: Function,
     pixels: usize,
@@ -274,7 +274,7 @@ pub(crate) fn weight_by_alpha(
     launch(function, grid, stream, &mut [(&raw mut picture).cast()])
 }
 
-/// Launches `copy_words` of ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence` writes.
+/// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence` writes.
 pub(crate) fn copy_words(
     function: Function,
     sequence: &Sequence,
@@ -283,7 +283,7 @@ pub(crate) fn copy_words(
     words: usize,
 ) -> Result<(), EngineError> {
     const THREADS: usize = 256;
-    /// WORDS of ceiling.cu.
+    /// WORDS of common/ceiling.cu.
     const WORDS_A_THREAD: usize = 4;
     let grid = Grid {
         x: words.div_ceil(THREADS * WORDS_A_THREAD).max(1),
@@ -304,7 +304,7 @@ pub(crate) fn copy_words(
     launch(function, grid, sequence.stream, &mut parameters)
 }
 
-/// Launches one of ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
+/// Launches one of common/ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
 pub(crate) fn bare_arithmetic(
     function: Function,
     stream: sys::CUstream,

@@ -489,8 +489,8 @@ mod tests {
         }
         let sources = recipes(&plan(&three), &auto).unwrap();
         let names: Vec<_> = sources.iter().map(|recipe| recipe.source.name()).collect();
-        assert_eq!(names[..3], ["tensor_chain.cu"; 3]);
-        assert_eq!(names[3..], ["tensor_direct.cu"; 3]);
+        assert_eq!(names[..3], ["tensor/fused.cu"; 3]);
+        assert_eq!(names[3..], ["tensor/direct.cu"; 3]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel, tensor_direct.cu.
+//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel, tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
 use super::shape::{Block, Shape};

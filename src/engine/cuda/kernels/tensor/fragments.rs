@@ -107,7 +107,7 @@ fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) ->
     }
 }
 
-/// How results lie in the patches of tensor_direct.cu.
+/// How results lie in the patches of tensor/direct.cu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patch {
     /// 8 x 2 results of one window, in two products: two bands of weights for each pair of rows.
@@ -151,7 +151,7 @@ impl Patch {
     }
 }
 
-/// The weights of tensor_direct.cu. `start` is how many bytes before a patch its window begins.
+/// The weights of tensor/direct.cu. `start` is how many bytes before a patch its window begins.
 pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, windows: usize, start: usize) -> Vec<u32> {
     let mut list = Vec::new();
     for window in 0..windows {
@@ -187,7 +187,7 @@ fn column_row(k: usize) -> usize {
     row_of_column(k / 4 * 2 + k % 2) + k % 4 / 2 * 8
 }
 
-/// How tensor_separable.cu reads what is under 16 x 16 results.
+/// How tensor/separable.cu reads what is under 16 x 16 results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passes {
     /// How many bytes before 16 results their window begins.
@@ -208,7 +208,7 @@ impl Passes {
     }
 }
 
-/// The weights of tensor_separable.cu: row pass and column pass.
+/// The weights of tensor/separable.cu: row pass and column pass.
 pub(crate) fn separable(row: Mask<'_>, column: &[i32], passes: Passes) -> Vec<u32> {
     let Passes {
         start,
@@ -330,7 +330,7 @@ mod tests {
         bands.fold(0, |sum, band| sum * 256 + i64::from(band))
     }
 
-    /// The sums of tensor_direct.cu's windows, gathered as it gathers them.
+    /// The sums of tensor/direct.cu's windows, gathered as it gathers them.
     #[test]
     fn bands_of_a_whole_mask_give_the_masks_sums() {
         let mut next = noise(7);
@@ -388,7 +388,7 @@ mod tests {
                     for lane in 0..32 {
                         for i in 0..4 {
                             let (m, n) = (lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2);
-                            // As tensor_direct.cu stores them.
+                            // As tensor/direct.cu stores them.
                             let (x, y) = match patch {
                                 Patch::Shared => (4 * ((n / 2) & 1) + n % 2 + 2 * set, n >> 2),
                                 Patch::Wide => (2 * ((n / 2) & 1) + n % 2, n >> 2),
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Row pass and column pass of tensor_separable.cu for 16 x 16 results, the intermediate handed on within lanes as it does.
+    /// Row pass and column pass of tensor/separable.cu for 16 x 16 results, the intermediate handed on within lanes as it does.
     #[test]
     fn both_passes_of_a_separable_mask_give_its_sums() {
         let mut next = noise(9);
@@ -560,7 +560,7 @@ mod tests {
         }
     }
 
-    /// A sum without its last 16 bits, joined in 32 bits as tensor_separable.cu does it.
+    /// A sum without its last 16 bits, joined in 32 bits as tensor/separable.cu does it.
     fn by_halves(sums: impl ExactSizeIterator<Item = i32>) -> i32 {
         let above = sums.len() - 2;
         let (mut upper, mut lower) = (0, 0);

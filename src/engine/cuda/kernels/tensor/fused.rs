@@ -1,4 +1,4 @@
-//! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor_chain.cu.
+//! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor/fused.cu.
 
 use super::direct::{Cover, mask};
 use super::fragments::{self, Patch};

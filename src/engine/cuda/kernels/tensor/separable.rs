@@ -1,4 +1,4 @@
-//! Separable masks on tensor cores: the shape of their kernel, tensor_separable.cu.
+//! Separable masks on tensor cores: the shape of their kernel, tensor/separable.cu.
 
 use super::fragments::{self, Mask, Passes};
 use super::shape::{Block, Shape, Unfit, Weighing, bias, biases, same_bias};

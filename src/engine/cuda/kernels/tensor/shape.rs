@@ -28,7 +28,7 @@ pub(crate) enum Unfit {
     Block,
 }
 
-/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor_entries.cuh.
+/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor/entries.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loader {
     /// In pieces of 16 bytes, of rows that begin at multiples of them.
@@ -174,7 +174,7 @@ pub(super) fn same_bias(step: &Step) -> bool {
     })
 }
 
-/// How colours are weighed by alpha on the way: the parameters of weighing.cuh.
+/// How colours are weighed by alpha on the way: the parameters of common/premultiply.cuh.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weighing {
     /// Which of a pixel's components is alpha.
@@ -184,7 +184,7 @@ pub(super) struct Weighing {
 }
 
 impl Weighing {
-    /// `None` where nothing is weighed, or only the kernels of alpha.cu can.
+    /// `None` where nothing is weighed, or only the kernels of scalar/alpha.cu can.
     pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Weighing> {
         let alpha = step.alpha?;
         let [plane] = format.planes() else { return None };

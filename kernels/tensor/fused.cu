@@ -1,15 +1,15 @@
 // Two masks one after the other on tensor cores, in one launch: what is between them is never written to the card's memory.
 //
 // A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle, and that with the next mask to
-// results. docs/gpu-kernels.md has the picture. For planes of one component of a byte. Parameters beside those of tensor.cuh, whose mask is as large as
+// results. docs/gpu-kernels.md has the picture. For planes of one component of a byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as
 // both together, so that a tile's halo is that of both:
 //   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS, NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask
 //   START           the byte of a tile's row at which the first mask's first window begins
 //   STEPS           windows below each other that a warp works on with the first mask
 //   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's first result
-#include "tensor.cuh"
-#include "shared_windows.cuh"
+#include "tensor/tensor.cuh"
+#include "tensor/small_mask.cuh"
 
 typedef SharedBands<PAIRS, BANDS> First;
 typedef SharedBands<NEXT_PAIRS, NEXT_BANDS> Next;
@@ -106,4 +106,4 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     });
 }
 
-#include "tensor_entries.cuh"
+#include "tensor/entries.cuh"

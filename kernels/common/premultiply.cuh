@@ -1,5 +1,5 @@
 // Colour under alpha where a convolution does it on its way: pixels of four bytes, whose zero levels are 0, weighed by their alpha before and divided by
-// it after. docs/arithmetic.md has the formulas; alpha.cu does it for all other pixels.
+// it after. docs/arithmetic.md has the formulas; scalar/alpha.cu does it for all other pixels.
 //
 // Compile-time parameters:
 //   ALPHA         the byte of a pixel that is alpha; -1: colours are not weighed
@@ -7,7 +7,7 @@
 //   FILTER_ALPHA  1: the result's alpha is the convolved one, 0: the one from before
 #pragma once
 
-#include "instructions.cuh"
+#include "common/ptx.cuh"
 
 constexpr bool WEIGHED = ALPHA >= 0;
 constexpr i32 ALPHA_BYTE = WEIGHED ? ALPHA : 0;

@@ -1,4 +1,4 @@
-// The instructions of kernels/instructions.cuh by way of the stand-in's driver. The stand-in's NVRTC gives kernel texts this file for that one.
+// The functions of kernels/common/ptx.cuh by way of the stand-in's driver, whose NVRTC gives kernel texts this file.
 #pragma once
 
 typedef unsigned char u8;

@@ -1,7 +1,7 @@
 // A separable mask on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers is what the column pass wants there.
 //
 // The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8 columns of the intermediate. Rows are
-// worked on in groups of 16. A warp goes down a strip of 32 samples, or of 16 pixels BY_FOURS. Parameters beside those of tensor.cuh, whose BANDS are the
+// worked on in groups of 16. A warp goes down a strip of 32 samples, or of 16 pixels BY_FOURS. Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the
 // row pass's:
 //   ROW_PIECES      16-byte pieces of a row, or of a component's row, under 16 results; COLUMN_GROUPS: groups of 16 rows under 16 results
 //   COLUMN_BYTES    signed bytes of a column's weight
@@ -9,7 +9,7 @@
 //   STEPS           groups of 16 result rows that a warp goes down; WRITTEN_OUT: how many of them the code has one after the other, which divides STEPS
 //   BY_HALVES       1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least 16, all components of a plane add the
 //                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 or 16 are shifted away before
-#include "tensor.cuh"
+#include "tensor/tensor.cuh"
 
 // Bytes of a value between the passes: 16 signed bits, or 24 where sums take 64.
 constexpr i32 BETWEEN_BYTES = WIDE ? 3 : 2;
@@ -437,4 +437,4 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     });
 }
 
-#include "tensor_entries.cuh"
+#include "tensor/entries.cuh"

@@ -1,5 +1,5 @@
 // The whole mask at each pixel, one rounding.
-#include "convolve.cuh"
+#include "scalar/convolve.cuh"
 
 #if CONSTANT_WEIGHTS
 // Belongs to this module alone: each step of a chain has a module of its own, so no step can overwrite another's weights.

@@ -1,6 +1,6 @@
 // Interleaved components taken apart and put together again, four bytes of each at a time.
 //
-// Compile-time parameters: SAMPLE_BYTES, CHANNELS, as in convolve.cuh.
+// Compile-time parameters: SAMPLE_BYTES, CHANNELS, as in scalar/convolve.cuh.
 #pragma once
 
 typedef unsigned int u32;

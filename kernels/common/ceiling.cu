@@ -1,6 +1,6 @@
 // What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held against.
 
-#include "instructions.cuh"
+#include "common/ptx.cuh"
 
 // Words that a thread copies.
 #define WORDS 4

@@ -14,7 +14,7 @@
 // whatever is interleaved.
 #pragma once
 
-#include "planes.cuh"
+#include "common/plane.cuh"
 
 #if WIDE
 typedef i64 Sum;

@@ -2,7 +2,7 @@
 //
 // They are two launches. A column reads rows that other blocks made, and a barrier holds back only the threads of one block; the end of
 // a launch is what all blocks wait for. One launch with only __syncthreads between the passes would be a race.
-#include "convolve.cuh"
+#include "scalar/convolve.cuh"
 
 #if CONSTANT_WEIGHTS
 // They belong to this module alone: each step of a chain has a module of its own, so no step can overwrite another's weights.

@@ -1,6 +1,6 @@
 // Planes as the host describes them to every convolution kernel, and what lies beyond their edges.
 //
-// Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in convolve.cuh.
+// Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in scalar/convolve.cuh.
 #pragma once
 
 typedef unsigned char u8;
@@ -15,7 +15,7 @@ typedef u8 Sample;
 typedef u16 Sample;
 #endif
 
-// One interleaved component. The same structs are in launch.rs.
+// One interleaved component. The same structs are in src/engine/cuda/launch/parameters.rs.
 struct Channel {
     i64 low;     // added to the sum, below one level
     i64 high;    // whole levels added after the shift; of two masks in one launch, what is added to the next one's sum

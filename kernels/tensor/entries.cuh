@@ -1,4 +1,4 @@
-// The kernel of tensor_direct.cu, tensor_chain.cu and tensor_separable.cu: their `convolve`, with the way in which tiles come to shared memory.
+// The kernel of tensor/direct.cu, tensor/fused.cu and tensor/separable.cu: their `convolve`, with the way in which tiles come to shared memory.
 
 #if LOADER == 0
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) aligned(const __grid_constant__ Planes planes, const __grid_constant__ Tiles tiles)

@@ -1,15 +1,15 @@
 // The whole mask at each pixel on tensor cores: pixels as they lie in memory times bands of weights.
 //
 // A window is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8 results of each. Parameters beside those of
-// tensor.cuh:
+// tensor/tile/geometry.cuh:
 //   SHARED_WINDOWS  1: two products take the same windows, 8 bytes apart, and give 8 x 2 results of each
 //   COLUMNS         otherwise, results of a window beside each other: 4 in 2 rows, or 2 in 4 rows
 //   PAIRS           pairs of rows under a window's results; WINDOWS: windows beside each other under them
 //   START           the byte of a tile's row at which its first window begins
 //   STEPS           windows below each other that a warp works on
 //   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for STEPS windows below each other
-#include "tensor.cuh"
-#include "shared_windows.cuh"
+#include "tensor/tensor.cuh"
+#include "tensor/small_mask.cuh"
 
 #if SHARED_WINDOWS
 
@@ -314,4 +314,4 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     });
 }
 
-#include "tensor_entries.cuh"
+#include "tensor/entries.cuh"

@@ -1,6 +1,6 @@
 // What the tensor-core kernels share: tiles in shared memory, byte products, the store. docs/gpu-kernels.md has the pictures.
 //
-// Compile-time parameters (given by src/engine/cuda/tensor.rs), beside those of planes.cuh:
+// Compile-time parameters (given by src/engine/cuda/kernels/tensor/shape.rs), beside those of common/plane.cuh:
 //   SAMPLE_SHIFT    unused low bits of a stored sample
 //   WIDE            1: sums take 64 bits
 //   MASK_W, MASK_H  columns and rows of the mask, or of what two masks reach together
@@ -15,7 +15,7 @@
 //   LEFT            bytes of a tile's row before its first result
 //   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
 //   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
-//   ALPHA, NORMALISE, FILTER_ALPHA  as in weighing.cuh
+//   ALPHA, NORMALISE, FILTER_ALPHA  as in common/premultiply.cuh
 //   APART           1: a tile's pixels are taken apart in shared memory before they are multiplied, to the low bytes of each component, and the high ones
 //                   after them; so bands have no gaps, and are those of bytes
 //   PART, PART_PITCH  then, bytes from one part's rows to the next one's, and from row to row
@@ -27,12 +27,12 @@
 // end of an aligned row is the next row's, or nobody's, and meets weights of zero.
 #pragma once
 
-#include "components.cuh"
-#include "instructions.cuh"
-#include "planes.cuh"
-#include "weighing.cuh"
+#include "common/interleave.cuh"
+#include "common/ptx.cuh"
+#include "common/plane.cuh"
+#include "common/premultiply.cuh"
 
-// The rest of a launch's parameters. The same struct is in launch.rs.
+// The rest of a launch's parameters. The same struct is in src/engine/cuda/launch/parameters.rs.
 struct Tiles {
     const u32 *fragments;  // the weights as the tensor cores take them
     i32 planes;
@@ -608,7 +608,7 @@ template <bool ALIGNED> struct PieceByPiece {
 };
 
 #if LOADER == 2
-// The planes' rows as the instruction takes them. The same struct is in launch.rs.
+// The planes' rows as the instruction takes them. The same struct is in src/engine/cuda/launch/parameters.rs.
 struct TileMaps {
     TileMap at[4];
 };

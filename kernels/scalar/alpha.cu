@@ -2,7 +2,7 @@
 //
 // Compile-time parameters: SAMPLE_BYTES; MAX_VALUE, the largest sample; CHANNELS, components that lie interleaved in a plane; COMPONENTS, all of them; ALPHA,
 // which of them is alpha.
-#include "components.cuh"
+#include "common/interleave.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -17,7 +17,7 @@ typedef u16 Sample;
 constexpr i32 PLANES = COMPONENTS / CHANNELS;
 constexpr i32 PIXELS = 4 / SAMPLE_BYTES;
 
-// A plane of the picture before the step, and of the picture that is made. The same structs are in launch.rs.
+// A plane of the picture before the step, and of the picture that is made. The same structs are in src/engine/cuda/launch/parameters.rs.
 struct Rows {
     const u8 *before;
     u8 *after;
