@@ -14,6 +14,7 @@
 // whatever is interleaved.
 #pragma once
 
+#include "common/border.cuh"
 #include "common/plane.cuh"
 
 #if WIDE

@@ -8,8 +8,9 @@
 //   START           the byte of a tile's row at which its first window begins
 //   STEPS           windows below each other that a warp works on
 //   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for STEPS windows below each other
-#include "tensor/tensor.cuh"
+#include "tensor/epilogue.cuh"
 #include "tensor/small_mask.cuh"
+#include "tensor/tile/pipeline.cuh"
 
 #if SHARED_WINDOWS
 

@@ -8,8 +8,10 @@
 //   START           the byte of a tile's row at which the first mask's first window begins
 //   STEPS           windows below each other that a warp works on with the first mask
 //   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's first result
-#include "tensor/tensor.cuh"
+#include "common/border.cuh"
+#include "tensor/epilogue.cuh"
 #include "tensor/small_mask.cuh"
+#include "tensor/tile/pipeline.cuh"
 
 typedef SharedBands<PAIRS, BANDS> First;
 typedef SharedBands<NEXT_PAIRS, NEXT_BANDS> Next;

@@ -9,7 +9,8 @@
 //   STEPS           groups of 16 result rows that a warp goes down; WRITTEN_OUT: how many of them the code has one after the other, which divides STEPS
 //   BY_HALVES       1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least 16, all components of a plane add the
 //                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 or 16 are shifted away before
-#include "tensor/tensor.cuh"
+#include "tensor/epilogue.cuh"
+#include "tensor/tile/pipeline.cuh"
 
 // Bytes of a value between the passes: 16 signed bits, or 24 where sums take 64.
 constexpr i32 BETWEEN_BYTES = WIDE ? 3 : 2;

@@ -50,15 +50,23 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 8] = [
+const HEADERS: [(&str, &str); 16] = [
+    text!("common/border.cuh"),
     text!("common/interleave.cuh"),
     text!("common/plane.cuh"),
     text!("common/premultiply.cuh"),
     text!("common/ptx.cuh"),
     text!("scalar/convolve.cuh"),
     text!("tensor/entries.cuh"),
+    text!("tensor/epilogue.cuh"),
     text!("tensor/small_mask.cuh"),
-    text!("tensor/tensor.cuh"),
+    text!("tensor/tile/deinterleave.cuh"),
+    text!("tensor/tile/geometry.cuh"),
+    text!("tensor/tile/halo.cuh"),
+    text!("tensor/tile/load.cuh"),
+    text!("tensor/tile/operand.cuh"),
+    text!("tensor/tile/pipeline.cuh"),
+    text!("tensor/tile/scheduler.cuh"),
 ];
 
 impl Source {
@@ -361,6 +369,8 @@ pub(crate) fn kernel_texts_digest() -> Digest {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn a_kept_program_comes_back_and_one_that_is_not_whole_is_removed() {
@@ -376,11 +386,11 @@ mod tests {
         assert!(!path.exists());
         cache.put("a", b"text\0").unwrap();
         assert_eq!(kept(&cache, "a", ptx), ptx.image(b"text\0".to_vec()));
-        let good = std::fs::read(&path).unwrap();
+        let good = fs::read(&path).unwrap();
         let mut flipped = good.clone();
         flipped[0] ^= 1;
         for bad in [&flipped[..], &good[..good.len() - 1], b""] {
-            std::fs::write(&path, bad).unwrap();
+            fs::write(&path, bad).unwrap();
             assert_eq!(kept(&cache, "a", ptx), None);
             assert!(!path.exists());
         }
@@ -389,6 +399,29 @@ mod tests {
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
         assert_eq!(kept(&cache, "a", code), None);
         assert!(path.symlink_metadata().is_err());
+    }
+
+    /// A header that is not listed is found missing only when its first kernel is compiled.
+    #[test]
+    fn every_text_in_the_folder_is_in_the_program() {
+        fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    collect(&path, found);
+                } else {
+                    found.push(path);
+                }
+            }
+        }
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+        let mut found = Vec::new();
+        collect(&folder, &mut found);
+        let mut known: Vec<PathBuf> = Source::ALL.iter().map(|s| folder.join(s.name())).collect();
+        known.extend(HEADERS.map(|(path, _)| folder.join(path)));
+        found.sort();
+        known.sort();
+        assert_eq!(found, known);
     }
 
     #[test]

@@ -1,0 +1,172 @@
+// Tiles are copied from a plane to shared memory, as far as the tile and its halo lie in it.
+//
+//   cp.async   each thread asks for chunks of 16 bytes, of rows that are aligned to 16 bytes or not
+//   TMA        one thread asks for the whole tile
+#pragma once
+
+#include "common/border.cuh"
+#include "tensor/tile/scheduler.cuh"
+
+// Where the tile's row begins in memory, which may be before the plane's row.
+__device__ __forceinline__ const u8 *row_start(const Plane &plane, const Tile &tile, i32 y)
+{
+    return plane.source + (i64)y * plane.source_pitch + (tile.x - LEFT);
+}
+
+template <bool ALIGNED> __device__ __forceinline__ i32 early(const u8 *start)
+{
+    return ALIGNED ? 0 : (i32)((u32)(unsigned long long)start & 15);
+}
+
+// Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows that the border says.
+template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
+{
+    constexpr i32 COUNT = ALIGNED ? ALIGNED_CHUNKS : CHUNKS, AT_ONCE = THREADS / COUNT, ROW = pitch<ALIGNED>;
+    static_assert(AT_ONCE > 0, "a row has more chunks than the block has threads");
+    const i32 chunk = threadIdx.x % COUNT, first = threadIdx.x / COUNT;
+    const i32 left = plane.width * PIXEL_BYTES - (tile.x - LEFT + 16 * chunk);
+    // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the row.
+    if ((AT_ONCE * COUNT < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) || tile.x - LEFT + 16 * chunk <= -16) {
+        return;
+    }
+    const i32 top = tile.y - MASK_H / 2;
+    u8 *row = stage + first * ROW;
+    const u32 to = shared_address(row) + 16 * chunk;
+    auto copy_row = [&](i32 r, const u8 *start) {
+        const i32 before = early<ALIGNED>(start);
+        const i32 bytes = min(left + before, 16);
+        if (ALIGNED || (bytes > 0 && tile.x - LEFT + 16 * chunk - before > -16)) {
+            copy(to + r * ROW, start - before + 16 * chunk, bytes);
+        }
+        if (!ALIGNED && chunk == FIRST_CHUNK) {
+            *(i32 *)(row + r * ROW + ROW - 4) = before;
+        }
+    };
+    if (top >= 0 && top + ROWS <= plane.height) {
+        const u8 *start = row_start(plane, tile, top + first);
+        const i64 step = plane.source_pitch * AT_ONCE;
+        const bool whole = ALIGNED && left >= 16;
+#pragma unroll
+        for (i32 r = 0; r < ROWS; r += AT_ONCE) {
+            if (r + AT_ONCE <= ROWS || first + r < ROWS) {
+                if (whole) {
+                    copy(to + r * ROW, start + 16 * chunk);
+                } else {
+                    copy_row(r, start);
+                }
+            }
+            start += step;
+        }
+        return;
+    }
+    // Rows that no result needs are left out.
+    const i32 rows = min(ROWS, plane.height + MASK_H / 2 - top) - first;
+    for (i32 r = 0; r < rows; r += AT_ONCE) {
+        const i32 y = border_index(top + first + r, plane.height);
+        if (BORDER != 1 || y >= 0) {
+            copy_row(r, row_start(plane, tile, y));
+        }
+    }
+}
+
+// Brings what a tile and its halo have in common with the plane to the level-2 cache, where it stays if the launch before this one still writes it.
+__device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &tile)
+{
+    constexpr i32 LINE = 128, COUNT = (16 * ALIGNED_CHUNKS + LINE - 1) / LINE + 1;
+    const i32 begin = max(tile.x - LEFT, 0), end = min(tile.x + TILE_W + REACH, plane.width * PIXEL_BYTES);
+    for (i32 k = threadIdx.x; k < COUNT * ROWS; k += THREADS) {
+        const i32 r = k / COUNT, x = min(begin + (k - r * COUNT) * LINE, end - 1);
+        const i32 y = min(max(tile.y - MASK_H / 2 + r, 0), plane.height - 1);
+        prefetch(plane.source + (i64)y * plane.source_pitch + x);
+    }
+}
+
+// Tiles on their way to shared memory, each piece of 16 bytes by the thread that asks for it.
+template <bool ALIGNED> struct PieceByPiece {
+    const Planes &planes;
+
+    static constexpr bool WHOLE = false;
+
+    __device__ __forceinline__ void begin()
+    {
+    }
+
+    __device__ __forceinline__ void prefetch(const Tile &tile)
+    {
+        prefetch_rows(planes.at[tile.plane], tile);
+    }
+
+    __device__ __forceinline__ void load(u8 *stage, i32, const Tile &tile)
+    {
+        load_tile<ALIGNED>(stage, planes.at[tile.plane], tile);
+    }
+
+    __device__ __forceinline__ void end_of_loads()
+    {
+        end_of_copies();
+    }
+
+    // Waits for the tile before the one that was asked for last.
+    __device__ __forceinline__ void wait(i32, i32)
+    {
+        wait_for_copies();
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void end_of_fill()
+    {
+    }
+};
+
+#if LOADER == 2
+// The planes' rows as the instruction takes them. The same struct is in src/engine/cuda/launch/parameters.rs.
+struct TileMaps {
+    TileMap at[4];
+};
+
+// Tiles on their way to shared memory, each as a whole.
+struct Whole {
+    const TileMaps &maps;
+    Arrivals (&arrivals)[2];
+
+    static constexpr bool WHOLE = true;
+
+    __device__ __forceinline__ void begin()
+    {
+        if (threadIdx.x == 0) {
+            begin_arrivals(arrivals[0]);
+            begin_arrivals(arrivals[1]);
+        }
+    }
+
+    __device__ __forceinline__ void prefetch(const Tile &tile)
+    {
+        if (threadIdx.x == 0) {
+            prefetch_tile(maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2);
+        }
+    }
+
+    __device__ __forceinline__ void load(u8 *stage, i32 slot, const Tile &tile)
+    {
+        if (threadIdx.x == 0) {
+            expect_bytes(arrivals[slot], ALIGNED_PITCH * ROWS);
+            // Negative numbers stay whole ones: all terms are multiples of 8.
+            copy_tile(shared_address(stage), maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2, arrivals[slot]);
+        }
+    }
+
+    __device__ __forceinline__ void end_of_loads()
+    {
+    }
+
+    __device__ __forceinline__ void wait(i32 slot, i32 odd)
+    {
+        wait_for_bytes(arrivals[slot], odd);
+    }
+
+    __device__ __forceinline__ void end_of_fill()
+    {
+        end_of_writes();
+    }
+};
+#endif

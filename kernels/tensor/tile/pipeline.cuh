@@ -1,0 +1,81 @@
+// The loop over a block's tiles: while one is worked on, the next one is on its way.
+//
+//   load 0 | load 1          | load 2          | ..
+//          | halo, work on 0 | halo, work on 1 | ..
+#pragma once
+
+#include "tensor/tile/deinterleave.cuh"
+#include "tensor/tile/halo.cuh"
+#include "tensor/tile/load.cuh"
+#include "tensor/tile/operand.cuh"
+#include "tensor/tile/scheduler.cuh"
+
+// Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before it is worked on. Sums begin
+// with `start`.
+template <bool ALIGNED, class Loader, class Work>
+__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, Loader loader, const Work &work)
+{
+    extern __shared__ __align__(128) u8 stages[];
+    __shared__ volatile i32 biases[4][4];
+    if (threadIdx.x < 16) {
+        biases[threadIdx.x / 4][threadIdx.x % 4] = !WIDE && SAME_BIAS ? (i32)shared_bias(planes.at[threadIdx.x / 4]) : 0;
+    }
+    loader.begin();
+    Walk walk;
+    walk.begin(planes, tiles.planes);
+    Tile tile = walk.tile();
+    loader.prefetch(tile);
+    __syncthreads();
+    if (!tiles.is_ready) {
+        wait_for_earlier_launches();
+    }
+    loader.load(stages, 0, tile);
+    loader.end_of_loads();
+    i32 slot = 0, odd = 0;
+    bool more = true;
+    while (more) {
+        const Plane &plane = planes.at[tile.plane];
+        walk.advance(planes, tiles.planes);
+        const Tile next = walk.tile();
+        more = walk.more();
+        if (!APART && more) {
+            loader.load(stages + (slot ^ 1) * STAGE, slot ^ 1, next);
+        }
+        if (!more) {
+            let_next_launch_begin();
+        }
+        loader.end_of_loads();
+        loader.wait(slot, odd);
+        u8 *loaded = stages + slot * STAGE;
+        if (fill_beyond<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
+            loader.end_of_fill();
+            __syncthreads();
+        }
+        if constexpr (WEIGHED && !APART) {
+            weigh<ALIGNED>(loaded);
+            loader.end_of_fill();
+            __syncthreads();
+        }
+        if constexpr (APART) {
+            take_apart<ALIGNED>(stages + STAGE, loaded);
+            __syncthreads();
+            if (more) {
+                loader.load(loaded, 0, next);
+            }
+            loader.end_of_loads();
+            loaded = stages + STAGE;
+        }
+        i32 start[4];
+        read_four(start, biases[tile.plane]);
+        work(loaded, plane, tile, start);
+        // Nobody overwrites the tile before all have read it.
+        __syncthreads();
+        tile = next;
+        if (APART) {
+            odd ^= 1;
+        } else {
+            odd ^= slot;
+            slot ^= 1;
+        }
+    }
+}
