@@ -13,14 +13,7 @@ use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, rea
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-const BORDERS: [Border; 6] = [
-    Border::Replicate,
-    Border::Zero,
-    Border::Constant(77.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
 const SIZES: [(usize, usize); 8] = [
     (1, 1),
@@ -104,7 +97,7 @@ fn the_threaded_engine_gives_the_references_bits() {
                 if algorithm == Algorithm::Separable && factors(&filter(spec).mask).is_none() {
                     continue;
                 }
-                let border = BORDERS[(k + random.below(6) as usize) % 6];
+                let border = BORDERS[(k + random.below(BORDERS.len() as u64) as usize) % BORDERS.len()];
                 let size = SIZES[random.below(8) as usize];
                 let chain = one(spec, border, algorithm);
                 let frame = noise(format, size.0, size.1, &mut random);
@@ -263,7 +256,7 @@ fn results_stay_within_one_level_of_the_real_numbers() {
                 if algorithm == Algorithm::Separable && factors(&filter.mask).is_none() {
                     continue;
                 }
-                let border = BORDERS[k % 6];
+                let border = BORDERS[k % BORDERS.len()];
                 let chain = one(spec, border, algorithm);
                 let frames = [
                     natural(format(name), 64, 48),

@@ -23,7 +23,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Tests of this file that need a card.
@@ -62,23 +62,13 @@ fn is_there() -> bool {
     }
 }
 
-const BORDERS: [Border; 6] = [
-    Border::Replicate,
-    Border::Zero,
-    Border::Constant(90.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
-/// One of each kind.
-const EACH_BORDER: [Border; 5] = [
-    Border::Replicate,
-    Border::Constant(77.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+/// One for each way in which kernels differ: zero is a constant.
+static EACH_BORDER: LazyLock<Vec<Border>> = LazyLock::new(|| {
+    let all = Border::ALL.into_iter();
+    all.filter(|border| *border != Border::Zero).collect()
+});
 
 fn chain(specs: &[&str], border: Border, planes: Planes, algorithm: Algorithm) -> Chain {
     Chain {
@@ -257,7 +247,7 @@ fn what_lies_beyond_the_edges_of_every_format() {
     ];
     let works: Vec<_> = formats
         .into_iter()
-        .flat_map(|format| EACH_BORDER.map(|border| (format, border)))
+        .flat_map(|format| EACH_BORDER.iter().map(move |&border| (format, border)))
         .enumerate()
         // Of each format one or two borders, and others of the next one, where processors have to do it.
         .filter(|(index, _)| {
@@ -680,7 +670,12 @@ fn deep_samples_taken_apart_to_bytes() {
             scope.spawn(move || {
                 for (m, mask) in masks.iter().enumerate() {
                     let turn = 5 * f + m;
-                    let chain = chain(&[mask], BORDERS[turn % 6], Planes::All, Algorithm::Direct);
+                    let chain = chain(
+                        &[mask],
+                        BORDERS[turn % BORDERS.len()],
+                        Planes::All,
+                        Algorithm::Direct,
+                    );
                     for size in [sizes[turn % 7], sizes[(turn + 3) % 7]] {
                         let case = case(chain.clone(), format, size, turn as u64);
                         hold(&case, turn % 3 == 0);

@@ -27,14 +27,7 @@ const FORMATS: [&str; 12] = [
     "rgb48le",
 ];
 
-const BORDERS: [Border; 6] = [
-    Border::Replicate,
-    Border::Zero,
-    Border::Constant(200.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
 fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
     // Poisoned, so that a sample nobody writes shows.
@@ -118,7 +111,7 @@ fn random_masks_give_the_references_bits() {
         let width = [1, 2, 7, 15, 31, 32, 33, 63, 65, 97][random.below(10) as usize];
         let height = [1, 2, 3, 13, 31, 37][random.below(6) as usize];
         let algorithm = [Algorithm::Direct, Algorithm::Auto, Algorithm::Separable][random.below(3) as usize];
-        let border = BORDERS[random.below(6) as usize];
+        let border = BORDERS[random.below(BORDERS.len() as u64) as usize];
         let mut chain = chain(mask(&mut random), border, algorithm);
         chain.filters[0].bias = [0.0, 0.0, 100.0, -37.5, 60000.0][random.below(5) as usize];
         chain.planes = ["all", "all+alpha", "luma"][random.below(3) as usize]
@@ -159,7 +152,7 @@ fn pictures_of_several_strips_give_the_references_bits() {
         ] {
             let chain = Chain {
                 filters: vec![filter.clone()],
-                border: BORDERS[k % 6],
+                border: BORDERS[k % BORDERS.len()],
                 planes: Planes::All,
                 algorithm: Algorithm::Auto,
             };
@@ -190,7 +183,11 @@ fn large_direct_masks_give_the_references_bits() {
         let total = weights.iter().sum::<i64>().max(1);
         let ties = k % 5 == 4;
         let mask = Mask::from_integers(columns, rows, weights, if ties { 2 * total } else { total }).unwrap();
-        let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Direct);
+        let mut chain = chain(
+            mask,
+            BORDERS[random.below(BORDERS.len() as u64) as usize],
+            Algorithm::Direct,
+        );
         chain.planes = ["all", "all+alpha"][k % 2].parse().unwrap();
         let format = format(formats[k % formats.len()]);
         let mut frame = noise(format, [301, 260, 407][k % 3], [233, 310][k % 2], &mut random);
@@ -225,7 +222,11 @@ fn compare_everywhere(random: &mut Random, mask: &Mask, algorithm: Algorithm) ->
         let name = formats[random.below(formats.len() as u64) as usize];
         let width = [1, 2, 5, 31, 61, 67, 131][random.below(7) as usize];
         let height = [1, 2, 3, 17, 71][random.below(5) as usize];
-        let mut chain = chain(mask.clone(), BORDERS[random.below(6) as usize], algorithm);
+        let mut chain = chain(
+            mask.clone(),
+            BORDERS[random.below(BORDERS.len() as u64) as usize],
+            algorithm,
+        );
         chain.filters[0].bias = [0.0, 0.0, 0.0, 40.0, -300.0][random.below(5) as usize];
         chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
         let frame = noise(format(name), width, height, random);
@@ -277,7 +278,11 @@ fn large_boxes_on_long_rows_give_the_references_bits() {
             } else {
                 Algorithm::Separable
             };
-            let mut chain = chain(mask, BORDERS[random.below(6) as usize], algorithm);
+            let mut chain = chain(
+                mask,
+                BORDERS[random.below(BORDERS.len() as u64) as usize],
+                algorithm,
+            );
             chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
             for height in [1, 2, 9, 44] {
                 let frame = noise(format(name), width, height, &mut random);
@@ -307,7 +312,11 @@ fn small_boxes_of_bytes_give_the_references_bits_at_any_width() {
                 // A large divisor takes a scale that shifts by more than eight bits.
                 let divisor = [count, count, count, 63 * count][random.below(4) as usize];
                 let mask = Mask::from_integers(columns, rows, vec![1; count], divisor as i64).unwrap();
-                let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Auto);
+                let mut chain = chain(
+                    mask,
+                    BORDERS[random.below(BORDERS.len() as u64) as usize],
+                    Algorithm::Auto,
+                );
                 chain.planes = planes.parse().unwrap();
                 let frame = noise(format(name), width, 1 + random.below(20) as usize, &mut random);
                 assert!(agrees(&chain, &frame, 1 + random.below(2) as usize));
@@ -335,7 +344,11 @@ fn mirrored_masks_of_bytes_give_the_references_bits_at_any_width() {
             let weights = vec![corner, above, corner, left, middle, left, corner, above, corner];
             let scale = [1, 1 << random.below(12), 1 + random.below(30) as i64][random.below(3) as usize];
             let mask = Mask::from_integers(3, 3, weights, scale).unwrap();
-            let mut chain = chain(mask, BORDERS[random.below(6) as usize], Algorithm::Direct);
+            let mut chain = chain(
+                mask,
+                BORDERS[random.below(BORDERS.len() as u64) as usize],
+                Algorithm::Direct,
+            );
             chain.filters[0].bias = [0.0, 0.0, 0.0, -300.0][random.below(4) as usize];
             chain.planes = planes.parse().unwrap();
             // Black and white, whose sums are the furthest apart, or noise.
@@ -479,7 +492,11 @@ fn masks_of_few_terms_give_the_references_bits() {
                         }
                     }
                 }
-                let mut chain = chain(mask.clone(), BORDERS[random.below(6) as usize], algorithm);
+                let mut chain = chain(
+                    mask.clone(),
+                    BORDERS[random.below(BORDERS.len() as u64) as usize],
+                    algorithm,
+                );
                 chain.filters[0].bias = [0.0, 0.0, 0.0, 12.5][random.below(4) as usize];
                 chain.planes = ["all", "all+alpha"][random.below(2) as usize].parse().unwrap();
                 compared += usize::from(agrees(&chain, &frame, 1));
@@ -544,7 +561,7 @@ fn sixteen_bits_of_black_and_white_give_the_references_bits() {
                     }
                     let mut chain = Chain {
                         filters: vec![spec.parse().unwrap()],
-                        border: BORDERS[random.below(6) as usize],
+                        border: BORDERS[random.below(BORDERS.len() as u64) as usize],
                         planes: Planes::All,
                         algorithm,
                     };
@@ -621,7 +638,7 @@ fn colour_under_alpha_gives_the_references_bits() {
             for planes in ["all", "all+alpha", some] {
                 let chain = Chain {
                     filters: vec![spec.parse().unwrap()],
-                    border: BORDERS[(k + name.len()) % 6],
+                    border: BORDERS[(k + name.len()) % BORDERS.len()],
                     planes: planes.parse().unwrap(),
                     algorithm: Algorithm::Auto,
                 };

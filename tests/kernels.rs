@@ -9,19 +9,17 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Turing, Ampere, Hopper, Blackwell: compute capability times 10, and bytes of shared memory that a block may ask for.
 const ARCHITECTURES: [(u32, u32); 4] = [(75, 64 << 10), (80, 163 << 10), (90, 227 << 10), (120, 99 << 10)];
 
 /// One for each way in which kernels differ: zero is a constant.
-const BORDERS: [Border; 5] = [
-    Border::Replicate,
-    Border::Constant(90.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+static BORDERS: LazyLock<Vec<Border>> = LazyLock::new(|| {
+    let all = Border::ALL.into_iter();
+    all.filter(|border| *border != Border::Zero).collect()
+});
 
 /// One format for each way in which kernels differ: sample type, shift, width of the sums, interleaving, alpha.
 const FORMATS: [&str; 11] = [
@@ -95,7 +93,7 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     let mut turn = 0;
     for format in FORMATS {
-        for border in BORDERS {
+        for &border in BORDERS.iter() {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
                 // What `auto` takes is another one's.
                 for memory in MemoryVariant::ALL
@@ -137,7 +135,7 @@ fn fused_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
     ];
     let formats = ["gray", "yuv420p", "gbrp"];
     let mut list = Vec::new();
-    for (turn, (sizes, border)) in pairs.into_iter().zip(BORDERS).enumerate() {
+    for (turn, (sizes, border)) in pairs.into_iter().zip(BORDERS.iter().copied()).enumerate() {
         let format = formats[turn % formats.len()];
         let mut chain = plan(format, border, Algorithm::Direct, sizes[0], Planes::All);
         chain

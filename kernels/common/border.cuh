@@ -1,9 +1,26 @@
 // What lies beyond a plane's edges. src/filter/border.rs has the pictures.
 //
-// Compile-time parameter: BORDER, the number of one of these.
+// Compile-time parameter: BORDER, one of these numbers.
 #pragma once
 
 #include "common/plane.cuh"
+
+// The same numbers are in src/engine/cuda/kernels/plane_group.rs; a test there compares them.
+enum BorderMode {
+    REPLICATE = 0,
+    CONSTANT = 1,  // zero too
+    REFLECT = 2,
+    MIRROR = 3,
+    WRAP = 4,
+};
+static_assert(BORDER >= REPLICATE && BORDER <= WRAP, "BORDER is the number of a border");
+
+// No pixel of the plane stands for one beyond its edges.
+constexpr bool BORDER_IS_CONSTANT = BORDER == CONSTANT;
+// However far beyond the edges a position is, its pixel is found without a division.
+constexpr bool BORDER_NEEDS_NO_DIVISION = BORDER == REPLICATE || BORDER == CONSTANT;
+// Pixels beyond an edge are those of the other side, so that a filtered picture goes on beyond its edges as the picture did.
+constexpr bool BORDER_IS_PERIODIC = BORDER == WRAP;
 
 // Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR: it is beyond by less than `n`.
 template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at, i32 n)
@@ -11,30 +28,32 @@ template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at,
     if ((unsigned)at < (unsigned)n) {
         return at;
     }
-#if BORDER == 0
-    return at < 0 ? 0 : n - 1;
-#elif BORDER == 1
-    return -1;
-#else
-    // Less than a length beyond, as nearly always, no division is needed.
-    const i32 beyond = at < 0 ? -1 - at : at - n;
-    const i32 inside = BORDER == 4 ? (at < 0 ? n - 1 - beyond : beyond) : at < 0 ? beyond + (BORDER == 3) : n - 1 - beyond - (BORDER == 3);
-    if (NEAR || (unsigned)inside < (unsigned)n) {
-        return inside;
+    if constexpr (BORDER == REPLICATE) {
+        return at < 0 ? 0 : n - 1;
+    } else if constexpr (BORDER_IS_CONSTANT) {
+        return -1;
+    } else {
+        // Less than a length beyond, as nearly always, no division is needed.
+        const i32 beyond = at < 0 ? -1 - at : at - n;
+        const i32 inside = BORDER == WRAP ? (at < 0 ? n - 1 - beyond : beyond)
+                           : at < 0       ? beyond + (BORDER == MIRROR)
+                                          : n - 1 - beyond - (BORDER == MIRROR);
+        if (NEAR || (unsigned)inside < (unsigned)n) {
+            return inside;
+        }
+        // 64 bits, since twice the length may not fit 32.
+        const i64 period = BORDER == REFLECT ? 2 * (i64)n : BORDER == MIRROR ? 2 * (i64)n - 2 : (i64)n;
+        if (period == 0) {
+            return 0;
+        }
+        i64 m = at % period;
+        m += m < 0 ? period : 0;
+        if (BORDER == REFLECT && m >= n) {
+            m = period - 1 - m;
+        }
+        if (BORDER == MIRROR && m >= n) {
+            m = period - m;
+        }
+        return (i32)m;
     }
-    // 64 bits, since twice the length may not fit 32.
-    const i64 period = BORDER == 2 ? 2 * (i64)n : BORDER == 3 ? 2 * (i64)n - 2 : (i64)n;
-    if (period == 0) {
-        return 0;
-    }
-    i64 m = at % period;
-    m += m < 0 ? period : 0;
-    if (BORDER == 2 && m >= n) {
-        m = period - 1 - m;
-    }
-    if (BORDER == 3 && m >= n) {
-        m = period - m;
-    }
-    return (i32)m;
-#endif
 }

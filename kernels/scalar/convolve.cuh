@@ -6,7 +6,7 @@
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
-//   BORDER            0 replicate, 1 constant, 2 reflect, 3 mirror, 4 wrap
+//   BORDER            as in common/border.cuh
 //   MASK_W, MASK_H    columns and rows of the mask
 //   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes, 1 unless PIXELS is 1
 //
@@ -59,18 +59,18 @@ template <class Stored> __device__ __forceinline__ i32 read_pixels(const Plane &
 // The value of component `c` at (x, y), which may lie outside the plane.
 template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane &plane, i32 x, i32 y, i32 c)
 {
-#if PIXELS == 2 && BORDER == 0
-    // The hardware's clamp is the replicated border, but across interleaved samples it would take another component.
-    const i32 inside = CHANNELS == 1 ? x : border_index(x, plane.width);
-    return read_texture<Stored>(plane, inside * CHANNELS + c, y);
-#else
-    x = border_index(x, plane.width);
-    y = border_index(y, plane.height);
-    if (BORDER == 1 && (x < 0 || y < 0)) {
-        return plane.channel[c].border;
+    if constexpr (PIXELS == 2 && BORDER == REPLICATE) {
+        // The hardware's clamp is the replicated border, but across interleaved samples it would take another component.
+        const i32 inside = CHANNELS == 1 ? x : border_index(x, plane.width);
+        return read_texture<Stored>(plane, inside * CHANNELS + c, y);
+    } else {
+        x = border_index(x, plane.width);
+        y = border_index(y, plane.height);
+        if (BORDER_IS_CONSTANT && (x < 0 || y < 0)) {
+            return plane.channel[c].border;
+        }
+        return read_pixels<Stored>(plane, x * CHANNELS + c, y);
     }
-    return read_pixels<Stored>(plane, x * CHANNELS + c, y);
-#endif
 }
 
 // Multiply-adds up to which a thread's work is unrolled completely. Beyond it code outgrows the instruction cache, and NVRTC takes seconds.

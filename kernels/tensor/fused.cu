@@ -32,7 +32,7 @@ static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes writ
 // something; then all threads must meet before they read.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
 {
-    if (BORDER == 4) {
+    if (BORDER_IS_PERIODIC) {
         // A frame that is repeated is repeated after the mask too.
         return false;
     }
@@ -47,7 +47,7 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     }
     auto at = [&](i32 x, i32 y) -> u8 & { return middle[(y - top) * MIDDLE_PITCH + MIDDLE_LEFT + x - tile.x]; };
     // All that is read lies within the plane, so that no thread reads what another one writes.
-    auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) { at(x, y) = BORDER == 1 ? (u8)plane.channel[0].border : at(from_x, from_y); };
+    auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) { at(x, y) = BORDER_IS_CONSTANT ? (u8)plane.channel[0].border : at(from_x, from_y); };
     for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
         const i32 r = k / (left + right), column = k - r * (left + right);
         const i32 x = column < left ? column - left : plane.width + column - left, y = top + r;

@@ -56,14 +56,7 @@ const SIZES: [(usize, usize); 7] = [
     (3, 90),
     (160, 96),
 ];
-pub(super) const BORDERS: [Border; 6] = [
-    Border::Replicate,
-    Border::Zero,
-    Border::Constant(90.0),
-    Border::Reflect,
-    Border::Mirror,
-    Border::Wrap,
-];
+pub(super) const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
 /// A few of the cases, with small frames and small masks: enough for every kind of kernel to run once under a memory checker, which makes them a
 /// thousand times slower.

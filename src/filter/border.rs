@@ -22,6 +22,16 @@ pub enum Border {
 }
 
 impl Border {
+    /// Every border; the constant one of some level between black and white.
+    pub const ALL: [Border; 6] = [
+        Border::Replicate,
+        Border::Zero,
+        Border::Constant(90.0),
+        Border::Reflect,
+        Border::Mirror,
+        Border::Wrap,
+    ];
+
     /// Where position `at` of a row or column of `len` pixels is found inside it; `None` if the border holds a constant
     /// there. Any distance from the frame is allowed. `len` must not be 0.
     pub fn index(self, at: i64, len: usize) -> Option<usize> {
@@ -107,6 +117,23 @@ mod tests {
         assert_eq!(spell(Border::Reflect, 4, 4), "dcbaabcddcba");
         assert_eq!(spell(Border::Mirror, 4, 3), "dcbabcdcba");
         assert_eq!(spell(Border::Wrap, 4, 4), "abcdabcdabcd");
+    }
+
+    #[test]
+    fn all_holds_every_border_once() {
+        for (at, border) in Border::ALL.into_iter().enumerate() {
+            // A new border does not compile here before it has a place in the list.
+            let place = match border {
+                Border::Replicate => 0,
+                Border::Zero => 1,
+                Border::Constant(_) => 2,
+                Border::Reflect => 3,
+                Border::Mirror => 4,
+                Border::Wrap => 5,
+            };
+            assert_eq!(at, place, "{border}");
+            assert_eq!(border.to_string().parse(), Ok(border));
+        }
     }
 
     #[test]

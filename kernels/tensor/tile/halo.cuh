@@ -33,10 +33,10 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
     constexpr i32 UNITS = PIXEL_BYTES / sizeof(Unit), SAMPLES = sizeof(Unit) / SAMPLE_BYTES;
     // Several pixels on their way at a time, since at the other end of the row they come from the card's memory. Replicated ones do not, and kernels that weigh
     // by alpha were seen to get a tenth slower.
-    constexpr i32 AT_ONCE = !NEAR || (WEIGHED && BORDER == 0) ? 1 : UNITS == 1 ? 4 : 2;
+    constexpr i32 AT_ONCE = !NEAR || (WEIGHED && BORDER == REPLICATE) ? 1 : UNITS == 1 ? 4 : 2;
     constexpr i32 BEGIN = LEFT - REACH, END = LEFT + TILE_W + REACH;
     Unit constant[UNITS] = {};
-    if (BORDER == 1) {
+    if (BORDER_IS_CONSTANT) {
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
             constant[c / SAMPLES] |= (Unit)(plane.channel[c].border << SAMPLE_SHIFT) << 8 * SAMPLE_BYTES * (c % SAMPLES);
@@ -53,7 +53,7 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
             const i32 r = (k + i * THREADS) / across, column = k + i * THREADS - r * across;
             const i32 pixel = column < left ? column - left : plane.width + column - left;
             const i32 x = border_index<NEAR>(pixel, plane.width), y = border_index<NEAR>(top + r, plane.height);
-            if (k + i * THREADS >= count || (BORDER == 1 && y < 0)) {
+            if (k + i * THREADS >= count || (BORDER_IS_CONSTANT && y < 0)) {
                 continue;
             }
             u8 *row = stage + r * pitch<ALIGNED> + early<ALIGNED>(row_start(plane, tile, y));
@@ -64,7 +64,7 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
             const u8 *source = plane.source + (i64)y * plane.source_pitch + x * PIXEL_BYTES;
 #pragma unroll
             for (i32 u = 0; u < UNITS; ++u) {
-                values[i][u] = BORDER == 1 ? constant[u] : is_loaded ? ((const Unit *)(row + from))[u] : __ldg((const Unit *)source + u);
+                values[i][u] = BORDER_IS_CONSTANT ? constant[u] : is_loaded ? ((const Unit *)(row + from))[u] : __ldg((const Unit *)source + u);
             }
         }
 #pragma unroll
@@ -88,7 +88,7 @@ __device__ __forceinline__ void fill_few_columns(u8 *stage, const Plane &plane, 
     const i32 origin = tile.x - LEFT;
     for (i32 r = threadIdx.x; r < rows; r += THREADS) {
         const i32 y = border_index(tile.y - MASK_H / 2 + r, plane.height);
-        if (BORDER == 1 && y < 0) {
+        if (BORDER_IS_CONSTANT && y < 0) {
             continue;
         }
         u8 *row = stage + r * pitch<ALIGNED> + early<ALIGNED>(row_start(plane, tile, y)) - origin;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void fill_few_columns(u8 *stage, const Plane &plane, 
             for (i32 i = 0; i < REACHED; ++i) {
                 if (i < samples) {
                     const i32 c = i % CHANNELS, from = (border_index(first + i / CHANNELS, plane.width) * CHANNELS + c) * SAMPLE_BYTES;
-                    if (BORDER == 1) {
+                    if (BORDER_IS_CONSTANT) {
                         values[i] = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
                     } else if ((u32)(from - origin) < (u32)(LEFT + TILE_W + REACH)) {
                         values[i] = *(const Sample *)(row + from);
@@ -133,12 +133,12 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
     const i32 left = (max(REACH - tile.x, 0) + PIXEL_BYTES - 1) / PIXEL_BYTES;
     const i32 right = (max(end - row_bytes, 0) + PIXEL_BYTES - 1) / PIXEL_BYTES;
     // Rows above the plane and below it that are filled here.
-    const i32 above = BORDER == 1 || WHOLE ? max(-top, 0) : 0, below = BORDER == 1 || WHOLE ? max(top + rows - plane.height, 0) : 0;
+    const i32 above = BORDER_IS_CONSTANT || WHOLE ? max(-top, 0) : 0, below = BORDER_IS_CONSTANT || WHOLE ? max(top + rows - plane.height, 0) : 0;
     if (left + right + above + below == 0) {
         return false;
     }
     const auto row_beyond = [&](i32 i) { return i < above ? i : rows - below + i - above; };
-    if (BORDER != 1 && above + below > 0) {
+    if (!BORDER_IS_CONSTANT && above + below > 0) {
         // Chunks of the rows that the border says, up to the end of the last one that has bytes of the plane.
         const i32 begin = max(tile.x - LEFT, 0);
         const i32 chunks = (min(tile.x - LEFT + 16 * ALIGNED_CHUNKS, row_bytes) - begin + 15) / 16;
@@ -159,12 +159,12 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
     // A row of four samples takes registers that what weighs by alpha has not.
     if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !WEIGHED)) {
         fill_few_columns<ALIGNED>(stage, plane, tile, rows, left, right);
-    } else if (BORDER <= 1 || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {
+    } else if (BORDER_NEEDS_NO_DIVISION || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {
         fill_columns<ALIGNED, true>(stage, plane, tile, rows, left, right);
     } else {
         fill_columns<ALIGNED, false>(stage, plane, tile, rows, left, right);
     }
-    if (BORDER == 1) {
+    if (BORDER_IS_CONSTANT) {
         const i32 samples = (end - (tile.x - REACH)) / SAMPLE_BYTES;
         const i32 first = (tile.x - REACH) / SAMPLE_BYTES + CHANNELS * MASK_W;
         for (i32 k = threadIdx.x; k < samples * (above + below); k += THREADS) {

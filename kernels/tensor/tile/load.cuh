@@ -63,7 +63,7 @@ template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, con
     const i32 rows = min(ROWS, plane.height + MASK_H / 2 - top) - first;
     for (i32 r = 0; r < rows; r += AT_ONCE) {
         const i32 y = border_index(top + first + r, plane.height);
-        if (BORDER != 1 || y >= 0) {
+        if (!BORDER_IS_CONSTANT || y >= 0) {
             copy_row(r, row_start(plane, tile, y));
         }
     }

@@ -77,7 +77,7 @@ pub(crate) fn intermediate_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
-/// The value of the parameter BORDER.
+/// The value of the parameter BORDER, as `kernels/common/border.cuh` names it.
 pub(crate) fn border_number(border: Border) -> i64 {
     match border {
         Border::Replicate => 0,
@@ -104,6 +104,22 @@ mod tests {
         };
         let format = PixelFormat::from_name(format).unwrap();
         Plan::new(&chain, format, &Colour::default()).unwrap()
+    }
+
+    #[test]
+    fn borders_have_the_numbers_that_kernels_know_them_by() {
+        let text = include_str!("../../../../kernels/common/border.cuh");
+        for border in Border::ALL {
+            let name = match border {
+                Border::Replicate => "REPLICATE",
+                Border::Zero | Border::Constant(_) => "CONSTANT",
+                Border::Reflect => "REFLECT",
+                Border::Mirror => "MIRROR",
+                Border::Wrap => "WRAP",
+            };
+            let line = format!("    {name} = {},", border_number(border));
+            assert!(text.contains(&line), "{line}");
+        }
     }
 
     #[test]
