@@ -22,6 +22,11 @@ struct Channel {
     i32 border;  // the source's value beyond the edges, where the border holds a constant
     i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
 };
+static_assert(sizeof(Channel) == 24);
+static_assert(__builtin_offsetof(Channel, low) == 0);
+static_assert(__builtin_offsetof(Channel, high) == 8);
+static_assert(__builtin_offsetof(Channel, border) == 16);
+static_assert(__builtin_offsetof(Channel, fill) == 20);
 
 struct Plane {
     const u8 *source;
@@ -35,6 +40,17 @@ struct Plane {
     i32 height;
     Channel channel[4];
 };
+static_assert(sizeof(Plane) == 160);
+static_assert(__builtin_offsetof(Plane, source) == 0);
+static_assert(__builtin_offsetof(Plane, result) == 8);
+static_assert(__builtin_offsetof(Plane, original) == 16);
+static_assert(__builtin_offsetof(Plane, texture) == 24);
+static_assert(__builtin_offsetof(Plane, source_pitch) == 32);
+static_assert(__builtin_offsetof(Plane, result_pitch) == 40);
+static_assert(__builtin_offsetof(Plane, original_pitch) == 48);
+static_assert(__builtin_offsetof(Plane, width) == 56);
+static_assert(__builtin_offsetof(Plane, height) == 60);
+static_assert(__builtin_offsetof(Plane, channel) == 64);
 
 // Planes that one launch works on, one a grid layer.
 struct Planes {
@@ -42,6 +58,10 @@ struct Planes {
     i32 shift;
     i32 max_value;  // the largest sample
 };
+static_assert(sizeof(Planes) == 648);
+static_assert(__builtin_offsetof(Planes, at) == 0);
+static_assert(__builtin_offsetof(Planes, shift) == 640);
+static_assert(__builtin_offsetof(Planes, max_value) == 644);
 
 constexpr bool every_channel = CONVOLVED == (1 << CHANNELS) - 1;
 

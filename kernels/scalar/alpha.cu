@@ -24,6 +24,11 @@ struct Rows {
     i64 before_pitch;  // bytes
     i64 after_pitch;
 };
+static_assert(sizeof(Rows) == 32);
+static_assert(__builtin_offsetof(Rows, before) == 0);
+static_assert(__builtin_offsetof(Rows, after) == 8);
+static_assert(__builtin_offsetof(Rows, before_pitch) == 16);
+static_assert(__builtin_offsetof(Rows, after_pitch) == 24);
 
 struct Picture {
     Rows at[4];
@@ -37,6 +42,17 @@ struct Picture {
     i32 filter_alpha;
     i32 aligned;  // all rows begin at multiples of 16 bytes
 };
+static_assert(sizeof(Picture) == 192);
+static_assert(__builtin_offsetof(Picture, at) == 0);
+static_assert(__builtin_offsetof(Picture, level) == 128);
+static_assert(__builtin_offsetof(Picture, convolved) == 144);
+static_assert(__builtin_offsetof(Picture, width) == 160);
+static_assert(__builtin_offsetof(Picture, height) == 164);
+static_assert(__builtin_offsetof(Picture, gain) == 168);
+static_assert(__builtin_offsetof(Picture, offset) == 176);
+static_assert(__builtin_offsetof(Picture, normalise) == 180);
+static_assert(__builtin_offsetof(Picture, filter_alpha) == 184);
+static_assert(__builtin_offsetof(Picture, aligned) == 188);
 
 // Where a plane's pixels from `x` on lie in row `y`.
 __device__ __forceinline__ const u8 *place(const u8 *plane, i64 pitch, i32 x, i32 y)

@@ -328,3 +328,44 @@ pub(crate) fn bare_arithmetic(
     ];
     launch(function, grid, stream, &mut parameters)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asserts where a struct's fields lie, and that its twin in the kernel text is held to the same numbers.
+    macro_rules! mirrors {
+        ($path:literal, $name:ident, $size:literal, $($field:ident: $offset:literal),+) => {
+            let text = include_str!(concat!("../../../../kernels/", $path));
+            assert_eq!(size_of::<$name>(), $size);
+            let line = concat!("static_assert(sizeof(", stringify!($name), ") == ", $size, ");");
+            assert!(text.contains(line), "{line}");
+            $(
+                assert_eq!(std::mem::offset_of!($name, $field), $offset, stringify!($name.$field));
+                let place = concat!(stringify!($name), ", ", stringify!($field), ") == ", $offset, ");");
+                let line = format!("static_assert(__builtin_offsetof({place}");
+                assert!(text.contains(&line), "{line}");
+            )+
+        };
+    }
+
+    #[test]
+    fn structs_lie_in_memory_as_kernels_declare_them() {
+        mirrors!("common/plane.cuh", Channel, 24, low: 0, high: 8, border: 16, fill: 20);
+        mirrors!(
+            "common/plane.cuh", Plane, 160, source: 0, result: 8, original: 16, texture: 24, source_pitch: 32,
+            result_pitch: 40, original_pitch: 48, width: 56, height: 60, channel: 64
+        );
+        mirrors!("common/plane.cuh", Planes, 648, at: 0, shift: 640, max_value: 644);
+        mirrors!(
+            "tensor/tile/geometry.cuh", Tiles, 24, fragments: 0, planes: 8, count: 12, row_shift: 16,
+            is_ready: 20
+        );
+        mirrors!("tensor/tile/load.cuh", TileMaps, 512, at: 0);
+        mirrors!("scalar/alpha.cu", Rows, 32, before: 0, after: 8, before_pitch: 16, after_pitch: 24);
+        mirrors!(
+            "scalar/alpha.cu", Picture, 192, at: 0, level: 128, convolved: 144, width: 160, height: 164, gain:
+            168, offset: 176, normalise: 180, filter_alpha: 184, aligned: 188
+        );
+    }
+}
