@@ -3,6 +3,8 @@
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in scalar/convolve.cuh.
 #pragma once
 
+#include "common/offset.cuh"
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef short i16;
@@ -23,10 +25,10 @@ struct Channel {
     i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
 };
 static_assert(sizeof(Channel) == 24);
-static_assert(__builtin_offsetof(Channel, low) == 0);
-static_assert(__builtin_offsetof(Channel, high) == 8);
-static_assert(__builtin_offsetof(Channel, border) == 16);
-static_assert(__builtin_offsetof(Channel, fill) == 20);
+static_assert(OFFSET(Channel, low) == 0);
+static_assert(OFFSET(Channel, high) == 8);
+static_assert(OFFSET(Channel, border) == 16);
+static_assert(OFFSET(Channel, fill) == 20);
 
 struct Plane {
     const u8 *source;
@@ -41,16 +43,16 @@ struct Plane {
     Channel channel[4];
 };
 static_assert(sizeof(Plane) == 160);
-static_assert(__builtin_offsetof(Plane, source) == 0);
-static_assert(__builtin_offsetof(Plane, result) == 8);
-static_assert(__builtin_offsetof(Plane, original) == 16);
-static_assert(__builtin_offsetof(Plane, texture) == 24);
-static_assert(__builtin_offsetof(Plane, source_pitch) == 32);
-static_assert(__builtin_offsetof(Plane, result_pitch) == 40);
-static_assert(__builtin_offsetof(Plane, original_pitch) == 48);
-static_assert(__builtin_offsetof(Plane, width) == 56);
-static_assert(__builtin_offsetof(Plane, height) == 60);
-static_assert(__builtin_offsetof(Plane, channel) == 64);
+static_assert(OFFSET(Plane, source) == 0);
+static_assert(OFFSET(Plane, result) == 8);
+static_assert(OFFSET(Plane, original) == 16);
+static_assert(OFFSET(Plane, texture) == 24);
+static_assert(OFFSET(Plane, source_pitch) == 32);
+static_assert(OFFSET(Plane, result_pitch) == 40);
+static_assert(OFFSET(Plane, original_pitch) == 48);
+static_assert(OFFSET(Plane, width) == 56);
+static_assert(OFFSET(Plane, height) == 60);
+static_assert(OFFSET(Plane, channel) == 64);
 
 // Planes that one launch works on, one a grid layer.
 struct Planes {
@@ -59,9 +61,9 @@ struct Planes {
     i32 max_value;  // the largest sample
 };
 static_assert(sizeof(Planes) == 648);
-static_assert(__builtin_offsetof(Planes, at) == 0);
-static_assert(__builtin_offsetof(Planes, shift) == 640);
-static_assert(__builtin_offsetof(Planes, max_value) == 644);
+static_assert(OFFSET(Planes, at) == 0);
+static_assert(OFFSET(Planes, shift) == 640);
+static_assert(OFFSET(Planes, max_value) == 644);
 
 constexpr bool every_channel = CONVOLVED == (1 << CHANNELS) - 1;
 

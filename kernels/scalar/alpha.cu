@@ -3,6 +3,7 @@
 // Compile-time parameters: SAMPLE_BYTES; MAX_VALUE, the largest sample; CHANNELS, components that lie interleaved in a plane; COMPONENTS, all of them; ALPHA,
 // which of them is alpha.
 #include "common/interleave.cuh"
+#include "common/offset.cuh"
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -25,10 +26,10 @@ struct Rows {
     i64 after_pitch;
 };
 static_assert(sizeof(Rows) == 32);
-static_assert(__builtin_offsetof(Rows, before) == 0);
-static_assert(__builtin_offsetof(Rows, after) == 8);
-static_assert(__builtin_offsetof(Rows, before_pitch) == 16);
-static_assert(__builtin_offsetof(Rows, after_pitch) == 24);
+static_assert(OFFSET(Rows, before) == 0);
+static_assert(OFFSET(Rows, after) == 8);
+static_assert(OFFSET(Rows, before_pitch) == 16);
+static_assert(OFFSET(Rows, after_pitch) == 24);
 
 struct Picture {
     Rows at[4];
@@ -43,16 +44,16 @@ struct Picture {
     i32 aligned;  // all rows begin at multiples of 16 bytes
 };
 static_assert(sizeof(Picture) == 192);
-static_assert(__builtin_offsetof(Picture, at) == 0);
-static_assert(__builtin_offsetof(Picture, level) == 128);
-static_assert(__builtin_offsetof(Picture, convolved) == 144);
-static_assert(__builtin_offsetof(Picture, width) == 160);
-static_assert(__builtin_offsetof(Picture, height) == 164);
-static_assert(__builtin_offsetof(Picture, gain) == 168);
-static_assert(__builtin_offsetof(Picture, offset) == 176);
-static_assert(__builtin_offsetof(Picture, normalise) == 180);
-static_assert(__builtin_offsetof(Picture, filter_alpha) == 184);
-static_assert(__builtin_offsetof(Picture, aligned) == 188);
+static_assert(OFFSET(Picture, at) == 0);
+static_assert(OFFSET(Picture, level) == 128);
+static_assert(OFFSET(Picture, convolved) == 144);
+static_assert(OFFSET(Picture, width) == 160);
+static_assert(OFFSET(Picture, height) == 164);
+static_assert(OFFSET(Picture, gain) == 168);
+static_assert(OFFSET(Picture, offset) == 176);
+static_assert(OFFSET(Picture, normalise) == 180);
+static_assert(OFFSET(Picture, filter_alpha) == 184);
+static_assert(OFFSET(Picture, aligned) == 188);
 
 // Where a plane's pixels from `x` on lie in row `y`.
 __device__ __forceinline__ const u8 *place(const u8 *plane, i64 pitch, i32 x, i32 y)

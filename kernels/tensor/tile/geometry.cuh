@@ -46,11 +46,11 @@ struct Tiles {
     i32 is_ready;   // 1: nothing that this launch reads is written by one that may still be under way
 };
 static_assert(sizeof(Tiles) == 24);
-static_assert(__builtin_offsetof(Tiles, fragments) == 0);
-static_assert(__builtin_offsetof(Tiles, planes) == 8);
-static_assert(__builtin_offsetof(Tiles, count) == 12);
-static_assert(__builtin_offsetof(Tiles, row_shift) == 16);
-static_assert(__builtin_offsetof(Tiles, is_ready) == 20);
+static_assert(OFFSET(Tiles, fragments) == 0);
+static_assert(OFFSET(Tiles, planes) == 8);
+static_assert(OFFSET(Tiles, count) == 12);
+static_assert(OFFSET(Tiles, row_shift) == 16);
+static_assert(OFFSET(Tiles, is_ready) == 20);
 
 constexpr i32 THREADS = 32 * WARPS;
 constexpr i32 PIXEL_BYTES = CHANNELS * SAMPLE_BYTES;

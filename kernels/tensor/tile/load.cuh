@@ -124,7 +124,7 @@ struct TileMaps {
     TileMap at[4];
 };
 static_assert(sizeof(TileMaps) == 512);
-static_assert(__builtin_offsetof(TileMaps, at) == 0);
+static_assert(OFFSET(TileMaps, at) == 0);
 
 // Tiles on their way to shared memory, each as a whole.
 struct Whole {

@@ -50,9 +50,10 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 16] = [
+const HEADERS: [(&str, &str); 17] = [
     text!("common/border.cuh"),
     text!("common/interleave.cuh"),
+    text!("common/offset.cuh"),
     text!("common/plane.cuh"),
     text!("common/premultiply.cuh"),
     text!("common/ptx.cuh"),

@@ -343,7 +343,7 @@ mod tests {
             $(
                 assert_eq!(std::mem::offset_of!($name, $field), $offset, stringify!($name.$field));
                 let place = concat!(stringify!($name), ", ", stringify!($field), ") == ", $offset, ");");
-                let line = format!("static_assert(__builtin_offsetof({place}");
+                let line = format!("static_assert(OFFSET({place}");
                 assert!(text.contains(&line), "{line}");
             )+
         };
