@@ -75,7 +75,7 @@ impl Algorithm {
             Algorithm::Portable => scalar::convolve(step, source, layout, strip),
             Algorithm::BoxBlur(box_blur) => box_blur.convolve(source, layout, strip, &mut scratch.box_blur),
             Algorithm::Symmetric3x3(symmetric_3x3) => {
-                symmetric_3x3.convolve(source, layout, strip, &mut scratch.symmetric_3x3)
+                symmetric_3x3.convolve(source, layout, strip, &mut scratch.symmetric_3x3);
             }
             Algorithm::Fir(fir) => fir.convolve(source, layout, strip, &mut scratch.fir),
         }

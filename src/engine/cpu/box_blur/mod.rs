@@ -33,7 +33,7 @@ use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen::{self, Widening};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE};
-use crate::filter::{ChannelStep, Convolve, Step};
+use crate::filter::{ChannelStep, Step};
 use crate::frame::{Layout, PixelFormat};
 use column_sums::ColumnSums;
 use in_registers::InRegisters;
@@ -392,7 +392,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::InstructionSet;
-    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
+    use crate::filter::{Algorithm, Border, Chain, Convolve, Filter, Mask, Plan, Planes};
     use crate::frame::Colour;
 
     fn ending(size: usize, weights: Option<Vec<i64>>, direct: bool, max: i64) -> Option<&'static str> {

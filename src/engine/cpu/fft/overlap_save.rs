@@ -48,7 +48,7 @@ pub(in crate::engine::cpu) struct Scratch {
 
 impl OverlapSave {
     /// That of a mask, by its spectra.
-    pub(in crate::engine::cpu) fn new(
+    pub(super) fn new(
         kernel: &DirectKernel,
         format: PixelFormat,
         set: InstructionSet,
@@ -251,7 +251,7 @@ mod tests {
         let convolved = |plane: usize| convolved(&step.planes[plane]).next().is_some();
         let mut expected = vec![0x5A; layout.size()];
         for mut strip in strips(step, layout, planes.clone(), &mut expected, 1, |_| 2) {
-            portable::convolve(step, source, layout, &mut strip);
+            scalar::convolve(step, source, layout, &mut strip);
         }
         let mut scratch = Scratch::default();
         let mut compared = false;
@@ -266,7 +266,7 @@ mod tests {
                     if convolved(strip.plane) {
                         by.convolve(step, source, layout, &mut strip, &mut scratch);
                     } else {
-                        portable::convolve(step, source, layout, &mut strip);
+                        scalar::convolve(step, source, layout, &mut strip);
                     }
                 }
                 for (index, plane) in layout.planes().iter().enumerate() {

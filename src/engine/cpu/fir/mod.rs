@@ -44,7 +44,7 @@ use crate::filter::{ChannelStep, Kernel, Step};
 use crate::frame::{Layout, PixelFormat};
 use column_filter::unrolled::Unrolled;
 use column_filter::{KeptSums, Lines};
-use plan::{Making, Parts, Row, Work, direct, in_groups, planar, row_order, separable};
+use plan::{Making, Parts, Row, Work, direct, in_groups, row_order, separable};
 use taps::{Group, TapTable, Taps};
 
 /// One plane's part of a step, ready for the inner loops.

@@ -225,8 +225,9 @@ pub(super) fn separable(
                 bits,
             };
             let is_narrow = (encoding.limbs(), limbs) == (1, 1);
-            let few =
-                with_simd!(vectors, simd => UnrolledRow::of(simd, &pass, encoding)).filter(|_| is_narrow);
+            let few: Option<UnrolledRow> =
+                with_simd!(vectors, simd => UnrolledRow::of(simd, &pass, encoding));
+            let few = few.filter(|_| is_narrow);
             (encoding, few.map_or(Row::Any(pass), Row::Unrolled))
         }
     };
@@ -335,8 +336,9 @@ impl Parts {
     /// What all samples are made with, where that is the same and sums are not kept.
     pub(super) fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
-        with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, self.ends, limbs, bytes))
-            .filter(|_| self.deltas.is_none())
+        let uniform: Option<UniformRequantize> =
+            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, self.ends, limbs, bytes));
+        uniform.filter(|_| self.deltas.is_none())
     }
 
     /// The loops that make rows.

@@ -190,7 +190,7 @@ impl<'a> Ends<'a> {
 
 /// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as
 /// long. What is read `next` is asked for meanwhile.
-pub(in crate::engine::cpu) fn make<L: Simd>(
+fn make<L: Simd>(
     simd: L,
     mask: Mask,
     channels: usize,

@@ -43,7 +43,7 @@ pub(in crate::engine::cpu) struct Planar {
 
 /// Calls a loop of so many components and bytes of a sample.
 macro_rules! with_form {
-    ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $lanes:expr) => {
+    ($channels:expr, $bytes:expr, $work:ident($($argument:expr),*), $simd:expr) => {
         match ($channels, $bytes) {
             (2, 1) => $simd.enter_with_bytes($work::<2, 1>($($argument),*)),
             (3, 1) => $simd.enter_with_bytes($work::<3, 1>($($argument),*)),

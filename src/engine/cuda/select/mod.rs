@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn auto_goes_by_the_table_and_tells_it() {
         let h200 = card("NVIDIA H200", (9, 0));
-        let table = super::h200::table(&h200).unwrap();
+        let table = h200::table(&h200).unwrap();
         let auto = terms(MemoryVariant::Auto, None, &h200, &table);
         let (choice, why) = chosen(&plan("gray", 9, Planes::All), &auto);
         assert!(matches!(choice, Choice::Tensor(_)), "{why}");

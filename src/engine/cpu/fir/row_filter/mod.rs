@@ -215,7 +215,7 @@ pub(super) fn row_filter<L: Simd>(
             (_, 1) => simd.enter(Interleaved::<2, 1, 1>(work, interleaved)),
             // A constant asked for as such: of either only one is compiled.
             (_, 2) if const { has_32_registers::<L>() } => {
-                simd.enter(Interleaved::<2, 2, 2>(work, interleaved))
+                simd.enter(Interleaved::<2, 2, 2>(work, interleaved));
             }
             (_, 2) => simd.enter(Interleaved::<2, 2, 1>(work, interleaved)),
             _ if const { has_32_registers::<L>() } => simd.enter(Interleaved::<2, 3, 2>(work, interleaved)),
