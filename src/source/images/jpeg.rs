@@ -9,6 +9,8 @@ use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 /// A JPEG file in memory, its header read.
 pub(super) struct Jpeg {
     data: Vec<u8>,
+    /// What is decoded instead, if the header is damaged, and how that is.
+    mended: Option<(Vec<u8>, String)>,
     decoder: Decompressor,
     pub(super) width: usize,
     pub(super) height: usize,
@@ -61,9 +63,20 @@ impl Jpeg {
     /// Reads the header; an error is a reason in words.
     pub(super) fn open(data: Vec<u8>) -> Result<Jpeg, String> {
         let mut decoder = Decompressor::new().map_err(|e| e.to_string())?;
-        let header = decoder.read_header(&data).map_err(|e| words(&e))?;
+        let mut mended = None;
+        let header = match decoder.read_header(&data) {
+            Ok(header) => header,
+            // The library takes every warning of a header's for a failure.
+            Err(error) => {
+                let sound = without_damage(&data).ok_or_else(|| words(&error))?;
+                let header = decoder.read_header(&sound).map_err(|_| words(&error))?;
+                mended = Some((sound, words(&error)));
+                header
+            }
+        };
         Ok(Jpeg {
             decoder,
+            mended,
             width: header.width,
             height: header.height,
             colours: match header.colorspace {
@@ -105,9 +118,14 @@ impl Jpeg {
 
     fn decode(&mut self, pixels: &mut [u8], format: PixelFormat) -> Result<Damage, String> {
         let (width, height, pitch) = (self.width, self.height, self.width * format.size());
+        let (data, damage) = match &self.mended {
+            Some((sound, damage)) => (sound, Some(damage.clone())),
+            None => (&self.data, None),
+        };
+        let decoder = &mut self.decoder;
         let mut run = |pixels: &mut [u8]| {
-            self.decoder.decompress(
-                &self.data,
+            decoder.decompress(
+                data,
                 Image {
                     pixels,
                     width,
@@ -118,7 +136,7 @@ impl Jpeg {
             )
         };
         let Err(error) = run(pixels) else {
-            return Ok(None);
+            return Ok(damage);
         };
         // The library does not distinguish damage from failure; after a failure nothing is there.
         pixels.fill(0);
@@ -129,7 +147,42 @@ impl Jpeg {
         let words = words(&error);
         // Padding in front of the end loses nothing.
         let is_harmless = words.contains("extraneous bytes before marker 0xd9");
-        Ok((!is_harmless).then_some(words))
+        Ok(damage.or((!is_harmless).then_some(words)))
+    }
+}
+
+/// The file without what stands between the segments of its header, and without those that decoding does not
+/// need; none if its scans are not found.
+fn without_damage(data: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = data.strip_prefix(b"\xff\xd8")?;
+    let mut sound = vec![0xff, 0xd8];
+    loop {
+        let at = rest
+            .windows(2)
+            .position(|pair| pair[0] == 0xff && matches!(pair[1], 0xc0..=0xcf | 0xda..=0xfe))?;
+        rest = &rest[at..];
+        let marker = rest[1];
+        if marker == 0xda {
+            sound.extend_from_slice(rest);
+            return Some(sound);
+        }
+        let &[high, low] = rest.get(2..)?.first_chunk()?;
+        let segment = rest.get(..2 + usize::from(u16::from_be_bytes([high, low])));
+        let is_needed = match (marker, segment) {
+            (0xe0, Some(segment)) => segment.len() >= 18 && segment[4..].starts_with(b"JFIF\0"),
+            (0xee, Some(segment)) => segment.len() >= 16 && segment[4..].starts_with(b"Adobe"),
+            (0xc0..=0xcf | 0xdb | 0xdd, Some(_)) => true,
+            _ => false,
+        };
+        match segment {
+            Some(segment) if segment.len() >= 4 => {
+                if is_needed {
+                    sound.extend_from_slice(segment);
+                }
+                rest = &rest[segment.len()..];
+            }
+            _ => rest = &rest[2..],
+        }
     }
 }
 
@@ -209,6 +262,29 @@ mod tests {
         assert_eq!(same, pixels);
         assert!(read(b"\xff\xd8\xff\xe0 no picture".to_vec()).is_err());
         assert!(read(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn damage_between_segments_of_a_header_is_passed_over_and_reported() {
+        let whole = picture();
+        let (pixels, damage) = read(whole.clone()).unwrap();
+        assert_eq!(damage, None);
+        let first = 2 + 2 + usize::from(u16::from_be_bytes([whole[4], whole[5]]));
+        let inserted = |junk: &[u8]| [&whole[..first], junk, &whole[first..]].concat();
+        for junk in [
+            &b"junk"[..],
+            b"\xff\0",
+            // Adobe's marker, cut short, and a profile that is none.
+            b"\xff\xee\0\x0cAdobe\0\x64\0\0\0\0",
+            b"\xff\xe2\0\x10ICC_PROFILE\0\0\0\0",
+        ] {
+            let (same, damage) = read(inserted(junk)).unwrap();
+            assert!(damage.is_some_and(|d| d.contains("Corrupt")), "{junk:?}");
+            assert_eq!(same, pixels);
+        }
+        for end in 0..whole.len() {
+            let _ = without_damage(&inserted(b"junk")[..end]);
+        }
     }
 
     #[test]
