@@ -13,8 +13,9 @@
 //!             +-----------+              +---+---+---+
 //! ```
 
-use super::compression::{Packing, Shape, jpeg_size, unpack, with_tables};
+use super::compression::{Packing, Shape, jpeg_size, unpack, unpack_old_lzw, unpack_webp, with_tables};
 use super::directory::Input;
+use super::fax::{self, Rows};
 use super::page::Page;
 use super::predictor::Predictor;
 use super::{Problem, Result, damaged, unsupported};
@@ -210,7 +211,7 @@ impl Page {
             samples: 1,
         };
         match self.packing {
-            Packing::Fax4 => {
+            Packing::FaxRuns | Packing::Fax3 | Packing::Fax4 => {
                 shape = Shape {
                     width: self.chunk_width as usize,
                     height: rows,
@@ -248,15 +249,35 @@ impl Page {
                     samples,
                 };
             }
-            Packing::Lzw if data.first() == Some(&0) && data.get(1).is_some_and(|b| b & 1 == 1) => {
-                return unsupported("is compressed by LZW as it was before TIFF 5.0");
-            }
             _ => {}
         }
         if size > limit {
             return damaged(format!("{kind} {number} is too large for the picture"));
         }
         resize(raw, size);
+        let rows_of_fax = match self.packing {
+            Packing::FaxRuns => Some(Rows::Bytes),
+            Packing::Fax3 => Some(Rows::Codes {
+                may_refer: self.fax_refers,
+            }),
+            _ => None,
+        };
+        if let Some(rows) = rows_of_fax {
+            // No wider than 65535, see above.
+            fax::unpack(rows, shape.width as u16, &data, raw)
+                .or_else(|words| damaged(format!("{kind} {number}: {words}")))?;
+            return Ok(stride);
+        }
+        if self.packing == Packing::Lzw && data.first() == Some(&0) && data.get(1).is_some_and(|b| b & 1 == 1)
+        {
+            unpack_old_lzw(&data, raw)?;
+            return Ok(stride);
+        }
+        if self.packing == Packing::WebP {
+            let size = (self.chunk_width as usize, rows, self.samples);
+            unpack_webp(&data, size, limit, raw)?;
+            return Ok(stride);
+        }
         unpack(self.packing, &shape, &data, raw).map_err(|cause| match cause {
             TiffError::UnsupportedError(cause) => Problem::Unsupported(format!("has this: {cause}")),
             cause => {
@@ -299,7 +320,7 @@ fn reverse(bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::super::directory::{
-        BITS, COMPRESSION, FILL_ORDER, PHOTOMETRIC, PLANAR, SAMPLES, TILE_HEIGHT, TILE_WIDTH,
+        BITS, COMPRESSION, FILL_ORDER, PHOTOMETRIC, PLANAR, SAMPLES, T4_OPTIONS, TILE_HEIGHT, TILE_WIDTH,
     };
     use super::super::fixtures::{file, read};
 
@@ -312,6 +333,46 @@ mod tests {
         let entries: &[(u16, &[u32])] = &[(PHOTOMETRIC, &[1]), (FILL_ORDER, &[2]), (COMPRESSION, &[32_773])];
         let (_, out) = read(&file(16, 1, entries, &[&[0b1111_1111, 0b0000_0101]])).unwrap();
         assert_eq!(out, [255, 0, 255, 0, 0, 0, 0, 0].repeat(2));
+    }
+
+    #[test]
+    fn faxes_old_lzw_and_webp_are_read() {
+        // White 2, black 3, white 5.
+        let runs: &[u8] = &[0b0111_1011, 0b0000_0000];
+        for (packing, options) in [(2, 0), (3, 0)] {
+            let entries: &[(u16, &[u32])] = &[
+                (PHOTOMETRIC, &[0]),
+                (COMPRESSION, &[packing]),
+                (T4_OPTIONS, &[options]),
+            ];
+            let (_, out) = read(&file(10, 1, entries, &[runs])).unwrap();
+            assert_eq!(out, [255, 255, 0, 0, 0, 255, 255, 255, 255, 255], "{packing}");
+        }
+        let pixels: Vec<u8> = (0..64 * 48 * 3_u32).map(|i| (i * i / 7) as u8).collect();
+        let lzw = weezl::encode::Encoder::new(weezl::BitOrder::Lsb, 8)
+            .encode(&pixels)
+            .unwrap();
+        assert_eq!((lzw[0], lzw[1] & 1), (0, 1));
+        let mut webp = Vec::new();
+        image::codecs::webp::WebPEncoder::new_lossless(&mut webp)
+            .encode(&pixels, 64, 48, image::ExtendedColorType::Rgb8)
+            .unwrap();
+        for (packing, data) in [(5, &lzw), (50_001, &webp)] {
+            let entries: &[(u16, &[u32])] = &[
+                (BITS, &[8; 3]),
+                (SAMPLES, &[3]),
+                (PHOTOMETRIC, &[2]),
+                (COMPRESSION, &[packing]),
+            ];
+            let (_, out) = read(&file(64, 48, entries, &[data])).unwrap();
+            assert!(out == pixels, "{packing}");
+            for end in [0, 1, data.len() / 2] {
+                assert!(
+                    read(&file(64, 48, entries, &[&data[..end]])).is_err(),
+                    "{packing}: {end}"
+                );
+            }
+        }
     }
 
     #[test]

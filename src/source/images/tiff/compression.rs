@@ -1,4 +1,4 @@
-//! Decompression, by the decoders of the `tiff` crate.
+//! Decompression, mostly by the decoders of the `tiff` crate.
 //!
 //! Each compressed strip or tile is handed to the crate as a small TIFF file of its own, made in memory, in
 //! which the samples are gray and need no conversion. JPEG headers are read here first, because the decoder
@@ -13,19 +13,26 @@ use super::directory::{
     BITS, COMPRESSION, HEIGHT, PHOTOMETRIC, ROWS_PER_STRIP, SAMPLES, STRIP_COUNTS, STRIP_OFFSETS, WIDTH,
 };
 use super::{Problem, Result, damaged, unsupported};
+use image::codecs::webp::WebPDecoder;
+use image::{ColorType, ImageDecoder};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
+use weezl::{BitOrder, LzwStatus, decode::Decoder as Lzw};
 
 /// The compressions that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
     None,
+    /// CCITT run lengths, every row at a whole byte.
+    FaxRuns,
+    Fax3,
     Fax4,
     Lzw,
     Jpeg,
     Deflate,
     PackBits,
+    WebP,
 }
 
 impl Packing {
@@ -33,13 +40,14 @@ impl Packing {
     pub(super) fn new(code: u64) -> Result<Packing> {
         let name = match code {
             1 => return Ok(Packing::None),
+            2 => return Ok(Packing::FaxRuns),
+            3 => return Ok(Packing::Fax3),
             4 => return Ok(Packing::Fax4),
             5 => return Ok(Packing::Lzw),
             7 => return Ok(Packing::Jpeg),
             8 | 32_946 => return Ok(Packing::Deflate),
             32_773 => return Ok(Packing::PackBits),
-            2 => "CCITT run lengths",
-            3 => "CCITT group 3 fax",
+            34_927 | 50_001 => return Ok(Packing::WebP),
             6 => "old-style JPEG",
             9 | 10 | 34_661 => "JBIG",
             32_766 => "NeXT",
@@ -51,7 +59,6 @@ impl Packing {
             34_892 => "lossy JPEG of DNG",
             34_925 => "LZMA",
             34_926 | 50_000 => "Zstandard",
-            34_927 | 50_001 => "WebP",
             50_002 | 52_546 => "JPEG XL",
             _ => return unsupported(format!("is compressed by an unknown method ({code})")),
         };
@@ -62,12 +69,20 @@ impl Packing {
     fn code(self) -> u16 {
         match self {
             Packing::None => 1,
+            Packing::FaxRuns => 2,
+            Packing::Fax3 => 3,
             Packing::Fax4 => 4,
             Packing::Lzw => 5,
             Packing::Jpeg => 7,
             Packing::Deflate => 8,
             Packing::PackBits => 32_773,
+            Packing::WebP => 34_927,
         }
+    }
+
+    /// Fax data, which is black and white.
+    pub(super) fn is_fax(self) -> bool {
+        matches!(self, Packing::FaxRuns | Packing::Fax3 | Packing::Fax4)
     }
 }
 
@@ -114,6 +129,55 @@ pub(super) fn unpack(
     limits.intermediate_buffer_size = data.len();
     let mut decoder = Decoder::new(Joined::new(&head, data))?.with_limits(limits);
     decoder.read_chunk_bytes(0, raw)
+}
+
+/// Decompresses LZW as it was before TIFF 5.0: the lowest bits come first, and codes grow as in GIF.
+pub(super) fn unpack_old_lzw(data: &[u8], raw: &mut [u8]) -> Result<()> {
+    let mut decoder = Lzw::new(BitOrder::Lsb, 8);
+    let (mut from, mut to) = (data, raw);
+    while !to.is_empty() {
+        let done = decoder.decode_bytes(from, to);
+        from = &from[done.consumed_in..];
+        to = &mut std::mem::take(&mut to)[done.consumed_out..];
+        match done.status {
+            Ok(LzwStatus::Ok) if done.consumed_in + done.consumed_out > 0 => {}
+            Ok(LzwStatus::Done) if to.is_empty() => {}
+            _ => return damaged("its LZW data is damaged or ends early"),
+        }
+    }
+    Ok(())
+}
+
+/// Decompresses a WebP picture of `width` pixels and at least `rows` rows, 3 or 4 samples each.
+pub(super) fn unpack_webp(
+    data: &[u8],
+    (width, rows, samples): (usize, usize, usize),
+    limit: usize,
+    raw: &mut [u8],
+) -> Result<()> {
+    let broken = |cause: image::ImageError| Problem::Damaged(format!("its WebP data: {cause}"));
+    let decoder = WebPDecoder::new(Cursor::new(data)).map_err(broken)?;
+    let (w, h) = decoder.dimensions();
+    let given = match decoder.color_type() {
+        ColorType::Rgb8 => 3,
+        ColorType::Rgba8 => 4,
+        other => return unsupported(format!("holds WebP data of {other:?} samples")),
+    };
+    if w as usize != width || (h as usize) < rows || !matches!(samples, 3 | 4) {
+        return damaged("its WebP data has another size");
+    }
+    let size = given * width * h as usize;
+    if size > limit {
+        return damaged("its WebP data is too large for the picture");
+    }
+    let mut pixels = vec![0; size];
+    decoder.read_image(&mut pixels).map_err(broken)?;
+    for (to, from) in raw.chunks_exact_mut(samples).zip(pixels.chunks_exact(given)) {
+        // Pixels without alpha are opaque.
+        let pixel = [from[0], from[1], from[2], from.get(3).copied().unwrap_or(255)];
+        to.copy_from_slice(&pixel[..samples]);
+    }
+    Ok(())
 }
 
 /// Two slices read as one file, so that neither is copied.

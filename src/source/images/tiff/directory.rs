@@ -32,6 +32,7 @@ pub(super) const SAMPLES: u16 = 277;
 pub(super) const ROWS_PER_STRIP: u16 = 278;
 pub(super) const STRIP_COUNTS: u16 = 279;
 pub(super) const PLANAR: u16 = 284;
+pub(super) const T4_OPTIONS: u16 = 292;
 pub(super) const PREDICTOR: u16 = 317;
 pub(super) const COLOUR_MAP: u16 = 320;
 pub(super) const TILE_WIDTH: u16 = 322;

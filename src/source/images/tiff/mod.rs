@@ -1,7 +1,7 @@
 //! A page of a TIFF file, as gray or RGB samples of 8 or 16 bits.
 //!
 //! What is not understood is refused by name, because a wrong guess (premultiplied alpha, reversed bits,
-//! planes) gives a wrong picture and no error. Only the decompressors of the `tiff` crate are used; the
+//! planes) gives a wrong picture and no error. Of the `tiff` crate only the decompressors are used; the
 //! directory and the meaning of the samples are worked out here. A header may lie: opening allocates nothing
 //! in proportion to the sizes that it claims, and reading allocates one strip or tile of each plane, or about
 //! a megabyte of it if it is uncompressed.
@@ -16,6 +16,7 @@ mod chunks;
 mod colour;
 mod compression;
 mod directory;
+mod fax;
 #[cfg(test)]
 mod fixtures;
 mod page;

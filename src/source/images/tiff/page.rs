@@ -7,7 +7,7 @@ use super::compression::Packing;
 use super::directory::{
     BITS, COMPRESSION, EXTRA_SAMPLES, Entry, FILL_ORDER, HEIGHT, ICC, INK_SET, Input, JPEG_TABLES,
     ORIENTATION, PHOTOMETRIC, PLANAR, PREDICTOR, ROWS_PER_STRIP, SAMPLE_FORMAT, SAMPLES, STRIP_COUNTS,
-    STRIP_OFFSETS, TILE_COUNTS, TILE_HEIGHT, TILE_OFFSETS, TILE_WIDTH, WIDTH, find,
+    STRIP_OFFSETS, T4_OPTIONS, TILE_COUNTS, TILE_HEIGHT, TILE_OFFSETS, TILE_WIDTH, WIDTH, find,
 };
 use super::predictor::Predictor;
 use super::{Result, damaged, unsupported};
@@ -53,6 +53,8 @@ pub(super) struct Page {
     pub(super) offsets: Entry,
     /// How many bytes they have.
     pub(super) counts: Option<Entry>,
+    /// Rows of fax data may refer to the one above.
+    pub(super) fax_refers: bool,
     /// JPEG tables that all strips or tiles share.
     pub(super) jpeg_tables: Vec<u8>,
     /// The Exif orientation, 1 to 8.
@@ -98,6 +100,7 @@ impl Page {
         };
         let orientation = one(ORIENTATION, Some(0)).unwrap_or(0);
         let reversed = one(FILL_ORDER, Some(1))? == 2;
+        let fax_options = one(T4_OPTIONS, Some(0))?;
         let predictor_code = one(PREDICTOR, Some(1))?;
         let ink_set = one(INK_SET, Some(1))?;
 
@@ -142,7 +145,13 @@ impl Page {
         if jpeg && (bits != 8 || float) {
             return unsupported(format!("holds JPEG data of {bits}-bit samples"));
         }
-        if packing == Packing::Fax4 && (bits != 1 || !(planar || samples == 1)) {
+        if packing == Packing::Fax3 && fax_options & 2 != 0 {
+            return unsupported("holds fax data that is partly uncompressed");
+        }
+        if packing == Packing::WebP && (bits != 8 || !matches!(samples, 3 | 4) || planar) {
+            return unsupported(format!("holds WebP data of {samples} samples of {bits} bits"));
+        }
+        if packing.is_fax() && (bits != 1 || !(planar || samples == 1)) {
             return damaged("fax data that is not bilevel");
         }
         let jpeg_tables = match find(directory, JPEG_TABLES) {
@@ -178,6 +187,7 @@ impl Page {
             reversed,
             offsets,
             counts,
+            fax_refers: fax_options & 1 != 0,
             jpeg_tables,
             model,
             orientation: u8::try_from(orientation).ok().filter(|o| (1..=8).contains(o)),
