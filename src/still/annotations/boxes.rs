@@ -147,16 +147,17 @@ fn read_properties(meta: &[u8], primary: u32, found: &mut Described) {
     let mut orientation = 1;
     for index in associated(properties, primary).unwrap_or_default() {
         let property = usize::from(index).checked_sub(1).and_then(|at| all.get(at));
+        let property = property.map(|(name, data)| (name, *data));
         match property {
-            Some(([b'i', b'r', b'o', b't'], [turns, ..])) => {
+            Some((b"irot", [turns, ..])) => {
                 // Quarters of a turn against the clock.
                 orientation = after(orientation, [1, 8, 3, 6][usize::from(turns & 3)]);
             }
-            Some(([b'i', b'm', b'i', b'r'], [axis, ..])) => {
+            Some((b"imir", [axis, ..])) => {
                 // 0: the upper half becomes the lower one.
                 orientation = after(orientation, [4, 2][usize::from(axis & 1)]);
             }
-            Some((name, data)) if name == b"colr" && found.icc_profile.is_none() => {
+            Some((b"colr", data)) if found.icc_profile.is_none() => {
                 found.icc_profile = profile(data);
             }
             _ => {}
@@ -275,7 +276,7 @@ fn item_data(file: &[u8], meta: &[u8], item: u32) -> Option<Vec<u8>> {
                 let whole = within?.get(place..)?;
                 let length = if length == 0 { whole.len() } else { length };
                 bytes.extend_from_slice(whole.get(..length)?);
-                if bytes.len() > super::METADATA_LIMIT {
+                if bytes.len() > super::ITEM_LIMIT {
                     return None;
                 }
             }
