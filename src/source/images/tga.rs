@@ -138,7 +138,11 @@ impl Tga {
         if flags >> 6 != 0 {
             return Err("its rows are interleaved, which framepipe does not read".to_owned());
         }
-        let alpha = flags & 15;
+        // The extension may say that there is none, or that what is there means nothing.
+        let alpha = match alpha_kind(&data) {
+            Some(0..=2) => 0,
+            _ => flags & 15,
+        };
         let colours = |bits: u8| match (bits, alpha) {
             (15, _) => Ok(Stored::Words { alpha: false }),
             (16, _) => Ok(Stored::Words { alpha: alpha == 1 }),
@@ -236,7 +240,7 @@ impl Tga {
             }
         }
         Ok(dropped.then(|| {
-            "the fourth byte of each pixel is left out, since the header does not call it alpha".to_owned()
+            "the fourth byte of each pixel is left out, since the file does not call it alpha".to_owned()
         }))
     }
 
@@ -359,8 +363,11 @@ mod tests {
         whole.extend([0; ALPHA_KIND]);
         whole.push(PREMULTIPLIED);
         whole.extend([&extension.to_le_bytes()[..], &[0; 4], FOOTER].concat());
-        let (_, out, _) = read(whole).unwrap();
+        let (_, out, _) = read(whole.clone()).unwrap();
         assert_eq!(out[..4], [0, 199, 100, 128]);
+        // Or that what is there is undefined.
+        whole[extension as usize + ALPHA_KIND] = 2;
+        assert_eq!(read(whole).unwrap().0, "rgb24");
     }
 
     #[test]
