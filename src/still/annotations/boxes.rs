@@ -276,7 +276,7 @@ fn item_data(file: &[u8], meta: &[u8], item: u32) -> Option<Vec<u8>> {
                 let whole = within?.get(place..)?;
                 let length = if length == 0 { whole.len() } else { length };
                 bytes.extend_from_slice(whole.get(..length)?);
-                if bytes.len() > super::ITEM_LIMIT {
+                if bytes.len() > super::METADATA_LIMIT {
                     return None;
                 }
             }
