@@ -119,8 +119,8 @@ fn field_order(probed: &Value) -> String {
         (Some(1), Some(1)) => "tt".to_owned(),
         (Some(1), _) => "bb".to_owned(),
         _ => match probed["streams"][0]["field_order"].as_str() {
-            Some("tt" | "bt") => "tt".to_owned(),
-            Some("bb" | "tb") => "bb".to_owned(),
+            Some("tt" | "tb") => "tt".to_owned(),
+            Some("bb" | "bt") => "bb".to_owned(),
             _ => "progressive".to_owned(),
         },
     }
@@ -716,8 +716,7 @@ fn a_field_order_that_only_the_container_states_is_kept() {
             let first = if order == "tt" { "tff" } else { "bff" };
             let options = format!("-vf setfield={first} -c:v {encoder} -field_order {order}");
             let input = clip(folder.path(), "in.mkv", picture, &options);
-            // FFmpeg 7 and newer write tb for tt, and bt for bb, whatever the option says: what is stored first,
-            // then what is shown first.
+            // FFmpeg 7 and newer write tb for tt, and bt for bb, whatever the option says.
             let written = probe(&input);
             let stated = field_order(&written);
             assert_ne!(stated, "progressive");
@@ -726,7 +725,7 @@ fn a_field_order_that_only_the_container_states_is_kept() {
                 let said = filtered(&input, &out, &format!("--encoder {output}"));
                 let found = probe(&out);
                 assert_eq!(field_order(&found), stated, "{encoder} to {output}: {said}");
-                // H.264's pictures say what is shown first and nothing of the order in the file.
+                // H.264's pictures say it themselves, and nothing of the lines' order.
                 if output != "libx264" {
                     let order = |probed: &Value| value(probed, "field_order");
                     assert_eq!(order(&found), order(&written), "{encoder} to {output}: {said}");

@@ -119,6 +119,9 @@ impl Channels {
     }
 }
 
+/// Seconds of the coarsest tick that counts time.
+const COARSEST_TICK: f64 = 0.002;
+
 /// The grid of a container's times, in samples.
 #[derive(Debug, Clone, Copy)]
 struct Tick {
@@ -336,7 +339,8 @@ impl AudioTranscoder {
     /// Called before the first packet.
     pub(crate) fn begin_on_tick(&mut self, tick: Rational, delay: f64) {
         let clock = self.time_base().to_f64();
-        self.tick = Some(Tick {
+        // What is coarser counts packets (AVI).
+        self.tick = (tick.to_f64() <= COARSEST_TICK).then(|| Tick {
             length: tick.to_f64() / clock,
             // A packet is as much earlier as the encoder needs to get going.
             offset: (delay - self.priming()) / clock,

@@ -180,8 +180,8 @@ impl Encoder {
                 FieldOrder::Progressive => ffi::AVFieldOrder::AV_FIELD_PROGRESSIVE,
                 FieldOrder::TopFirst => ffi::AVFieldOrder::AV_FIELD_TT,
                 FieldOrder::BottomFirst => ffi::AVFieldOrder::AV_FIELD_BB,
-                FieldOrder::BottomFirstStoredTop => ffi::AVFieldOrder::AV_FIELD_TB,
-                FieldOrder::TopFirstStoredBottom => ffi::AVFieldOrder::AV_FIELD_BT,
+                FieldOrder::TopFirstInterleaved => ffi::AVFieldOrder::AV_FIELD_TB,
+                FieldOrder::BottomFirstInterleaved => ffi::AVFieldOrder::AV_FIELD_BT,
                 FieldOrder::Mixed => ffi::AVFieldOrder::AV_FIELD_UNKNOWN,
             };
             if setup.field_order != FieldOrder::Progressive {

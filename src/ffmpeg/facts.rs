@@ -57,12 +57,11 @@ impl Demuxer {
             (is_intra, order)
         };
         use ffi::AVFieldOrder as Order;
-        // FFmpeg's first letter is the field stored first, its second the one shown first.
         [
             (Order::AV_FIELD_TT, FieldOrder::TopFirst),
             (Order::AV_FIELD_BB, FieldOrder::BottomFirst),
-            (Order::AV_FIELD_TB, FieldOrder::BottomFirstStoredTop),
-            (Order::AV_FIELD_BT, FieldOrder::TopFirstStoredBottom),
+            (Order::AV_FIELD_TB, FieldOrder::TopFirstInterleaved),
+            (Order::AV_FIELD_BT, FieldOrder::BottomFirstInterleaved),
         ]
         .into_iter()
         .find(|&(number, _)| is_intra && number as u32 == order)

@@ -397,8 +397,8 @@ pub fn order_word(order: FieldOrder) -> &'static str {
         FieldOrder::Progressive => "progressive",
         FieldOrder::TopFirst => "top field first",
         FieldOrder::BottomFirst => "bottom field first",
-        FieldOrder::BottomFirstStoredTop => "bottom field first, stored top field first",
-        FieldOrder::TopFirstStoredBottom => "top field first, stored bottom field first",
+        FieldOrder::TopFirstInterleaved => "top field first, interleaved",
+        FieldOrder::BottomFirstInterleaved => "bottom field first, interleaved",
         FieldOrder::Mixed => "mixed",
     }
 }

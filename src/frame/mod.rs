@@ -46,10 +46,11 @@ pub enum FieldOrder {
     TopFirst,
     /// Interlaced, bottom field first.
     BottomFirst,
-    /// Interlaced, shown bottom field first and stored top field first.
-    BottomFirstStoredTop,
-    /// Interlaced, shown top field first and stored bottom field first.
-    TopFirstStoredBottom,
+    /// Interlaced, top field first, with the lines of both fields in turn: Matroska's 9, FFmpeg's TB. FFmpeg's
+    /// header says bottom first of it, but its programs and encoders mean what Matroska says.
+    TopFirstInterleaved,
+    /// Interlaced, bottom field first, with the lines of both fields in turn: Matroska's 14, FFmpeg's BT.
+    BottomFirstInterleaved,
     /// Of a stream: each frame says its own order.
     Mixed,
 }
@@ -58,8 +59,8 @@ impl FieldOrder {
     /// True if the top field is shown first; `None` for progressive and mixed pictures.
     pub fn shows_top_first(self) -> Option<bool> {
         match self {
-            FieldOrder::TopFirst | FieldOrder::TopFirstStoredBottom => Some(true),
-            FieldOrder::BottomFirst | FieldOrder::BottomFirstStoredTop => Some(false),
+            FieldOrder::TopFirst | FieldOrder::TopFirstInterleaved => Some(true),
+            FieldOrder::BottomFirst | FieldOrder::BottomFirstInterleaved => Some(false),
             FieldOrder::Progressive | FieldOrder::Mixed => None,
         }
     }
