@@ -42,7 +42,7 @@ pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) 
 }
 
 /// The samples that the sums stand for.
-pub(in crate::engine::cpu) fn finish<S: Sum>(sums: &[S], shift: u32, high: i64, max: i32, out: &mut [i32]) {
+pub(super) fn finish<S: Sum>(sums: &[S], shift: u32, high: i64, max: i32, out: &mut [i32]) {
     for (o, &s) in out.iter_mut().zip(sums) {
         *o = ((s >> shift).widen() + high).clamp(0, i64::from(max)) as i32;
     }
