@@ -8,8 +8,8 @@ mod tracks;
 use framepipe::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::cuda::{
-    Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation, Source,
-    Table, Terms, devices, probe, recipes,
+    Cuda, CudaOptions, KernelCase, KernelEffort, KernelTimer, MemoryVariant, Overlap, Reservation,
+    SelectContext, Source, Table, devices, probe, recipes,
 };
 use framepipe::engine::reference::Reference;
 use framepipe::engine::verify::{Case, cases, compare, fill_with_noise};
@@ -369,7 +369,7 @@ fn wide_separable_masks_on_tensor_cores() {
     let mut met = HashSet::new();
     for case in &list {
         let plan = Plan::new(&case.chain, case.format, &Colour::default()).unwrap();
-        let terms = Terms {
+        let terms = SelectContext {
             memory: MemoryVariant::Auto,
             block: None,
             fuse: true,
@@ -387,7 +387,7 @@ fn wide_separable_masks_on_tensor_cores() {
     for kind in ["SAMPLE_BYTES", "COLUMN_BYTES"].map(|name| [(name, 1), (name, 2)]) {
         assert!(kind.iter().all(|kind| met.contains(kind)), "{kind:?}");
     }
-    assert!(met.contains(&("BY_HALVES", 0)) && met.contains(&("BY_HALVES", 1)));
+    assert!(met.contains(&("SPLIT_SUM32", 0)) && met.contains(&("SPLIT_SUM32", 1)));
     let (next, list) = (&AtomicUsize::new(0), &list);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -409,7 +409,7 @@ fn wide_separable_masks_on_tensor_cores() {
 fn shares_a_launch(case: &Case) -> bool {
     let plan = Plan::new(&case.chain, case.format, &Colour::default()).unwrap();
     let card = probe().unwrap();
-    let terms = Terms {
+    let terms = SelectContext {
         memory: MemoryVariant::Tensor,
         block: None,
         fuse: true,
@@ -419,7 +419,7 @@ fn shares_a_launch(case: &Case) -> bool {
     };
     let recipes = recipes(&plan, &terms).unwrap();
     // Cards with little shared memory hold too few blocks with large masks.
-    card.shared_per_multiprocessor < 128 << 10 || recipes.iter().any(|r| r.source == Source::TensorChain)
+    card.shared_per_multiprocessor < 128 << 10 || recipes.iter().any(|r| r.source == Source::TensorFused)
 }
 
 /// Chains whose steps share launches, at sizes below the masks, around a tile's 496 x 24 results and in planes of several sizes, with rows at multiples of

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use framepipe::engine::EngineError;
-use framepipe::engine::cuda::{DeviceInfo, MemoryVariant, Recipe, Source, Table, Terms, nvrtc_version};
+use framepipe::engine::cuda::{
+    DeviceInfo, MemoryVariant, Recipe, SelectContext, Source, Table, nvrtc_version,
+};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
 use framepipe::frame::{Colour, PixelFormat};
 use rayon::prelude::*;
@@ -62,7 +64,7 @@ fn recipes(
     block: Option<(u32, u32)>,
     card: &DeviceInfo,
 ) -> Result<Vec<Recipe>, EngineError> {
-    let terms = Terms {
+    let terms = SelectContext {
         memory,
         block,
         fuse: true,
@@ -93,7 +95,7 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     let (mut list, mut seen) = (Vec::new(), HashSet::new());
     let mut turn = 0;
     for format in FORMATS {
-        for &border in BORDERS.iter() {
+        for &border in &*BORDERS {
             for algorithm in [Algorithm::Direct, Algorithm::Separable] {
                 // What `auto` takes is another one's.
                 for memory in MemoryVariant::ALL
@@ -178,7 +180,7 @@ fn cost(recipe: &Recipe) -> i64 {
     };
     let (width, height) = (value("MASK_W"), value("MASK_H"));
     match recipe.source {
-        Source::TensorDirect | Source::TensorChain | Source::TensorSeparable => 1024,
+        Source::TensorDirect | Source::TensorFused | Source::TensorSeparable => 1024,
         Source::Separable => (width + height) * value("OUTPUTS"),
         _ => (width * height * value("OUTPUTS")).min(512),
     }
@@ -248,7 +250,7 @@ fn every_kernel_variant_compiles_without_a_warning() {
 fn fused_masks_are_kernels_of_their_own_where_tensor_cores_are() {
     for (architecture, shared) in ARCHITECTURES {
         let recipes = fused_recipes(&limits(architecture, shared));
-        let chains = recipes.iter().filter(|r| r.source == Source::TensorChain).count();
+        let chains = recipes.iter().filter(|r| r.source == Source::TensorFused).count();
         // Two ways of loading tiles, and from compute capability 9.0 on a third. The last has room for two blocks with the first pair and the last alone.
         let expected = match architecture {
             75 => 0,

@@ -19,10 +19,12 @@ static_assert(BORDER >= REPLICATE && BORDER <= WRAP, "BORDER is the number of a 
 constexpr bool BORDER_IS_CONSTANT = BORDER == CONSTANT;
 // However far beyond the edges a position is, its pixel is found without a division.
 constexpr bool BORDER_NEEDS_NO_DIVISION = BORDER == REPLICATE || BORDER == CONSTANT;
-// Pixels beyond an edge are those of the other side, so that a filtered picture goes on beyond its edges as the picture did.
+// Pixels beyond an edge are those of the other side, so that a filtered picture goes on beyond its edges as
+// the picture did.
 constexpr bool BORDER_IS_PERIODIC = BORDER == WRAP;
 
-// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR: it is beyond by less than `n`.
+// Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR:
+// it is beyond by less than `n`.
 template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at, i32 n)
 {
     if ((unsigned)at < (unsigned)n) {

@@ -1,12 +1,15 @@
-// What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held against.
+// What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held
+// against.
 
 #include "common/ptx.cuh"
 
 // Words that a thread copies.
 #define WORDS 4
 
-// Copies `count` words of 16 bytes; a block's threads read neighbours. What is read must not be written by launches before this one.
-extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count) {
+// Copies `count` words of 16 bytes; a block's threads read neighbours. What is read must not be written by
+// launches before this one.
+extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__restrict__ to, long long count)
+{
     const long long first = (long long)blockIdx.x * WORDS * blockDim.x + threadIdx.x;
     uint4 words[WORDS];
     let_next_launch_begin();

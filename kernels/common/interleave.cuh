@@ -7,7 +7,7 @@ typedef unsigned int u32;
 typedef int i32;
 
 // Four bytes of each component, out of as many words of pixels in their order.
-__device__ __forceinline__ void separate(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])
+__device__ __forceinline__ void deinterleave(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])
 {
     if constexpr (CHANNELS == 1) {
         parts[0] = pixels[0];
@@ -45,8 +45,9 @@ __device__ __forceinline__ void separate(u32 (&parts)[CHANNELS], const u32 (&pix
     }
 }
 
-// The two bytes of samples of two bytes apart: four low bytes of each component and four high ones, out of as many words of pixels in their order.
-__device__ __forceinline__ void separate(u32 (&parts)[2 * CHANNELS], const u32 (&pixels)[2 * CHANNELS])
+// The two bytes of samples of two bytes apart: four low bytes of each component and four high ones, out of as
+// many words of pixels in their order.
+__device__ __forceinline__ void deinterleave(u32 (&parts)[2 * CHANNELS], const u32 (&pixels)[2 * CHANNELS])
 {
     u32 halves[2][CHANNELS];
 #pragma unroll
@@ -56,7 +57,7 @@ __device__ __forceinline__ void separate(u32 (&parts)[2 * CHANNELS], const u32 (
         for (i32 c = 0; c < CHANNELS; ++c) {
             half[c] = pixels[CHANNELS * h + c];
         }
-        separate(halves[h], half);
+        deinterleave(halves[h], half);
     }
 #pragma unroll
     for (i32 c = 0; c < CHANNELS; ++c) {
@@ -90,7 +91,8 @@ __device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&
         pixels[1] = __byte_perm(parts[0], parts[1], 0x7362);
     } else if constexpr (CHANNELS == 3) {
         // Two components of the first two pixels, and of the last two.
-        const u32 first = __byte_perm(parts[0], parts[1], 0x5140), last = __byte_perm(parts[0], parts[1], 0x7362);
+        const u32 first = __byte_perm(parts[0], parts[1], 0x5140),
+                  last = __byte_perm(parts[0], parts[1], 0x7362);
         pixels[0] = __byte_perm(first, parts[2], 0x2410);
         pixels[1] = __byte_perm(__byte_perm(first, parts[2], 0x0053), last, 0x5410);
         pixels[2] = __byte_perm(last, parts[2], 0x7326);
@@ -98,7 +100,8 @@ __device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&
 #pragma unroll
         for (i32 k = 0; k < 2; ++k) {
             const i32 order = k == 0 ? 0x5140 : 0x7362;
-            const u32 first = __byte_perm(parts[0], parts[1], order), last = __byte_perm(parts[2], parts[3], order);
+            const u32 first = __byte_perm(parts[0], parts[1], order),
+                      last = __byte_perm(parts[2], parts[3], order);
             pixels[2 * k] = __byte_perm(first, last, 0x5410);
             pixels[2 * k + 1] = __byte_perm(first, last, 0x7632);
         }

@@ -20,7 +20,7 @@ typedef u16 Sample;
 // One interleaved component. The same structs are in src/engine/cuda/launch/parameters.rs.
 struct Channel {
     i64 low;     // added to the sum, below one level
-    i64 high;    // whole levels added after the shift; of two masks in one launch, what is added to the next one's sum
+    i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two
     i32 border;  // the source's value beyond the edges, where the border holds a constant
     i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
 };

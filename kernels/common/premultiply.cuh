@@ -1,24 +1,27 @@
-// Colour under alpha where a convolution does it on its way: pixels of four bytes, whose zero levels are 0, weighed by their alpha before and divided by
-// it after. docs/arithmetic.md has the formulas; scalar/alpha.cu does it for all other pixels.
+// Colour under alpha where a convolution does it on its way: pixels of four bytes, whose zero levels are 0,
+// multiplied by their alpha before and divided by it after. docs/arithmetic.md has the formulas;
+// scalar/alpha.cu does it for all other pixels.
 //
 // Compile-time parameters:
-//   ALPHA         the byte of a pixel that is alpha; -1: colours are not weighed
+//   ALPHA         the byte of a pixel that is alpha; -1: colours are not multiplied
 //   NORMALISE     1: results are divided by the convolved alpha, 0: by the result's
 //   FILTER_ALPHA  1: the result's alpha is the convolved one, 0: the one from before
 #pragma once
 
 #include "common/ptx.cuh"
 
-constexpr bool WEIGHED = ALPHA >= 0;
-constexpr i32 ALPHA_BYTE = WEIGHED ? ALPHA : 0;
+constexpr bool PREMULTIPLIED = ALPHA >= 0;
+constexpr i32 ALPHA_BYTE = PREMULTIPLIED ? ALPHA : 0;
 
-// Colours times alpha, c * a / 255 rounded to the nearest, as the third byte of `values`; that of alpha is not touched.
+// Colours times alpha, c * a / 255 rounded to the nearest, as the third byte of `values`; that of alpha is
+// not touched.
 //
-// n / 255 to the nearest is (n + 128) * 257 / 65536. Dot products pick the bytes that they multiply, and leave the pipe that logic and permutations share,
-// which is the busiest, to others.
-__device__ __forceinline__ void weigh_colours(u32 (&values)[4], u32 pixel)
+// n / 255 to the nearest is (n + 128) * 257 / 65536. Dot products pick the bytes that they multiply, and
+// leave the pipe that logic and permutations share, which is the busiest, to others.
+__device__ __forceinline__ void premultiply_colours(u32 (&values)[4], u32 pixel)
 {
-    const u32 low = __byte_perm(pixel, 0, 0x4400 | ALPHA_BYTE * 0x11), high = low << 16;  // 257 * a in either half
+    const u32 low = __byte_perm(pixel, 0, 0x4400 | ALPHA_BYTE * 0x11),
+              high = low << 16;  // 257 * a in either half
     constexpr u32 HALF = 128 * 257;
     if (ALPHA_BYTE != 0) {
         values[0] = dot_2<0>(low, pixel, HALF);
@@ -43,29 +46,31 @@ __device__ __forceinline__ u32 pixel_of(const u32 (&words)[4], i32 of_colour, i3
     return __byte_perm(first, last, 0x5410);
 }
 
-// A pixel, its colours weighed by alpha.
-__device__ __forceinline__ u32 weighted(u32 pixel)
+// A pixel, its colours multiplied by alpha.
+__device__ __forceinline__ u32 premultiplied(u32 pixel)
 {
     u32 values[4];
-    weigh_colours(values, pixel);
+    premultiply_colours(values, pixel);
     values[ALPHA_BYTE] = pixel;
     return pixel_of(values, 2, ALPHA_BYTE);
 }
 
-// Four pixels weighed, as four bytes of each component.
-template <i32 N> __device__ __forceinline__ void separate_weighted(u32 (&parts)[N], const u32 (&pixels)[N])
+// Four pixels multiplied by alpha, as four bytes of each component.
+template <i32 N>
+__device__ __forceinline__ void deinterleave_premultiplied(u32 (&parts)[N], const u32 (&pixels)[N])
 {
     static_assert(N == 4, "a pixel is three colours and alpha");
     u32 values[4][4];
 #pragma unroll
     for (i32 k = 0; k < 4; ++k) {
-        weigh_colours(values[k], pixels[k]);
+        premultiply_colours(values[k], pixels[k]);
         values[k][ALPHA_BYTE] = pixels[k];
     }
 #pragma unroll
     for (i32 c = 0; c < 4; ++c) {
         const i32 byte = c == ALPHA_BYTE ? ALPHA_BYTE : 2, order = byte | (4 + byte) << 4;
-        parts[c] = __byte_perm(__byte_perm(values[0][c], values[1][c], order), __byte_perm(values[2][c], values[3][c], order), 0x5410);
+        parts[c] = __byte_perm(__byte_perm(values[0][c], values[1][c], order),
+                               __byte_perm(values[2][c], values[3][c], order), 0x5410);
     }
 }
 
@@ -79,20 +84,23 @@ __device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more)
 constexpr u32 FLOAT_BITS = 0x4b000000;
 constexpr float FLOAT_ZERO = 8388608.0f;
 
-// A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with byte `of_alpha` of `alpha` beside them. Anything where a is
-// 0. `a` comes as the bits of a float, see above.
+// A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with byte
+// `of_alpha` of `alpha` beside them. Anything where a is 0. `a` comes as the bits of a float, see above.
 //
-// Quotients have 24 places, so that the whole number is a byte by itself. Where the mask is an average no colour is larger than a; else those that are come
-// to 255. Beside a half lies nothing nearer than 0.5 / a of a whole, which is 2^-9 and more. The inverse is too large by 2^-20 of itself, which is at most
-// 2^-12 of a whole and more than all errors: it turns halves up and nothing else.
-__device__ __forceinline__ u32 straight(const u32 (&colours)[4], u32 a, u32 alpha, i32 of_alpha)
+// Quotients have 24 places, so that the whole number is a byte by itself. Where the mask is an average no
+// colour is larger than a; else those that are come to 255. Beside a half lies nothing nearer than 0.5 / a of
+// a whole, which is 2^-9 and more. The inverse is too large by 2^-20 of itself, which is at most 2^-12 of a
+// whole and more than all errors: it turns halves up and nothing else.
+__device__ __forceinline__ u32 unpremultiplied(const u32 (&colours)[4], u32 a, u32 alpha, i32 of_alpha)
 {
     constexpr float UNIT = 1.0f / (255.0f * (1 << 24) * (1.0f + 1.0f / (1 << 20)));
     const u32 inverse = whole_part(reciprocal(fmaf(__int_as_float(a), UNIT, -FLOAT_ZERO * UNIT)));
     u32 values[4];
 #pragma unroll
     for (i32 c = 0; c < 4; ++c) {
-        values[c] = c == ALPHA_BYTE ? alpha : (NORMALISE ? colours[c] : min(colours[c], a - FLOAT_BITS)) * inverse + (1u << 23);
+        values[c] = c == ALPHA_BYTE
+                        ? alpha
+                        : (NORMALISE ? colours[c] : min(colours[c], a - FLOAT_BITS)) * inverse + (1u << 23);
     }
     return pixel_of(values, 3, of_alpha);
 }

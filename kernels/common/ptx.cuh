@@ -1,13 +1,15 @@
-// Instructions that CUDA's C++ has no words for. Only this text knows PTX, so that what runs the kernels elsewhere need replace nothing else.
+// Instructions that CUDA's C++ has no words for. Only this text knows PTX, so that what runs the kernels
+// elsewhere need replace nothing else.
 #pragma once
 
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef int i32;
 
-// Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and t = lane % 4: a[0] and a[2] are bytes 4t
-// to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of row g + 8; b0 and b1 the same of column g; d[0], d[1] are row g,
-// columns 2t and 2t + 1, and d[2], d[3] row g + 8.
+// Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and
+// t = lane % 4: a[0] and a[2] are bytes 4t to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of
+// row g + 8; b0 and b1 the same of column g; d[0], d[1] are row g, columns 2t and 2t + 1, and d[2], d[3] row
+// g + 8.
 #define MULTIPLY(NAME, A, B)                                                                                                    \
     __device__ __forceinline__ void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])          \
     {                                                                                                                           \
@@ -44,7 +46,8 @@ __device__ __forceinline__ void copy(u32 to, const u8 *from, i32 bytes)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// Brings 128 bytes at least that hold `from` to the level-2 cache, where a launch can ask for them before those before it have ended.
+// Brings 128 bytes at least that hold `from` to the level-2 cache, where a launch can ask for them before
+// those before it have ended.
 __device__ __forceinline__ void prefetch(const u8 *from)
 {
 #if __CUDA_ARCH__ >= 900
@@ -64,11 +67,12 @@ __device__ __forceinline__ void wait_for_copies()
 }
 
 // How rows of a plane lie in memory, as the driver describes it to the instruction below.
-struct __align__(64) TileMap {
+struct __align__(64) TensorMap {
     unsigned long long words[16];
 };
 
-// Counts the bytes that whole tiles bring to shared memory. It goes from round to round: one for each time that bytes are expected.
+// Counts the bytes that whole tiles bring to shared memory. It goes from round to round: one for each time
+// that bytes are expected.
 struct Arrivals {
     unsigned long long state;
 };
@@ -86,8 +90,9 @@ __device__ __forceinline__ void expect_bytes(Arrivals &arrivals, u32 bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&arrivals)), "r"(bytes) : "memory");
 }
 
-// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. What lies beyond the plane becomes zero.
-__device__ __forceinline__ void copy_tile(u32 to, const TileMap &map, i32 x, i32 y, Arrivals &arrivals)
+// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. What lies
+// beyond the plane becomes zero.
+__device__ __forceinline__ void copy_tile(u32 to, const TensorMap &map, i32 x, i32 y, Arrivals &arrivals)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(x),
                  "r"(y), "r"(shared_address(&arrivals))
@@ -95,12 +100,13 @@ __device__ __forceinline__ void copy_tile(u32 to, const TileMap &map, i32 x, i32
 }
 
 // Brings the same tile to the level-2 cache.
-__device__ __forceinline__ void prefetch_tile(const TileMap &map, i32 x, i32 y)
+__device__ __forceinline__ void prefetch_tile(const TensorMap &map, i32 x, i32 y)
 {
     asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map), "r"(x), "r"(y) : "memory");
 }
 
-// Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on in turn.
+// Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on
+// in turn.
 __device__ __forceinline__ void wait_for_bytes(Arrivals &arrivals, i32 odd)
 {
     asm volatile("{.reg .pred done;\n"
@@ -117,8 +123,8 @@ __device__ __forceinline__ void end_of_writes()
 }
 #endif
 
-// The next launch may begin as soon as blocks of this one leave room; before the call below returns it must not
-// write to memory, nor read what this one may write, or one that this one itself has not waited for.
+// The next launch may begin as soon as blocks of this one leave room; before the call below returns it must
+// not write to memory, nor read what this one may write, or one that this one itself has not waited for.
 __device__ __forceinline__ void let_next_launch_begin()
 {
 #if __CUDA_ARCH__ >= 900

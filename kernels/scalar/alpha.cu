@@ -1,7 +1,8 @@
-// Colour under alpha: multiplied before the convolution, divided after it. One thread takes four bytes of every component.
+// Colour under alpha: multiplied before the convolution, divided after it. One thread takes four bytes of
+// every component.
 //
-// Compile-time parameters: SAMPLE_BYTES; MAX_VALUE, the largest sample; CHANNELS, components that lie interleaved in a plane; COMPONENTS, all of them; ALPHA,
-// which of them is alpha.
+// Compile-time parameters: SAMPLE_BYTES; MAX_VALUE, the largest sample; CHANNELS, components that lie
+// interleaved in a plane; COMPONENTS, all of them; ALPHA, which of them is alpha.
 #include "common/interleave.cuh"
 #include "common/offset.cuh"
 
@@ -18,7 +19,8 @@ typedef u16 Sample;
 constexpr i32 PLANES = COMPONENTS / CHANNELS;
 constexpr i32 PIXELS = 4 / SAMPLE_BYTES;
 
-// A plane of the picture before the step, and of the picture that is made. The same structs are in src/engine/cuda/launch/parameters.rs.
+// A plane of the picture before the step, and of the picture that is made. The same structs are in
+// src/engine/cuda/launch/parameters.rs.
 struct Rows {
     const u8 *before;
     u8 *after;
@@ -82,7 +84,7 @@ __device__ __forceinline__ void read(u32 (&parts)[CHANNELS], const Picture &pict
         if constexpr (CHANNELS == 1) {
             parts[0] = pixels[0];
         } else {
-            separate(parts, pixels);
+            deinterleave(parts, pixels);
         }
         return;
     }
@@ -141,7 +143,8 @@ __device__ __forceinline__ i32 sample(u32 word, i32 p)
     return (i32)(word >> 8 * SAMPLE_BYTES * p & MAX_VALUE);
 }
 
-// level + floor((2 (c - level) a + MAX) / 2 MAX), whose numerator is odd, in numbers that are never negative and fit 32 bits.
+// level + floor((2 (c - level) a + MAX) / 2 MAX), whose numerator is odd, in numbers that are never negative
+// and fit 32 bits.
 __device__ __forceinline__ u32 weighted(i32 c, i32 a, i32 level)
 {
     return ((u32)(c - level) * (u32)a + (u32)level * MAX_VALUE + MAX_VALUE / 2) / MAX_VALUE;
@@ -175,7 +178,8 @@ extern "C" __global__ void __launch_bounds__(256) premultiply(const __grid_const
                 u32 product = 0;
 #pragma unroll
                 for (i32 p = 0; p < PIXELS; ++p) {
-                    product |= weighted(sample(word, p), sample(alpha, p), picture.level[k]) << 8 * SAMPLE_BYTES * p;
+                    product |= weighted(sample(word, p), sample(alpha, p), picture.level[k])
+                               << 8 * SAMPLE_BYTES * p;
                 }
                 word = product;
             }
@@ -188,7 +192,8 @@ extern "C" __global__ void __launch_bounds__(256) premultiply(const __grid_const
     }
 }
 
-// Works in place on the convolved picture: a pixel's alpha and colours are read and written by the same thread.
+// Works in place on the convolved picture: a pixel's alpha and colours are read and written by the same
+// thread.
 extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_constant__ Picture picture)
 {
     const i32 x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
@@ -215,12 +220,14 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
                 if (k == ALPHA) {
                     continue;
                 }
-                // floor((N + a 2^15) / (a 2^16)) is floor(floor((N + a 2^15) / 2^16) / a). What is added after it is added before as so many a's, and what
-                // would be cut after it is cut before.
+                // floor((N + a 2^15) / (a 2^16)) is floor(floor((N + a 2^15) / 2^16) / a). What is added
+                // after it is added before as so many a's, and what would be cut after it is cut before.
                 const i64 above = sample(component(after, k), p) - picture.level[k];
-                i64 n = (above * (MAX_VALUE * picture.gain) + (i64)a * 32768 >> 16) + ((i64)picture.level[k] + picture.offset) * a;
+                i64 n = (above * (MAX_VALUE * picture.gain) + (i64)a * 32768 >> 16) +
+                        ((i64)picture.level[k] + picture.offset) * a;
                 n = n < 0 ? 0 : n > (i64)MAX_VALUE * a ? (i64)MAX_VALUE * a : n;
-                const u32 value = a > 0 ? quotient((u32)n, (u32)divisor, reciprocal) : (u32)sample(component(before, k), p);
+                const u32 value =
+                    a > 0 ? quotient((u32)n, (u32)divisor, reciprocal) : (u32)sample(component(before, k), p);
                 straight[k] |= value << 8 * SAMPLE_BYTES * p;
             }
         }

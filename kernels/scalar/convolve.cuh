@@ -1,8 +1,10 @@
 // What the kernels that multiply one value at a time share: loads, the tile, the sums, the store.
 //
 // Compile-time parameters (given by src/engine/cuda/plain.rs):
-//   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture object
-//   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only path
+//   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture
+//                     object
+//   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only
+//                     path
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
 //   WIDE              1: sums take 64 bits and the intermediate 32, 0: 32 and 16
 //   CHANNELS          samples that one pixel interleaves; CONVOLVED: a bit for each that is convolved
@@ -10,8 +12,8 @@
 //   MASK_W, MASK_H    columns and rows of the mask
 //   BLOCK_W, BLOCK_H  threads of a block; OUTPUTS: rows that one thread computes, 1 unless PIXELS is 1
 //
-// A thread works on samples, not on pixels: neighbours in a row are CHANNELS samples apart, and a warp's loads stay adjacent
-// whatever is interleaved.
+// A thread works on samples, not on pixels: neighbours in a row are CHANNELS samples apart, and a warp's
+// loads stay adjacent whatever is interleaved.
 #pragma once
 
 #include "common/border.cuh"
@@ -25,7 +27,8 @@ typedef i32 Sum;
 typedef i16 Intermediate;
 #endif
 
-// How a pass's source values are stored: samples hold theirs above SAMPLE_SHIFT unused bits, the intermediate as they are.
+// How a pass's source values are stored: samples hold theirs above SAMPLE_SHIFT unused bits, the intermediate
+// as they are.
 template <class Stored> struct Shift {
     static constexpr i32 bits = 0;
 };
@@ -60,7 +63,8 @@ template <class Stored> __device__ __forceinline__ i32 read_pixels(const Plane &
 template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane &plane, i32 x, i32 y, i32 c)
 {
     if constexpr (PIXELS == 2 && BORDER == REPLICATE) {
-        // The hardware's clamp is the replicated border, but across interleaved samples it would take another component.
+        // The hardware's clamp is the replicated border, but across interleaved samples it would take another
+        // component.
         const i32 inside = CHANNELS == 1 ? x : border_index(x, plane.width);
         return read_texture<Stored>(plane, inside * CHANNELS + c, y);
     } else {
@@ -73,12 +77,15 @@ template <class Stored> __device__ __forceinline__ i32 read_anywhere(const Plane
     }
 }
 
-// Multiply-adds up to which a thread's work is unrolled completely. Beyond it code outgrows the instruction cache, and NVRTC takes seconds.
+// Multiply-adds up to which a thread's work is unrolled completely. Beyond it code outgrows the instruction
+// cache, and NVRTC takes seconds.
 constexpr i32 UNROLLED = 512;
 
-// One value under the mask, `j` rows below the row that the mask's first row covers for the first output, for each output whose mask covers it.
+// One value under the mask, `j` rows below the row that the mask's first row covers for the first output, for
+// each output whose mask covers it.
 template <i32 W, i32 H, class Weights>
-__device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i32 value, const Weights &weights)
+__device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i32 value,
+                                          const Weights &weights)
 {
 #pragma unroll
     for (i32 o = 0; o < OUTPUTS; ++o) {
@@ -88,8 +95,8 @@ __device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i3
     }
 }
 
-// Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that the mask's first row covers for
-// this thread's first output.
+// Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that
+// the mask's first row covers for this thread's first output.
 template <i32 W, i32 H, class Weights, class Fetch>
 __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &weights, const Fetch &fetch)
 {
@@ -104,8 +111,9 @@ __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &
             }
         }
     } else if constexpr (OUTPUTS > 1) {
-        // A loop over the columns of the mask, down which everything is unrolled: each weight and each value is read once a column, and used
-        // for all outputs from a register. A loop over the rows would read each weight once for each output.
+        // A loop over the columns of the mask, down which everything is unrolled: each weight and each value
+        // is read once a column, and used for all outputs from a register. A loop over the rows would read
+        // each weight once for each output.
 #pragma unroll 1
         for (i32 i = 0; i < W; ++i) {
 #pragma unroll
@@ -128,7 +136,8 @@ __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &
 
 // Correlates rows of one plane with a W x H mask of weights and hands each sum to `store(sample, c, y, sum)`.
 //
-// A launch never reads what it writes: `store` writes to other memory than `plane.source`, so no block depends on another one.
+// A launch never reads what it writes: `store` writes to other memory than `plane.source`, so no block
+// depends on another one.
 template <class Stored, i32 W, i32 H, class Weights, class Store>
 __device__ __forceinline__ void correlate(const Plane &plane, const Weights &weights, const Store &store)
 {
@@ -154,8 +163,9 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         constexpr i32 THREADS = BLOCK_W * BLOCK_H;
         extern __shared__ __align__(16) u8 shared_bytes[];
         Stored *tile = (Stored *)shared_bytes;
-        // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and the mask's shape, no
-        // part of it can be forgotten. Values beyond the frame are made here, so that the sums below know nothing of borders.
+        // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and
+        // the mask's shape, no part of it can be forgotten. Values beyond the frame are made here, so that
+        // the sums below know nothing of borders.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
         const i32 corner_sample = left - RX * CHANNELS;
         const i64 corner_row = first - RY;
@@ -164,15 +174,18 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         for (i32 k = threadIdx.y * BLOCK_W + threadIdx.x; k < TILE_W * TILE_H; k += THREADS) {
             const i32 tx = k % TILE_W, ty = k / TILE_W;
             const i32 at = left + tx;
-            // The same for all threads of a block: most blocks lie within the frame and need not ask at each value where it comes from.
+            // The same for all threads of a block: most blocks lie within the frame and need not ask at each
+            // value where it comes from.
             tile[k] = (Stored)(within ? read_pixels<Stored>(plane, corner_sample + tx, (i32)corner_row + ty)
-                                      : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty, at % CHANNELS));
+                                      : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty,
+                                                              at % CHANNELS));
         }
         // Nobody reads the tile before all of it is there...
         __syncthreads();
         const Stored *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
         if (is_convolved(c)) {
-            accumulate<W, H>(sums, weights, [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
+            accumulate<W, H>(sums, weights,
+                             [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
         }
         // ...and nobody overwrites it before all have read it.
         __syncthreads();
@@ -196,7 +209,8 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
                 for (i32 j = 0; j < H; ++j) {
 #pragma unroll 1
                     for (i32 i = 0; i < W; ++i) {
-                        sums[0] += (Sum)weights[j * W + i] * read_anywhere<Stored>(plane, x + i - RX, y + j - RY, c);
+                        sums[0] +=
+                            (Sum)weights[j * W + i] * read_anywhere<Stored>(plane, x + i - RX, y + j - RY, c);
                     }
                 }
             }
@@ -213,8 +227,10 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
     }
 }
 
-// Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are copied or filled.
-__device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c, i32 y, Sum sum)
+// Shifts a sum down, adds the bias, saturates, and writes the sample; components that are not convolved are
+// copied or filled.
+__device__ __forceinline__ void store_sample(const Planes &planes, const Plane &plane, i32 sample, i32 c,
+                                             i32 y, Sum sum)
 {
     Sample *out = (Sample *)(plane.result + (i64)y * plane.result_pitch) + sample;
     const Channel &channel = plane.channel[CHANNELS == 1 ? 0 : c];

@@ -2,7 +2,8 @@
 #include "scalar/convolve.cuh"
 
 #if CONSTANT_WEIGHTS
-// Belongs to this module alone: each step of a chain has a module of its own, so no step can overwrite another's weights.
+// Belongs to this module alone: each step of a chain has a module of its own, so no step can overwrite
+// another's weights.
 __constant__ i32 mask_weights[MASK_W * MASK_H];
 #endif
 

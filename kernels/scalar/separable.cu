@@ -1,11 +1,13 @@
 // A row pass into an intermediate in device memory, then a column pass.
 //
-// They are two launches. A column reads rows that other blocks made, and a barrier holds back only the threads of one block; the end of
-// a launch is what all blocks wait for. One launch with only __syncthreads between the passes would be a race.
+// They are two launches. A column reads rows that other blocks made, and a barrier holds back only the
+// threads of one block; the end of a launch is what all blocks wait for. One launch with only __syncthreads
+// between the passes would be a race.
 #include "scalar/convolve.cuh"
 
 #if CONSTANT_WEIGHTS
-// They belong to this module alone: each step of a chain has a module of its own, so no step can overwrite another's weights.
+// They belong to this module alone: each step of a chain has a module of its own, so no step can overwrite
+// another's weights.
 __constant__ i32 row_weights[MASK_W];
 __constant__ i32 column_weights[MASK_H];
 #endif
@@ -34,8 +36,10 @@ struct ColumnWeights {
     }
 };
 
-// `result` is the intermediate. Its rows are the plane's: what a row beyond the edges holds follows from the border when it is read.
-extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) row_pass(const Planes planes, const i32 *weights)
+// `result` is the intermediate. Its rows are the plane's: what a row beyond the edges holds follows from the
+// border when it is read.
+extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
+    row_pass(const Planes planes, const i32 *weights)
 {
     const Plane &plane = planes.at[blockIdx.z];
     const i32 shift = planes.shift;
@@ -47,7 +51,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) row_pass(const Pl
 }
 
 // `source` is the intermediate; a channel's `border` is what the row pass makes of constant pixels.
-extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) column_pass(const Planes planes, const i32 *weights)
+extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
+    column_pass(const Planes planes, const i32 *weights)
 {
     const Plane &plane = planes.at[blockIdx.z];
     correlate<Intermediate, 1, MASK_H>(plane, ColumnWeights{weights}, [&](i32 sample, i32 c, i32 y, Sum sum) {

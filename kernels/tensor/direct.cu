@@ -1,13 +1,14 @@
 // The whole mask at each pixel on tensor cores: pixels as they lie in memory times bands of weights.
 //
-// A window is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8 results of each. Parameters beside those of
-// tensor/tile/geometry.cuh:
+// A window is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8 results of
+// each. Parameters beside those of tensor/tile/geometry.cuh:
 //   SHARED_WINDOWS  1: two products take the same windows, 8 bytes apart, and give 8 x 2 results of each
 //   COLUMNS         otherwise, results of a window beside each other: 4 in 2 rows, or 2 in 4 rows
 //   PAIRS           pairs of rows under a window's results; WINDOWS: windows beside each other under them
 //   START           the byte of a tile's row at which its first window begins
 //   STEPS           windows below each other that a warp works on
-//   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for STEPS windows below each other
+//   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for
+//                   STEPS windows below each other
 #include "tensor/epilogue.cuh"
 #include "tensor/small_mask.cuh"
 #include "tensor/tile/pipeline.cuh"
@@ -25,16 +26,19 @@ constexpr i32 WIDTH = 16;     // samples beside each other that the lanes with t
 constexpr i32 ROWS_DOWN = 2;  // rows of a window's results
 constexpr bool TWO_ROWS = true;
 
-// Calls take(s, values) with eight values of step s that this lane has, in the order of s. `row` and `offset` are where it begins to read, join(parts, k)
-// makes value k out of its sums, where k counts a row's results from the window on that the lanes with the same g begin with.
+// Calls take(s, values) with eight values of step s that this lane has, in the order of s. `row` and `offset`
+// are where it begins to read, join(parts, k) makes value k out of its sums, where k counts a row's results
+// from the window on that the lanes with the same g begin with.
 template <bool ALIGNED, class Join, class Take>
-__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands, const Join &join, const Take &take)
+__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4],
+                                                 const Bands &bands, const Join &join, const Take &take)
 {
     static_assert(FIRST_BYTE % 4 == 0, "windows begin at whole words");
     convolve_shared<ALIGNED, false, row_pitch<ALIGNED>, STEPS>(row, offset, start, bands, join, take);
 }
 
-// Packs eight values of this lane to eight results that lie beside each other, after an exchange with the lane beside it.
+// Packs eight values of this lane to eight results that lie beside each other, after an exchange with the
+// lane beside it.
 __device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], const i32 (&values)[8])
 {
     u32 mine[2 * SAMPLE_BYTES];
@@ -76,7 +80,8 @@ typedef i32 Sums[2][BANDS][4];
 // Four windows' words of two rows: those of product u are 2h + u for rows g and g + 8 of the product.
 typedef u32 Pair[2][4];
 
-__device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&weights)[BANDS], bool begin, const i32 (&start)[4])
+__device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&weights)[BANDS], bool begin,
+                                    const i32 (&start)[4])
 {
     const i32 zero[4] = {};
 #pragma unroll
@@ -84,8 +89,9 @@ __device__ __forceinline__ void add(Sums &sums, const Pair &p, const Weights (&w
 #pragma unroll
         for (i32 i = 0; i < BANDS; ++i) {
             i32(&d)[4] = sums[u][i];
-            const i32(&c)[4] = either(begin, either(i == BANDS - 1, start, zero), d);
-            multiply_pixels_weights(d, p[0][u], p[0][u + 2], p[1][u], p[1][u + 2], weights[i].low, weights[i].high, c);
+            const i32(&c)[4] = select_ref(begin, select_ref(i == BANDS - 1, start, zero), d);
+            multiply_pixels_weights(d, p[0][u], p[0][u + 2], p[1][u], p[1][u + 2], weights[i].low,
+                                    weights[i].high, c);
         }
     }
 }
@@ -118,20 +124,24 @@ __device__ __forceinline__ void pack_window(u32 (&words)[2 * SAMPLE_BYTES], cons
 
 // As above.
 template <bool ALIGNED, class Join, class Take>
-__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4], const Bands &bands, const Join &join, const Take &take)
+__device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, const i32 (&start)[4],
+                                                 const Bands &bands, const Join &join, const Take &take)
 {
     Pair ring[RING];
     auto read_pair = [&](i32 slot, i32 k, i32 window) {
 #pragma unroll
         for (i32 r = 0; r < 2; ++r) {
-            read_words<ALIGNED, 4, COLUMNS * UNIT, FIRST_BYTE % 4>(ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
+            read_words<ALIGNED, 4, COLUMNS * UNIT, FIRST_BYTE % 4>(
+                ring[slot][r], row + (2 * k + r) * row_pitch<ALIGNED>, offset + 16 * window);
         }
     };
     auto end = [&](i32 s, const Sums &sums) {
         i32 values[8];
         // Pairs of neighbours are two columns apart, or four.
         const i32 first = COLUMNS == 4 && (threadIdx.x & 1) ? 2 : 0;
-        join_sums(values, sums, [&](const i32(&parts)[BANDS], i32 k) { return join(parts, k / 2 * COLUMNS + k % 2 + first); });
+        join_sums(values, sums, [&](const i32(&parts)[BANDS], i32 k) {
+            return join(parts, k / 2 * COLUMNS + k % 2 + first);
+        });
         take(s, values);
     };
     if constexpr (RESIDENT) {
@@ -169,7 +179,8 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
         }
 #pragma unroll 1
         for (i32 window = 0; window < WINDOWS; ++window) {
-            // Row pair j of the mask, whose values for window s below each other lie in ring slot j + s PAIRS_DOWN.
+            // Row pair j of the mask, whose values for window s below each other lie in ring slot j + s
+            // PAIRS_DOWN.
             auto multiply = [&](i32 slot, i32 j) {
                 read_pair((slot + RING - 1) % RING, j + RING - 1, window);
                 Weights weights[BANDS];
@@ -215,8 +226,9 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
 #endif
 
 template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
-                                              const i32 (&start)[4], const Bands &bands)
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane,
+                                              const Tile &tile, const u8 *stage, const i32 (&start)[4],
+                                              const Bands &bands)
 {
     constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
     const i32 zero[4] = {};
@@ -224,12 +236,14 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     // Bytes of one part from the tile's first to the lanes' with the same g, and rows.
     const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * UNIT, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
     // Where this lane's results begin in the tile.
-    const i32 left = PARTS * (TWO_ROWS ? across + 8 * UNIT * (t & 1) : across), top = down + (TWO_ROWS ? t / 2 : t);
-    const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)} : Run{lane - 4, g == 0, g == 7};
+    const i32 left = PARTS * (TWO_ROWS ? across + 8 * UNIT * (t & 1) : across),
+              top = down + (TWO_ROWS ? t / 2 : t);
+    const Run run = TWO_ROWS ? Run{t & 1 ? lane - 1 : lane - 3, g == 0 && !(t & 1), g == 7 && (t & 1)}
+                             : Run{lane - 4, g == 0, g == 7};
     Output<ALIGNED, COMPONENTS * WORDS> output(plane, run, tile.x + left, tile.y + top);
     const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
-    if constexpr (APART) {
+    if constexpr (DEINTERLEAVE) {
         u32 kept[STEPS][WORDS][CHANNELS];
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
@@ -246,18 +260,21 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 __syncwarp();
                 const u8 *part = row + c * DIGITS * PART;
                 if constexpr (DIGITS == 1) {
-                    const auto whole = [&](const i32(&parts)[BANDS], i32) { return finish(planes, plane, joined<Total>(parts), c); };
+                    const auto whole = [&](const i32(&parts)[BANDS], i32) {
+                        return finish(planes, plane, joined<Total>(parts), c);
+                    };
                     convolve_windows<true>(part, offset, start, bands, whole, keep);
                 } else {
                     // Sums over the bytes of samples fit 32 bits (docs/arithmetic.md).
                     const auto sum = [](const i32(&parts)[BANDS], i32) { return joined<i32>(parts); };
                     i32 high[STEPS][8];
-                    convolve_windows<true>(part + PART, offset, zero, bands, sum, [&](i32 s, const i32(&values)[8]) {
+                    convolve_windows<true>(part + PART, offset, zero, bands, sum,
+                                           [&](i32 s, const i32(&values)[8]) {
 #pragma unroll
-                        for (i32 k = 0; k < 8; ++k) {
-                            high[s][k] = values[k];
-                        }
-                    });
+                                               for (i32 k = 0; k < 8; ++k) {
+                                                   high[s][k] = values[k];
+                                               }
+                                           });
                     convolve_windows<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
                         i32 values[8];
 #pragma unroll
@@ -271,10 +288,12 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
 #pragma unroll
         for (i32 s = 0; s < STEPS; ++s) {
-            if constexpr (WEIGHED) {
+            if constexpr (PREMULTIPLIED) {
                 Alphas<COMPONENTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
-                output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); }, alphas, ROWS_DOWN);
+                output.template put_unpremultiplied<STEPS>(
+                    s, [&](i32 k, i32 c, u32 more) { return byte_of(kept[s][k / 4][c], k % 4, more); },
+                    alphas, ROWS_DOWN);
             } else {
                 u32 words[WORDS * CHANNELS];
 #pragma unroll
@@ -291,14 +310,17 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         }
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
-        const auto whole = [&](const i32(&parts)[BANDS], i32 k) { return finish(planes, plane, joined<Total>(parts), sample + k); };
+        const auto whole = [&](const i32(&parts)[BANDS], i32 k) {
+            return finish(planes, plane, joined<Total>(parts), sample + k);
+        };
         convolve_windows<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
             u32 words[WORDS];
             pack_window(words, values);
-            if constexpr (WEIGHED) {
+            if constexpr (PREMULTIPLIED) {
                 Alphas<COMPONENTS * WORDS> alphas;
                 read_alphas<ALIGNED>(alphas, stage, left, top + s * ROWS_DOWN);
-                output.template put_straight<STEPS>(s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
+                output.template put_unpremultiplied<STEPS>(
+                    s, [&](i32 k, i32 c, u32 more) { return byte_of(words[k], c, more); }, alphas, ROWS_DOWN);
             } else {
                 output.put(words, ROWS_DOWN);
             }
@@ -306,13 +328,15 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     }
 }
 
-template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
+template <bool ALIGNED, class Loader>
+__device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     Bands bands;
     read_bands(bands, tiles.fragments);
-    for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+    const auto work = [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
         convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, start, bands);
-    });
+    };
+    for_each_tile<ALIGNED>(planes, tiles, loader, work);
 }
 
 #include "tensor/entries.cuh"

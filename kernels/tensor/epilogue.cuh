@@ -6,18 +6,20 @@
 
 // Alpha before the step of N pixels beside each other: words that hold it, and which of their bytes it is.
 template <i32 N> struct Alphas {
-    static constexpr bool BESIDE = APART || BY_FOURS;  // four pixels' in a word
+    static constexpr bool BESIDE = DEINTERLEAVE || DEINTERLEAVE4;  // four pixels' in a word
     u32 words[BESIDE ? (N + 3) / 4 : N];
 
     __device__ __forceinline__ u32 word(i32 k) const { return words[BESIDE ? k / 4 : k]; }
     static constexpr __device__ i32 byte(i32 k) { return BESIDE ? k % 4 : ALPHA_BYTE; }
 };
 
-// Those of the pixels from byte `x` of a tile's row `y` on: out of the tile, whose colours are weighed, or out of its components.
-template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alphas<N> &alphas, const u8 *stage, i32 x, i32 y)
+// Those of the pixels from byte `x` of a tile's row `y` on: out of the tile, whose colours are premultiplied,
+// or out of its components.
+template <bool ALIGNED, i32 N>
+__device__ __forceinline__ void read_alphas(Alphas<N> &alphas, const u8 *stage, i32 x, i32 y)
 {
     const u8 *p = stage + (y + MASK_H / 2) * row_pitch<ALIGNED>;
-    if constexpr (APART) {
+    if constexpr (DEINTERLEAVE) {
         constexpr i32 FIRST = (LEFT - START) / CHANNELS, REMAINDER = FIRST % 4;
         p += ALPHA_BYTE * PART + FIRST - REMAINDER + x / CHANNELS;
 #pragma unroll
@@ -27,8 +29,8 @@ template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alpha
                 alphas.words[k] = __funnelshift_r(alphas.words[k], word(p + 4 * k + 4), 8 * REMAINDER);
             }
         }
-    } else if constexpr (BY_FOURS) {
-        static_assert(N == 4 || !BY_FOURS, "a lane has four pixels");
+    } else if constexpr (DEINTERLEAVE4) {
+        static_assert(N == 4 || !DEINTERLEAVE4, "a lane has four pixels");
         u32 parts[4];
         read_four_words<ALIGNED>(parts, p, LEFT + x);
         alphas.words[0] = parts[ALPHA_BYTE];
@@ -38,7 +40,7 @@ template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alpha
             alphas.words[k] = word(p + LEFT + x + 4 * k);
         }
     } else {
-        p += early_by(p) + LEFT + x + ALPHA_BYTE;
+        p += misalignment_of(p) + LEFT + x + ALPHA_BYTE;
 #pragma unroll
         for (i32 k = 0; k < N; ++k) {
             alphas.words[k] = (u32)p[4 * k] << 8 * ALPHA_BYTE;
@@ -46,7 +48,8 @@ template <bool ALIGNED, i32 N> __device__ __forceinline__ void read_alphas(Alpha
     }
 }
 
-// A sum shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when they are packed.
+// A sum shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when
+// they are packed.
 __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
 {
     if (WIDE || !SAME_BIAS) {
@@ -62,7 +65,8 @@ __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, 
 }
 
 // Neighbouring results as they lie in memory.
-template <i32 N> __device__ __forceinline__ void pack(u32 (&words)[N], const i32 (&values)[4 * N / SAMPLE_BYTES])
+template <i32 N>
+__device__ __forceinline__ void pack(u32 (&words)[N], const i32 (&values)[4 * N / SAMPLE_BYTES])
 {
 #pragma unroll
     for (i32 k = 0; k < N; ++k) {
@@ -75,7 +79,8 @@ template <i32 N> __device__ __forceinline__ void pack(u32 (&words)[N], const i32
 }
 
 // Components that are not convolved take the sample from before the step, or a new value.
-template <i32 N> __device__ __forceinline__ void keep_others(const Plane &plane, i32 x, i32 y, u32 (&words)[N])
+template <i32 N>
+__device__ __forceinline__ void keep_others(const Plane &plane, i32 x, i32 y, u32 (&words)[N])
 {
     constexpr u32 MASK = SAMPLE_BYTES == 1 ? 0xff : 0xffff;
     const Sample *kept = (const Sample *)(plane.original + (i64)y * plane.original_pitch);
@@ -93,16 +98,19 @@ template <i32 N> __device__ __forceinline__ void keep_others(const Plane &plane,
 }
 
 // True if every component of a result is at hand.
-constexpr bool whole_results = every_channel || (WEIGHED && (CONVOLVED | 1 << ALPHA_BYTE) == (1 << CHANNELS) - 1);
+constexpr bool whole_results =
+    every_channel || (PREMULTIPLIED && (CONVOLVED | 1 << ALPHA_BYTE) == (1 << CHANNELS) - 1);
 
-// The lanes of a warp hold parts of a run of results that lie beside each other in memory; `before` is the lane with the part before this one.
+// The lanes of a warp hold parts of a run of results that lie beside each other in memory; `before` is the
+// lane with the part before this one.
 struct Run {
     i32 before;
     bool first;
     bool last;
 };
 
-// A lane's results: parts of 4 N bytes, the first at byte x of row y, others in rows below it. All lanes of a warp call its functions together.
+// A lane's results: parts of 4 N bytes, the first at byte x of row y, others in rows below it. All lanes of a
+// warp call its functions together.
 template <bool ALIGNED, i32 N> struct Output {
     const Plane &plane;
     const Run run;
@@ -111,19 +119,23 @@ template <bool ALIGNED, i32 N> struct Output {
     const i32 rows;  // rows from there to the plane's end
     u8 *out;         // in the row that is written next
     i32 row = 0;
-    u32 transparent = 0;  // a bit for each pixel that is not restored yet, the last one's the lowest: set if it has no alpha
+    // A bit for each pixel that is not restored yet, the last one's the lowest: set if it has no alpha.
+    u32 transparent = 0;
 
     // `end` is the byte of the rows at which results end, if they do not go on to the rows' own end.
     __device__ __forceinline__ Output(const Plane &plane, const Run &run, i32 x, i32 y, i32 end = 0x7fffffff)
-        : plane(plane), run(run), x(x), y(y), left(min(plane.width * PIXEL_BYTES, end) - x), rows(!ALIGNED || left > 0 ? plane.height - y : 0),
+        : plane(plane), run(run), x(x), y(y), left(min(plane.width * PIXEL_BYTES, end) - x),
+          rows(!ALIGNED || left > 0 ? plane.height - y : 0),
           out(plane.result + (i64)y * plane.result_pitch + x)
     {
     }
 
-    // Divides colours that were weighed by alpha by it, and writes the pixels as number `index` of COUNT rows: component(k, c, more) is `more` and what the mask made of
-    // component c of pixel k, `alphas` are the pixels' before the step.
+    // Divides colours that were multiplied by alpha by it, and writes the pixels as number `index` of COUNT
+    // rows: component(k, c, more) is `more` and what the mask made of component c of pixel k, `alphas` are
+    // the pixels' before the step.
     template <i32 COUNT, class Component>
-    __device__ __forceinline__ void put_straight(i32 index, const Component &component, const Alphas<N> &alphas, i32 step)
+    __device__ __forceinline__ void put_unpremultiplied(i32 index, const Component &component,
+                                                        const Alphas<N> &alphas, i32 step)
     {
         constexpr i32 AT_ONCE = 32 / N;
         u32 words[N];
@@ -132,10 +144,14 @@ template <bool ALIGNED, i32 N> struct Output {
             // A sum begins with `more`.
             const auto convolved = [&](u32 more) { return component(k, ALPHA_BYTE, more); };
             const auto weight = [&](u32 more) {
-                return NORMALISE || FILTER_ALPHA ? convolved(more) : byte_of(alphas.word(k), alphas.byte(k), more);
+                return NORMALISE || FILTER_ALPHA ? convolved(more)
+                                                 : byte_of(alphas.word(k), alphas.byte(k), more);
             };
-            const u32 colours[4] = {component(k, 0, 0), component(k, 1, 0), component(k, 2, 0), component(k, 3, 0)};
-            words[k] = straight(colours, weight(FLOAT_BITS), FILTER_ALPHA ? convolved(0) : alphas.word(k), FILTER_ALPHA ? 0 : alphas.byte(k));
+            const u32 colours[4] = {component(k, 0, 0), component(k, 1, 0), component(k, 2, 0),
+                                    component(k, 3, 0)};
+            words[k] =
+                unpremultiplied(colours, weight(FLOAT_BITS), FILTER_ALPHA ? convolved(0) : alphas.word(k),
+                                FILTER_ALPHA ? 0 : alphas.byte(k));
             // In comes a set bit where 1 less than nothing is below 0.
             transparent = __funnelshift_l(weight(~0u), transparent, 1);
         }
@@ -145,8 +161,8 @@ template <bool ALIGNED, i32 N> struct Output {
         }
     }
 
-    // Of the last `count` rows, the colours that there was no alpha to divide by are those from before. That comes after all rows, so that nobody waits for
-    // it where there are none.
+    // Of the last `count` rows, the colours that there was no alpha to divide by are those from before. That
+    // comes after all rows, so that nobody waits for it where there are none.
     __device__ __forceinline__ void restore(i32 count, i32 step)
     {
         if (!ALIGNED) {
@@ -163,7 +179,9 @@ template <bool ALIGNED, i32 N> struct Output {
             const u8 *before = plane.original + (i64)(y + r) * plane.original_pitch + x;
             u8 *after = plane.result + (i64)(y + r) * plane.result_pitch + x;
             u32 pixels[N];
-            auto is_restored = [&](i32 k) { return (transparent >> (N - 1 - k) & 1) && r < rows && 4 * k < left; };
+            auto is_restored = [&](i32 k) {
+                return (transparent >> (N - 1 - k) & 1) && r < rows && 4 * k < left;
+            };
 #pragma unroll
             for (i32 k = 0; k < N; ++k) {
                 if (is_restored(k)) {
@@ -191,7 +209,8 @@ template <bool ALIGNED, i32 N> struct Output {
     {
         const bool inside = row < rows;
         if (row == 0) {
-            // Not before that, so that small frames are convolved side by side. Others may still read what lies where results go, or write there.
+            // Not before that, so that small frames are convolved side by side. Others may still read what
+            // lies where results go, or write there.
             wait_for_earlier_launches();
         }
         if (!whole_results && inside) {
@@ -204,7 +223,8 @@ template <bool ALIGNED, i32 N> struct Output {
             for (i32 k = 0; k < N; k += AT_ONCE) {
                 if (inside && (k == 0 || 4 * k < left)) {
                     if constexpr (AT_ONCE == 4) {
-                        *(uint4 *)(out + 4 * k) = make_uint4(words[k], words[k + 1], words[k + 2], words[k + 3]);
+                        *(uint4 *)(out + 4 * k) =
+                            make_uint4(words[k], words[k + 1], words[k + 2], words[k + 3]);
                     } else {
                         *(uint2 *)(out + 4 * k) = make_uint2(words[k], words[k + 1]);
                     }
@@ -220,7 +240,8 @@ template <bool ALIGNED, i32 N> struct Output {
         row += step;
     }
 
-    // Whole words of memory, of which the first ends the part before; what is left of the run's ends goes byte by byte.
+    // Whole words of memory, of which the first ends the part before; what is left of the run's ends goes
+    // byte by byte.
     __device__ __forceinline__ void put_unaligned(const u32 (&words)[N], u32 earlier)
     {
         const i32 off = (i32)((u32)(unsigned long long)out & 3);

@@ -1,13 +1,17 @@
-// Two masks one after the other on tensor cores, in one launch: what is between them is never written to the card's memory.
+// Two masks one after the other on tensor cores, in one launch: what is between them is never written to the
+// card's memory.
 //
-// A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle, and that with the next mask to
-// results. docs/gpu-kernels.md has the picture. For planes of one component of a byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as
-// both together, so that a tile's halo is that of both:
-//   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS, NEXT_BANDS: of the next
+// A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle,
+// and that with the next mask to results. docs/gpu-kernels.md has the picture. For planes of one component of a
+// byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as both together, so that
+// a tile's halo is that of both:
+//   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS,
+//                   NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask
 //   START           the byte of a tile's row at which the first mask's first window begins
 //   STEPS           windows below each other that a warp works on with the first mask
-//   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's first result
+//   MIDDLE_PITCH    bytes from row to row of the middle; MIDDLE_LEFT: bytes of such a row before a tile's
+//                   first result
 #include "common/border.cuh"
 #include "tensor/epilogue.cuh"
 #include "tensor/small_mask.cuh"
@@ -22,14 +26,17 @@ constexpr i32 MIDDLE_ROWS = TILE_H + NEXT_H - 1;
 // Bytes of the middle before a result at which its window begins.
 constexpr i32 NEXT_START = 4;
 
-static_assert(SAMPLE_BYTES == 1 && CHANNELS == 1 && !WIDE && SAME_BIAS && !APART, "planes of one component of a byte");
+static_assert(SAMPLE_BYTES == 1 && CHANNELS == 1 && !WIDE && SAME_BIAS && !DEINTERLEAVE,
+              "planes of one component of a byte");
 static_assert(WARPS == WARPS_X && TILE_H % 2 == 0 && 2 * STEPS == MIDDLE_ROWS, "each warp works on all rows");
-static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT && MIDDLE_LEFT + TILE_W + NEXT_REACH <= 128 * WARPS, "the middle has what windows cover");
+static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT &&
+                  MIDDLE_LEFT + TILE_W + NEXT_REACH <= 128 * WARPS,
+              "the middle has what windows cover");
 // Banks: rows below each other are written together, by words.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
 
-// Gives the middle beyond the plane's edges what the border says of it, which is not what the first mask makes of the pixels there. True if there was
-// something; then all threads must meet before they read.
+// Gives the middle beyond the plane's edges what the border says of it, which is not what the first mask
+// makes of the pixels there. True if there was something; then all threads must meet before they read.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
 {
     if (BORDER_IS_PERIODIC) {
@@ -45,9 +52,13 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     if (left + right + above + below == 0) {
         return false;
     }
-    auto at = [&](i32 x, i32 y) -> u8 & { return middle[(y - top) * MIDDLE_PITCH + MIDDLE_LEFT + x - tile.x]; };
+    auto at = [&](i32 x, i32 y) -> u8 & {
+        return middle[(y - top) * MIDDLE_PITCH + MIDDLE_LEFT + x - tile.x];
+    };
     // All that is read lies within the plane, so that no thread reads what another one writes.
-    auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) { at(x, y) = BORDER_IS_CONSTANT ? (u8)plane.channel[0].border : at(from_x, from_y); };
+    auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) {
+        at(x, y) = BORDER_IS_CONSTANT ? (u8)plane.channel[0].border : at(from_x, from_y);
+    };
     for (i32 k = threadIdx.x; k < (left + right) * rows; k += THREADS) {
         const i32 r = k / (left + right), column = k - r * (left + right);
         const i32 x = column < left ? column - left : plane.width + column - left, y = top + r;
@@ -55,7 +66,8 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     }
     const i32 begin = max(tile.x - NEXT_REACH, 0), last = min(end, plane.width);
     for (i32 r = 0; r < above + below; ++r) {
-        const i32 y = r < above ? r - above : plane.height + r - above, from_y = border_index(y, plane.height);
+        const i32 y = r < above ? r - above : plane.height + r - above,
+                  from_y = border_index(y, plane.height);
         for (i32 x = begin + threadIdx.x; x < last; x += THREADS) {
             set(x, y, x, from_y);
         }
@@ -63,7 +75,8 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     return true;
 }
 
-template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
+template <bool ALIGNED, class Loader>
+__device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     extern __shared__ __align__(128) u8 stages[];
     __shared__ volatile i32 next_biases[4][4];
@@ -75,12 +88,13 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     Next next;
     next.read(tiles.fragments + sizeof(First) / 4 * 32);
     u8 *middle = stages + 2 * STAGE;
-    for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+    const auto work = [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
         const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
         const i32 across = (warp * 8 + g) * 16;
         u8 *to = middle + t / 2 * MIDDLE_PITCH + across + 4 * (t & 1);
         convolve_shared<ALIGNED, true, pitch<ALIGNED>, STEPS>(
-            stage, START + across + 4 * t, start, first, [&](const i32(&bands)[BANDS], i32) { return joined<i32>(bands) >> tiles.row_shift; },
+            stage, START + across + 4 * t, start, first,
+            [&](const i32(&bands)[BANDS], i32) { return joined<i32>(bands) >> tiles.row_shift; },
             [&](i32 s, const i32(&values)[8]) {
                 u32 half[2];
                 pack(half, values);
@@ -98,14 +112,16 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
         // The last results that a block computes of a row have no middle; the next tile has them.
         Output<ALIGNED, 2> output(plane, run, tile.x + across + 8 * (t & 1), tile.y + t / 2, tile.x + TILE_W);
         convolve_shared<true, true, MIDDLE_PITCH, TILE_H / 2>(
-            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next, [&](const i32(&bands)[NEXT_BANDS], i32) { return joined<i32>(bands) >> planes.shift; },
+            middle, MIDDLE_LEFT - NEXT_START + across + 4 * t, next_start, next,
+            [&](const i32(&bands)[NEXT_BANDS], i32) { return joined<i32>(bands) >> planes.shift; },
             [&](i32, const i32(&values)[8]) {
                 u32 half[2], words[2];
                 pack(half, values);
                 exchange_halves(words, half);
                 output.put(words, 2);
             });
-    });
+    };
+    for_each_tile<ALIGNED>(planes, tiles, loader, work);
 }
 
 #include "tensor/entries.cuh"

@@ -1,14 +1,19 @@
-// A separable mask on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers is what the column pass wants there.
+// A separable mask on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers
+// is what the column pass wants there.
 //
-// The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8 columns of the intermediate. Rows are
-// worked on in groups of 16. A warp goes down a strip of 32 samples, or of 16 pixels BY_FOURS. Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the
-// row pass's:
-//   ROW_PIECES      16-byte pieces of a row, or of a component's row, under 16 results; COLUMN_GROUPS: groups of 16 rows under 16 results
+// The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8
+// columns of the intermediate. Rows are worked on in groups of 16. A warp goes down a strip of 32 samples, or
+// of 16 pixels DEINTERLEAVE4. Parameters beside those of tensor/tile/geometry.cuh, whose BANDS are the row
+// pass's:
+//   ROW_PIECES      16-byte pieces of a row, or of a component's row, under 16 results; COLUMN_GROUPS: groups
+//                   of 16 rows under 16 results
 //   COLUMN_BYTES    signed bytes of a column's weight
 //   START           the byte of a tile's row at which its first window begins
-//   STEPS           groups of 16 result rows that a warp goes down; WRITTEN_OUT: how many of them the code has one after the other, which divides STEPS
-//   BY_HALVES       1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least 16, all components of a plane add the
-//                   same bias, and it is below 2^45; then sums are joined in 32 bits, of which the last 8 or 16 are shifted away before
+//   STEPS           groups of 16 result rows that a warp goes down; UNROLL: how many of them the code has one
+//                   after the other, which divides STEPS
+//   SPLIT_SUM32     1: of a wide mask, the row pass shifts down by at least 8 and the column pass by at least
+//                   16, all components of a plane add the same bias, and it is below 2^45; then sums are
+//                   joined in 32 bits, of which the last 8 or 16 are shifted away before
 #include "tensor/epilogue.cuh"
 #include "tensor/tile/pipeline.cuh"
 
@@ -19,23 +24,26 @@ constexpr i32 SUMS = COLUMN_BYTES + BETWEEN_BYTES - 1;
 
 constexpr i32 ROW_WHOLE = ROW_PIECES / 2, COLUMN_WHOLE = COLUMN_GROUPS / 2;
 constexpr bool ROW_HALF = ROW_PIECES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
-// With two groups the older one lies in the first half of a product's bytes or in the second by turns, so that nothing needs to move. Wide ones have no
-// registers for both layouts of the weights.
-constexpr bool TURNS = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
+// With two groups the older one lies in the first half of a product's bytes or in the second by turns, so
+// that nothing needs to move. Wide ones have no registers for both layouts of the weights.
+constexpr bool DOUBLE_LAYOUT = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
 // Passes over 16 rows before there is a result.
 constexpr i32 AHEAD = COLUMN_GROUPS - 1;
-static_assert(STEPS % WRITTEN_OUT == 0 && (!TURNS || WRITTEN_OUT % 2 == 0 || WRITTEN_OUT == STEPS), "turns go on from one turn of the loop to the next");
+static_assert(STEPS % UNROLL == 0 && (!DOUBLE_LAYOUT || UNROLL % 2 == 0 || UNROLL == STEPS),
+              "turns go on from one turn of the loop to the next");
 // True if nobody needs the lower 8 rows of the last group.
-constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && WRITTEN_OUT == STEPS;
+constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && UNROLL == STEPS;
 // A lane's results: four neighbours of either half of the strip's samples, or four pixels' of each component.
-constexpr i32 SIDES = BY_FOURS ? CHANNELS : 2;
-constexpr i32 STRIP = BY_FOURS ? 16 * CHANNELS : 32 * SAMPLE_BYTES;
-static_assert(!BY_FOURS || (WEIGHED && BETWEEN_BYTES == 2), "only what is weighed comes by fours, and leaves no registers for wide values");
+constexpr i32 SIDES = DEINTERLEAVE4 ? CHANNELS : 2;
+constexpr i32 STRIP = DEINTERLEAVE4 ? 16 * CHANNELS : 32 * SAMPLE_BYTES;
+static_assert(
+    !DEINTERLEAVE4 || (PREMULTIPLIED && BETWEEN_BYTES == 2),
+    "only what is premultiplied is deinterleaved by fours, and leaves no registers for wide values");
 
 struct Bands {
     u32 row[BANDS][ROW_WHOLE + 1][4];
     u32 row_half[BANDS][2];
-    u32 column[TURNS ? 2 : 1][COLUMN_BYTES][COLUMN_WHOLE + 1][4];
+    u32 column[DOUBLE_LAYOUT ? 2 : 1][COLUMN_BYTES][COLUMN_WHOLE + 1][4];
     u32 column_half[COLUMN_BYTES][2];
 };
 
@@ -61,7 +69,7 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
         }
     }
 #pragma unroll
-    for (i32 turn = 0; turn < (TURNS ? 2 : 1); ++turn) {
+    for (i32 turn = 0; turn < (DOUBLE_LAYOUT ? 2 : 1); ++turn) {
 #pragma unroll
         for (i32 i = 0; i < COLUMN_BYTES; ++i) {
 #pragma unroll
@@ -77,13 +85,13 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
 
 // A sum of the row pass, its last band begun with the rounding, as a value of the intermediate.
 //
-// A band of at most 63 products of bytes, or of twice as many in the middle one of three, lies within 2^22, and the rounding within 2^29. So two bands
-// joined fit 32 bits; three do up to 12-bit samples.
+// A band of at most 63 products of bytes, or of twice as many in the middle one of three, lies within 2^22,
+// and the rounding within 2^29. So two bands joined fit 32 bits; three do up to 12-bit samples.
 __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row_shift)
 {
     if constexpr (WIDE && BANDS == 3) {
         const i32 upper = bands[0] * 256 + bands[1];
-        if constexpr (BY_HALVES) {
+        if constexpr (SPLIT_SUM32) {
             return (upper + (bands[2] >> 8)) >> (row_shift - 8);
         }
         return (i32)(((i64)upper * 256 + bands[2]) >> row_shift);
@@ -91,13 +99,16 @@ __device__ __forceinline__ i32 between_passes(const i32 (&bands)[BANDS], i32 row
     return joined<i32>(bands) >> row_shift;
 }
 
-// The intermediate of 16 rows and 8 columns, in this lane four values of one column: their signed high bytes, then the lower ones.
+// The intermediate of 16 rows and 8 columns, in this lane four values of one column: their signed high bytes,
+// then the lower ones.
 struct Intermediate {
     u32 bytes[BETWEEN_BYTES][COLUMN_GROUPS];
 };
 
-// Intermediate values of two blocks of 8 rows: rows 2t and 2t + 1 of both, joined byte by byte to the group at `group`.
-__device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[2], Intermediate &to, i32 group)
+// Intermediate values of two blocks of 8 rows: rows 2t and 2t + 1 of both, joined byte by byte to the group
+// at `group`.
+__device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[2], Intermediate &to,
+                                      i32 group)
 {
     const u32 a = __byte_perm(upper[0], upper[1], 0x5140), b = __byte_perm(lower[0], lower[1], 0x5140);
     to.bytes[BETWEEN_BYTES - 1][group] = __byte_perm(a, b, 0x5410);
@@ -108,14 +119,16 @@ __device__ __forceinline__ void split(const i32 (&upper)[2], const i32 (&lower)[
     }
 }
 
-// Adds the products of a column's weight bytes `weights` with bytes of the intermediate, which are signed or not.
-__device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], bool is_signed, const u32 (&weights)[COLUMN_WHOLE + 1][4],
-                                           const u32 (&half)[2], const u32 (&values)[COLUMN_GROUPS])
+// Adds the products of a column's weight bytes `weights` with bytes of the intermediate, which are signed or
+// not.
+__device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], bool is_signed,
+                                           const u32 (&weights)[COLUMN_WHOLE + 1][4], const u32 (&half)[2],
+                                           const u32 (&values)[COLUMN_GROUPS])
 {
 #pragma unroll
     for (i32 k = 0; k < COLUMN_WHOLE; ++k) {
         const u32(&w)[4] = weights[k];
-        const i32(&c)[4] = either(k == 0, begin, d);
+        const i32(&c)[4] = select_ref(k == 0, begin, d);
         if (is_signed) {
             multiply_weights_signed(d, w[0], w[1], w[2], w[3], values[2 * k], values[2 * k + 1], c);
         } else {
@@ -123,7 +136,7 @@ __device__ __forceinline__ void add_column(i32 (&d)[4], const i32 (&begin)[4], b
         }
     }
     if (COLUMN_HALF) {
-        const i32(&c)[4] = either(COLUMN_WHOLE == 0, begin, d);
+        const i32(&c)[4] = select_ref(COLUMN_WHOLE == 0, begin, d);
         if (is_signed) {
             multiply_weights_signed_16(d, half[0], half[1], values[COLUMN_GROUPS - 1], c);
         } else {
@@ -138,10 +151,12 @@ struct Starts {
     const i32 (&upper)[4];
 };
 
-// The column pass for 16 rows and 8 columns: byte i of the weights times byte j of the intermediate goes to sum i + j. Each sum is of at most 63 pairs of
-// products of bytes, and so lies within 2^22 of what it begins with.
+// The column pass for 16 rows and 8 columns: byte i of the weights times byte j of the intermediate goes to
+// sum i + j. Each sum is of at most 63 pairs of products of bytes, and so lies within 2^22 of what it begins
+// with.
 template <i32 N>
-__device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts &starts, const Bands &bands, i32 turn, const Intermediate &between)
+__device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts &starts, const Bands &bands,
+                                                i32 turn, const Intermediate &between)
 {
     const i32 zero[4] = {};
 #pragma unroll
@@ -149,15 +164,18 @@ __device__ __forceinline__ void multiply_column(i32 (&sums)[N][4], const Starts 
 #pragma unroll
         for (i32 i = 0; i < COLUMN_BYTES; ++i) {
             i32(&sum)[4] = sums[i + j];
-            const i32(&start)[4] = either(i + j == SUMS - 1, starts.last, either(BY_HALVES && i + j == SUMS - 3, starts.upper, zero));
-            const i32(&begin)[4] = either(j == 0 || i == COLUMN_BYTES - 1, start, sum);
+            const i32(&start)[4] =
+                select_ref(i + j == SUMS - 1, starts.last,
+                           select_ref(SPLIT_SUM32 && i + j == SUMS - 3, starts.upper, zero));
+            const i32(&begin)[4] = select_ref(j == 0 || i == COLUMN_BYTES - 1, start, sum);
             add_column(sum, begin, j == 0, bands.column[turn][i], bands.column_half[i], between.bytes[j]);
         }
     }
 }
 
-// Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits that the shift takes away before it meets the
-// others: they are at most 2^30 together, and the bias's 16 bits. The others are at most 2^29 together, and 2^29 of the bias.
+// Sums of the column pass, begun with the bias, as a sample. Of three or four only the last two have bits
+// that the shift takes away before it meets the others: they are at most 2^30 together, and the bias's 16
+// bits. The others are at most 2^29 together, and 2^29 of the bias.
 __device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 (&sums)[SUMS])
 {
     i32 upper = sums[0];
@@ -171,7 +189,7 @@ __device__ __forceinline__ i32 finish_by_halves(const Planes &planes, const i32 
 }
 
 // What a lane has in place `i` of several products.
-template <i32 N> __device__ __forceinline__ void take(i32 (&one)[N], const i32 (&products)[N][4], i32 i)
+template <i32 N> __device__ __forceinline__ void gather(i32 (&one)[N], const i32 (&products)[N][4], i32 i)
 {
 #pragma unroll
     for (i32 k = 0; k < N; ++k) {
@@ -179,14 +197,15 @@ template <i32 N> __device__ __forceinline__ void take(i32 (&one)[N], const i32 (
     }
 }
 
-// The words of a row, `at` its first window's byte, that the row pass multiplies: word_of(side, k) is piece k for a side.
+// The words of a row, `at` its first window's byte, that the row pass multiplies: word_of(side, k) is piece k
+// for a side.
 template <bool ALIGNED> struct Windows {
-    static constexpr i32 READ = BY_FOURS ? CHANNELS * ROW_PIECES : ROW_PIECES + SAMPLE_BYTES;
+    static constexpr i32 READ = DEINTERLEAVE4 ? CHANNELS * ROW_PIECES : ROW_PIECES + SAMPLE_BYTES;
     u32 words[READ];
 
     __device__ __forceinline__ void read(const u8 *row, i32 strip, i32 t)
     {
-        if constexpr (BY_FOURS) {
+        if constexpr (DEINTERLEAVE4) {
 #pragma unroll
             for (i32 k = 0; k < ROW_PIECES; ++k) {
                 u32 four[4];
@@ -203,51 +222,56 @@ template <bool ALIGNED> struct Windows {
 
     __device__ __forceinline__ u32 word_of(i32 side, i32 k) const
     {
-        return words[BY_FOURS ? CHANNELS * k + side : side * SAMPLE_BYTES + k];
+        return words[DEINTERLEAVE4 ? CHANNELS * k + side : side * SAMPLE_BYTES + k];
     }
 };
 
 // False if nobody needs a side's results: an alpha that is kept and divides nothing.
 __device__ __forceinline__ bool is_needed(i32 side)
 {
-    return !BY_FOURS || is_convolved(side) || (side == ALPHA && (NORMALISE || FILTER_ALPHA));
+    return !DEINTERLEAVE4 || is_convolved(side) || (side == ALPHA && (NORMALISE || FILTER_ALPHA));
 }
 
 // The row pass for 8 rows of one side: four values of the intermediate.
 template <bool ALIGNED>
-__device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &bands, const Windows<ALIGNED> &windows, i32 side, const i32 (&rounding)[4],
-                                             i32 row_shift)
+__device__ __forceinline__ void multiply_row(i32 (&values)[4], const Bands &bands,
+                                             const Windows<ALIGNED> &windows, i32 side,
+                                             const i32 (&rounding)[4], i32 row_shift)
 {
     const i32 zero[4] = {};
     i32 sums[BANDS][4];
 #pragma unroll
     for (i32 i = 0; i < BANDS; ++i) {
-        const i32(&begin)[4] = either(i == BANDS - 1, rounding, zero);
+        const i32(&begin)[4] = select_ref(i == BANDS - 1, rounding, zero);
 #pragma unroll
         for (i32 k = 0; k < ROW_WHOLE; ++k) {
             const u32(&w)[4] = bands.row[i][k];
             const u32 low = windows.word_of(side, 2 * k), high = windows.word_of(side, 2 * k + 1);
-            multiply_weights_pixels(sums[i], w[0], w[1], w[2], w[3], low, high, either(k == 0, begin, sums[i]));
+            multiply_weights_pixels(sums[i], w[0], w[1], w[2], w[3], low, high,
+                                    select_ref(k == 0, begin, sums[i]));
         }
         if (ROW_HALF) {
             const u32(&w)[2] = bands.row_half[i];
             const u32 last = windows.word_of(side, ROW_PIECES - 1);
-            multiply_weights_pixels_16(sums[i], w[0], w[1], last, either(ROW_WHOLE == 0, begin, sums[i]));
+            multiply_weights_pixels_16(sums[i], w[0], w[1], last, select_ref(ROW_WHOLE == 0, begin, sums[i]));
         }
     }
 #pragma unroll
     for (i32 k = 0; k < 4; ++k) {
         i32 one[BANDS];
-        take(one, sums, k);
+        gather(one, sums, k);
         values[k] = between_passes(one, row_shift);
     }
 }
 
-// The column pass for 16 rows of one side, whose lane's first sample is number `first` of its row: packed, four samples of row g and four of row g + 8.
-__device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const Planes &planes, const Plane &plane, const Starts &starts,
-                                            const Bands &bands, i32 turn, const Intermediate (&between)[2], i32 first)
+// The column pass for 16 rows of one side, whose lane's first sample is number `first` of its row: packed,
+// four samples of row g and four of row g + 8.
+__device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const Planes &planes,
+                                            const Plane &plane, const Starts &starts, const Bands &bands,
+                                            i32 turn, const Intermediate (&between)[2], i32 first)
 {
-    // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one product at a time.
+    // Narrow sums are kept until all are there; wide ones, which need more registers, are finished one
+    // product at a time.
     constexpr i32 KEPT = BETWEEN_BYTES == 2 ? SUMS : 1;
     i32 results[2][KEPT][4];
 #pragma unroll
@@ -261,8 +285,8 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
 #pragma unroll
             for (i32 i = 0; i < 4; ++i) {
                 i32 one[SUMS];
-                take(one, sums, i);
-                if constexpr (BY_HALVES) {
+                gather(one, sums, i);
+                if constexpr (SPLIT_SUM32) {
                     kept[0][i] = finish_by_halves(planes, one);
                 } else {
                     kept[0][i] = finish(planes, plane, joined<Total>(one), first + 2 * n + i % 2);
@@ -276,7 +300,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
 #pragma unroll
         for (i32 k = 0; k < 4; ++k) {
             i32 one[KEPT];
-            take(one, results[k / 2], 2 * h + k % 2);
+            gather(one, results[k / 2], 2 * h + k % 2);
             if constexpr (KEPT == SUMS) {
                 four[k] = finish(planes, plane, joined<Total>(one), first + k);
             } else {
@@ -299,9 +323,10 @@ template <bool ALIGNED> struct Strip {
     // Of each side: the columns that products hold in rows g, and those in rows g + 8.
     Intermediate between[SIDES][2];
 
-    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are complete with them, if there are any: four samples of
-    // each side of rows g and of rows g + 8.
-    __device__ __forceinline__ void pass(u32 (&parts)[2][SIDES][SAMPLE_BYTES], const Windows<ALIGNED> (&windows)[2], i32 s, bool has_lower)
+    // The next 16 rows of pass `s`, the lower eight of which may be missing, and the results that are
+    // complete with them, if there are any: four samples of each side of rows g and of rows g + 8.
+    __device__ __forceinline__ void pass(u32 (&parts)[2][SIDES][SAMPLE_BYTES],
+                                         const Windows<ALIGNED> (&windows)[2], i32 s, bool has_lower)
     {
 #pragma unroll
         for (i32 side = 0; side < SIDES; ++side) {
@@ -316,8 +341,9 @@ template <bool ALIGNED> struct Strip {
 #pragma unroll
             for (i32 n = 0; n < 2; ++n) {
                 Intermediate &b = between[side][n];
-                const i32 upper[2] = {values[0][2 * n], values[0][2 * n + 1]}, lower[2] = {values[1][2 * n], values[1][2 * n + 1]};
-                if constexpr (!TURNS) {
+                const i32 upper[2] = {values[0][2 * n], values[0][2 * n + 1]},
+                          lower[2] = {values[1][2 * n], values[1][2 * n + 1]};
+                if constexpr (!DOUBLE_LAYOUT) {
 #pragma unroll
                     for (i32 k = 0; k < AHEAD; ++k) {
 #pragma unroll
@@ -326,11 +352,12 @@ template <bool ALIGNED> struct Strip {
                         }
                     }
                 }
-                split(upper, lower, b, TURNS ? s % 2 : AHEAD);
+                split(upper, lower, b, DOUBLE_LAYOUT ? s % 2 : AHEAD);
             }
             if (s >= AHEAD) {
                 u32 finished[2][SAMPLE_BYTES];
-                finish_side(finished, planes, plane, starts, bands, TURNS ? (s - AHEAD) % 2 : 0, between[side], first + 16 * side);
+                finish_side(finished, planes, plane, starts, bands, DOUBLE_LAYOUT ? (s - AHEAD) % 2 : 0,
+                            between[side], first + 16 * side);
 #pragma unroll
                 for (i32 h = 0; h < 2; ++h) {
 #pragma unroll
@@ -344,18 +371,23 @@ template <bool ALIGNED> struct Strip {
 };
 
 template <bool ALIGNED>
-__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane, const Tile &tile, const u8 *stage,
-                                              const Starts &starts, const i32 (&rounding)[4], const Bands &bands)
+__device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane,
+                                              const Tile &tile, const u8 *stage, const Starts &starts,
+                                              const i32 (&rounding)[4], const Bands &bands)
 {
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const i32 wx = warp % WARPS_X * STRIP, wy = warp / WARPS_X * (16 * STEPS);
     // Without fours two lanes exchange what they have of either side, so that each has neighbours of one.
-    const i32 left = wx + (BY_FOURS ? 4 * CHANNELS * t : t & 1 ? (12 + 4 * t) * SAMPLE_BYTES : 4 * t * SAMPLE_BYTES);
-    const Run run{BY_FOURS ? lane - 1 : t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
+    const i32 left = wx + (DEINTERLEAVE4 ? 4 * CHANNELS * t
+                           : t & 1       ? (12 + 4 * t) * SAMPLE_BYTES
+                                         : 4 * t * SAMPLE_BYTES);
+    const Run run{DEINTERLEAVE4 ? lane - 1 : t == 1 ? lane + 1 : lane - 2, t == 0, t == 3};
     constexpr i32 WORDS = SIDES * SAMPLE_BYTES;
     Output<ALIGNED, WORDS> output(plane, run, tile.x + left, tile.y + wy + g);
-    Strip<ALIGNED> strip{planes, plane, starts, bands, rounding, tiles.row_shift, (tile.x + wx) / SAMPLE_BYTES + 4 * t};
-    // Lanes whose g are neighbours read 16 bytes at once: of rows that are four apart, and so in other banks. The columns' weights are in this order.
+    Strip<ALIGNED> strip{
+        planes, plane, starts, bands, rounding, tiles.row_shift, (tile.x + wx) / SAMPLE_BYTES + 4 * t};
+    // Lanes whose g are neighbours read 16 bytes at once: of rows that are four apart, and so in other banks.
+    // The columns' weights are in this order.
     const u8 *row = stage + (wy + g / 2 + g % 2 * 4) * pitch<ALIGNED>;
     const auto pass = [&](u32(&parts)[2][SIDES][SAMPLE_BYTES], i32 s, bool has_lower) {
         Windows<ALIGNED> windows[2];
@@ -372,20 +404,20 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         pass(none, s, true);
     }
 #pragma unroll 1
-    for (i32 step = 0; step < STEPS; step += WRITTEN_OUT) {
+    for (i32 step = 0; step < STEPS; step += UNROLL) {
 #pragma unroll
-        for (i32 k = 0; k < WRITTEN_OUT; ++k) {
-            if (BY_FOURS && (!LAST_IS_HALF || COLUMN_GROUPS > 2)) {
+        for (i32 k = 0; k < UNROLL; ++k) {
+            if (DEINTERLEAVE4 && (!LAST_IS_HALF || COLUMN_GROUPS > 2)) {
                 // The compiler would read the next rows so early that registers spill.
                 __syncwarp();
             }
             u32 parts[2][SIDES][SAMPLE_BYTES] = {};
-            pass(parts, AHEAD + k, !LAST_IS_HALF || k < WRITTEN_OUT - 1);
+            pass(parts, AHEAD + k, !LAST_IS_HALF || k < UNROLL - 1);
 #pragma unroll
             for (i32 h = 0; h < 2; ++h) {
                 const auto &half = parts[h];
                 u32 words[WORDS] = {};
-                if constexpr (!BY_FOURS) {
+                if constexpr (!DEINTERLEAVE4) {
                     // Its neighbour has the four samples beside a lane's on either side.
 #pragma unroll
                     for (i32 i = 0; i < SAMPLE_BYTES; ++i) {
@@ -394,13 +426,14 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                         words[SAMPLE_BYTES + i] = t & 1 ? half[1][i] : other;
                     }
                 }
-                if constexpr (WEIGHED) {
+                if constexpr (PREMULTIPLIED) {
                     Alphas<WORDS> alphas;
                     read_alphas<ALIGNED>(alphas, stage, left, wy + g + 16 * (step + k) + 8 * h);
                     const auto component = [&](i32 i, i32 c, u32 more) {
-                        return BY_FOURS ? byte_of(half[c % SIDES][0], i, more) : byte_of(words[i], c, more);
+                        return DEINTERLEAVE4 ? byte_of(half[c % SIDES][0], i, more)
+                                             : byte_of(words[i], c, more);
                     };
-                    output.template put_straight<2 * WRITTEN_OUT>(2 * k + h, component, alphas, 8);
+                    output.template put_unpremultiplied<2 * UNROLL>(2 * k + h, component, alphas, 8);
                 } else {
                     output.put(words, 8);
                 }
@@ -409,7 +442,8 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     }
 }
 
-template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
+template <bool ALIGNED, class Loader>
+__device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tiles, const Loader &loader)
 {
     Bands bands;
     read_bands(bands, tiles.fragments);
@@ -419,15 +453,16 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
     }
     // Of each plane, the lowest 16 bits of the bias, and what is above them.
     __shared__ volatile i32 bias[4][2][4];
-    if (BY_HALVES && threadIdx.x < 32) {
+    if (SPLIT_SUM32 && threadIdx.x < 32) {
         const i64 whole = shared_bias(planes.at[threadIdx.x / 8]);
-        bias[threadIdx.x / 8][threadIdx.x / 4 % 2][threadIdx.x % 4] = threadIdx.x / 4 % 2 ? (i32)(whole >> 16) : (i32)(whole & 0xffff);
+        bias[threadIdx.x / 8][threadIdx.x / 4 % 2][threadIdx.x % 4] =
+            threadIdx.x / 4 % 2 ? (i32)(whole >> 16) : (i32)(whole & 0xffff);
     }
     __syncthreads();
     i32 rounding[4];
     read_four(rounding, half);
-    for_each_tile<ALIGNED>(planes, tiles, loader, [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
-        if constexpr (BY_HALVES) {
+    const auto work = [&](const u8 *stage, const Plane &plane, const Tile &tile, const i32(&start)[4]) {
+        if constexpr (SPLIT_SUM32) {
             i32 last[4], upper[4];
             read_four(last, bias[tile.plane][0]);
             read_four(upper, bias[tile.plane][1]);
@@ -435,7 +470,8 @@ template <bool ALIGNED, class Loader> __device__ __forceinline__ void convolve(c
         } else {
             convolve_tile<ALIGNED>(planes, tiles, plane, tile, stage, Starts{start, start}, rounding, bands);
         }
-    });
+    };
+    for_each_tile<ALIGNED>(planes, tiles, loader, work);
 }
 
 #include "tensor/entries.cuh"

@@ -1,6 +1,8 @@
-// Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same windows, and each lane keeps all weights in registers.
+// Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same windows, and each lane
+// keeps all weights in registers.
 //
-// A window is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives 8 x 2 results.
+// A window is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives 8 x 2
+// results.
 #pragma once
 
 #include "tensor/tile/operand.cuh"
@@ -15,8 +17,8 @@ __device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
     return Weights{pair.x, pair.y};
 }
 
-// The weights for as many pairs of rows under a window's results, in as many bands: one for the results 0, 1, 4, 5 of each row of a patch, and one
-// for 2, 3, 6, 7.
+// The weights for as many pairs of rows under a window's results, in as many bands: one for the results 0, 1,
+// 4, 5 of each row of a patch, and one for 2, 3, 6, 7.
 template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     Weights at[ROW_PAIRS][2][PRODUCTS];
 
@@ -35,12 +37,15 @@ template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     }
 };
 
-// Of windows below each other, whose rows are ROW bytes apart, calls take(s, values) with this lane's results of step s, in the order of s: with
-// t = lane % 4 results 4 (t % 2) to 4 (t % 2) + 3 of two windows beside each other, in the first row of results or, for t above 1, in the second. `row`
-// and `offset`, a multiple of four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With IN_STEP each step reads
-// what the next one needs before it writes, and nothing is read earlier: where the compiler would keep too much in registers.
+// Of windows below each other, whose rows are ROW bytes apart, calls take(s, values) with this lane's results
+// of step s, in the order of s: with t = lane % 4 results 4 (t % 2) to 4 (t % 2) + 3 of two windows beside
+// each other, in the first row of results or, for t above 1, in the second. `row` and `offset`, a multiple of
+// four, are where the lane begins to read; join(parts, k) makes result k of the 16 out of its sums. With
+// IN_STEP each step reads what the next one needs before it writes, and nothing is read earlier: where the
+// compiler would keep too much in registers.
 template <bool ALIGNED, bool IN_STEP, i32 ROW, i32 COUNT, i32 ROW_PAIRS, i32 PRODUCTS, class Join, class Take>
-__device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4], const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
+__device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const i32 (&start)[4],
+                                                const SharedBands<ROW_PAIRS, PRODUCTS> &bands,
                                                 const Join &join, const Take &take)
 {
     const i32 t = threadIdx.x % 4;
@@ -71,8 +76,10 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
 #pragma unroll
                 for (i32 i = 0; i < PRODUCTS; ++i) {
                     const Weights &b = bands.at[j][u][i];
-                    const i32(&begin)[4] = either(j > 0, sums[u][i], either(i == PRODUCTS - 1, start, zero));
-                    multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high, begin);
+                    const i32(&begin)[4] =
+                        select_ref(j > 0, sums[u][i], select_ref(i == PRODUCTS - 1, start, zero));
+                    multiply_pixels_weights(sums[u][i], w[0][0], w[0][1], w[1][0], w[1][1], b.low, b.high,
+                                            begin);
                 }
             }
         }
@@ -83,13 +90,15 @@ __device__ __forceinline__ void convolve_shared(const u8 *row, i32 offset, const
             }
         }
         i32 values[8];
-        join_sums(values, sums, [&](const i32(&parts)[PRODUCTS], i32 k) { return join(parts, 8 * (k / 4) + 4 * (t & 1) + k % 4); });
+        join_sums(values, sums, [&](const i32(&parts)[PRODUCTS], i32 k) {
+            return join(parts, 8 * (k / 4) + 4 * (t & 1) + k % 4);
+        });
         take(s, values);
     }
 }
 
-// Of two windows' results beside each other this lane has four each, the first window's first, and the lane beside it the others: afterwards each has all
-// of one window.
+// Of two windows' results beside each other this lane has four each, the first window's first, and the lane
+// beside it the others: afterwards each has all of one window.
 template <i32 N> __device__ __forceinline__ void exchange_halves(u32 (&words)[N], const u32 (&mine)[N])
 {
     constexpr i32 HALF = N / 2;

@@ -6,7 +6,7 @@ use super::spread::Spread;
 use super::text::{Head, figure};
 use crate::engine::EngineError;
 use crate::engine::cuda::{
-    DeviceInfo, MemoryVariant, Table as Tables, TableCell, Terms, VariantTime, Work, contest,
+    DeviceInfo, MemoryVariant, SelectContext, Table as Tables, TableCell, VariantTime, Work, contest,
 };
 use crate::filter::{Algorithm, Border, Filter, FilterError, Plan};
 use crate::frame::{Colour, PixelFormat};
@@ -156,7 +156,7 @@ fn job(
         height,
     };
     let plan = Plan::new(&case(MemoryVariant::Auto).chain(), format, &Colour::default())?;
-    let terms = Terms {
+    let terms = SelectContext {
         memory: MemoryVariant::Auto,
         block: None,
         fuse: true,

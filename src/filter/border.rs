@@ -132,7 +132,7 @@ mod tests {
                 Border::Wrap => 5,
             };
             assert_eq!(at, place, "{border}");
-            assert_eq!(border.to_string().parse(), Ok(border));
+            assert_eq!(border.to_string().parse::<Border>(), Ok(border));
         }
     }
 

@@ -60,7 +60,7 @@ inline void wait_for_copies()
     standin::state.services->wait_for_copies(standin::state.now, 1);
 }
 
-struct TileMap {
+struct TensorMap {
     unsigned long long words[16];
 };
 
@@ -78,7 +78,7 @@ inline void expect_bytes(Arrivals &arrivals, u32 bytes)
     standin::state.services->expect_bytes(standin::state.now, &arrivals.state, bytes);
 }
 
-inline void copy_tile(u32 to, const TileMap &map, i32 x, i32 y, Arrivals &arrivals)
+inline void copy_tile(u32 to, const TensorMap &map, i32 x, i32 y, Arrivals &arrivals)
 {
     standin::state.services->copy_tile(standin::state.now, to, map.words, x, y, &arrivals.state);
 }
@@ -89,7 +89,7 @@ inline void wait_for_bytes(Arrivals &arrivals, i32 odd)
 }
 
 inline void prefetch(const u8 *) {}
-inline void prefetch_tile(const TileMap &, i32, i32) {}
+inline void prefetch_tile(const TensorMap &, i32, i32) {}
 
 // Copies are made where they are waited for, so that all writes before that are there.
 inline void end_of_writes() {}

@@ -1,24 +1,27 @@
-// A loaded tile is made ready for the products: its pixels are deinterleaved, and colours are multiplied by alpha.
+// A loaded tile is made ready for the products: its pixels are deinterleaved, and colours are multiplied by
+// alpha.
 //
-//   stage         r0 g0 b0 r1 g1 b1 ..       with APART to rows of one component each, 16-bit samples byte by byte:
+//   stage         r0 g0 b0 r1 g1 b1 ..       with DEINTERLEAVE to rows of one component each,
+//                                            16-bit samples byte by byte
 //   part 0        r0 r1 r2 r3 ..             low bytes of component 0
 //   part 1        g0 g1 g2 g3 ..
 //
-// With BY_FOURS four pixels of four bytes are deinterleaved where they lie.
+// With DEINTERLEAVE4 four pixels of four bytes are deinterleaved where they lie.
 #pragma once
 
 #include "common/interleave.cuh"
 #include "common/premultiply.cuh"
 #include "tensor/tile/geometry.cuh"
 
-// Brings the parts of a loaded tile's pixels to rows of their own, from the byte on that the first window needs.
-template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, const u8 *stage)
+// Brings the parts of a loaded tile's pixels to rows of their own, from the byte on that the first window
+// needs.
+template <bool ALIGNED> __device__ __forceinline__ void deinterleave_tile(u8 *parts, const u8 *stage)
 {
     constexpr i32 WORDS = PART_PITCH / 4, COUNT = CHANNELS * DIGITS;
     for (i32 k = threadIdx.x; k < ROWS * WORDS; k += THREADS) {
         const i32 r = k / WORDS, at = k - r * WORDS;
         const u8 *row = stage + r * pitch<ALIGNED>;
-        const i32 offset = START + 4 * COUNT * at + (ALIGNED ? 0 : early_by(row));
+        const i32 offset = START + 4 * COUNT * at + (ALIGNED ? 0 : misalignment_of(row));
         u32 pixels[COUNT], separated[COUNT];
         if constexpr (ALIGNED && COUNT == 4 && START % 16 == 0) {
             read_four_words<ALIGNED>(pixels, row, offset);
@@ -40,13 +43,13 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
                 }
             }
         }
-        if constexpr (WEIGHED) {
-            separate_weighted(separated, pixels);
+        if constexpr (PREMULTIPLIED) {
+            deinterleave_premultiplied(separated, pixels);
         } else {
             if constexpr (DIGITS == 2) {
                 drop_unused_bits(pixels);
             }
-            separate(separated, pixels);
+            deinterleave(separated, pixels);
         }
 #pragma unroll
         for (i32 p = 0; p < COUNT; ++p) {
@@ -58,42 +61,42 @@ template <bool ALIGNED> __device__ __forceinline__ void take_apart(u8 *parts, co
     }
 }
 
-// Four pixels with their colours weighed, as pixels or as four bytes of each component.
-__device__ __forceinline__ void weigh_four(u32 (&weighed)[4], const u32 (&pixels)[4])
+// Four pixels with their colours multiplied by alpha, as pixels or as four bytes of each component.
+__device__ __forceinline__ void premultiply_four(u32 (&multiplied)[4], const u32 (&pixels)[4])
 {
-    if constexpr (BY_FOURS) {
-        separate_weighted(weighed, pixels);
+    if constexpr (DEINTERLEAVE4) {
+        deinterleave_premultiplied(multiplied, pixels);
     } else {
 #pragma unroll
         for (i32 k = 0; k < 4; ++k) {
-            weighed[k] = weighted(pixels[k]);
+            multiplied[k] = premultiplied(pixels[k]);
         }
     }
 }
 
 // Weighs the colours of a loaded tile by their alpha, where they are.
-template <bool ALIGNED> __device__ __forceinline__ void weigh(u8 *stage)
+template <bool ALIGNED> __device__ __forceinline__ void premultiply_tile(u8 *stage)
 {
     constexpr i32 FIRST = (LEFT - REACH) / 16, COUNT = ALIGNED_CHUNKS - FIRST;
     for (i32 k = threadIdx.x; k < ROWS * COUNT; k += THREADS) {
         const i32 r = k / COUNT;
         u8 *row = stage + r * pitch<ALIGNED>;
-        u8 *p = row + 16 * (FIRST + k - r * COUNT) + (ALIGNED ? 0 : early_by(row));
-        u32 pixels[4], weighed[4];
+        u8 *p = row + 16 * (FIRST + k - r * COUNT) + (ALIGNED ? 0 : misalignment_of(row));
+        u32 pixels[4], multiplied[4];
         if constexpr (ALIGNED) {
             read_four_words<ALIGNED>(pixels, p, 0);
-            weigh_four(weighed, pixels);
-            *(uint4 *)p = make_uint4(weighed[0], weighed[1], weighed[2], weighed[3]);
+            premultiply_four(multiplied, pixels);
+            *(uint4 *)p = make_uint4(multiplied[0], multiplied[1], multiplied[2], multiplied[3]);
         } else {
             // Byte by byte, since others write the rest of the words.
 #pragma unroll
             for (i32 i = 0; i < 4; ++i) {
                 pixels[i] = p[4 * i] | p[4 * i + 1] << 8 | p[4 * i + 2] << 16 | (u32)p[4 * i + 3] << 24;
             }
-            weigh_four(weighed, pixels);
+            premultiply_four(multiplied, pixels);
 #pragma unroll
             for (i32 i = 0; i < 16; ++i) {
-                p[i] = (u8)(weighed[i / 4] >> 8 * (i % 4));
+                p[i] = (u8)(multiplied[i / 4] >> 8 * (i % 4));
             }
         }
     }

@@ -1,4 +1,5 @@
-// How a tile of a plane lies in shared memory: its rows, their halo, and where a lane finds bytes in it. docs/gpu-kernels.md has the pictures.
+// How a tile of a plane lies in shared memory: its rows, their halo, and where a lane finds bytes in it.
+// docs/gpu-kernels.md has the pictures.
 //
 //   stage       |<------------------ PITCH, or ALIGNED_PITCH ----------------->|
 //   row 0       | unused | REACH |  TILE_W bytes of results  | REACH | .. early |
@@ -6,7 +7,8 @@
 //   ..                                                          ROWS rows: TILE_H and MASK_H - 1
 //   stage 1     at STAGE bytes from stage 0: the tile that is loaded meanwhile
 //
-// Compile-time parameters (given by src/engine/cuda/kernels/tensor/shape.rs), beside those of common/plane.cuh:
+// Compile-time parameters (given by src/engine/cuda/kernels/tensor/shape.rs), beside those of
+// common/plane.cuh:
 //   SAMPLE_SHIFT    unused low bits of a stored sample
 //   WIDE            1: sums take 64 bits
 //   MASK_W, MASK_H  columns and rows of the mask, or of what two masks reach together
@@ -16,22 +18,32 @@
 //   ROWS            rows that are loaded of a tile with its halo
 //   PITCH           bytes from row to row; CHUNKS: 16-byte pieces that are loaded of a row
 //   ALIGNED_PITCH, ALIGNED_CHUNKS  the same in an ALIGNED launch
-//   STAGE           bytes from one tile to where another, or its components, may begin, with room for what is read beyond the last row; a multiple of 128,
-//                   as tiles that are copied by one instruction need it
+//   STAGE           bytes from one tile to where another, or its components, may begin, with room for what is
+//                   read beyond the last row; a multiple of 128, as tiles that are copied by one instruction
+//                   need it
 //   LEFT            bytes of a tile's row before its first result
-//   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor to aim at
-//   LOADER          how tiles come to shared memory: 0 and 1 in pieces, of rows that are aligned or not, 2 as a whole, by one instruction
+//   WARPS_X, WARPS  warps of a block beside each other, and all of them; BLOCKS: blocks on a multiprocessor
+//                   to aim at
+//   LOADER          how tiles come to shared memory: one of the three below
 //   ALPHA, NORMALISE, FILTER_ALPHA  as in common/premultiply.cuh
-//   APART           1: a tile's pixels are taken apart in shared memory before they are multiplied, to the low bytes of each component, and the high ones
-//                   after them; so bands have no gaps, and are those of bytes
+//   DEINTERLEAVE    1: a tile's pixels are taken apart in shared memory before they are multiplied, to the
+//                   low bytes of each component, and the high ones after them; so bands have no gaps, and are
+//                   those of bytes
 //   PART, PART_PITCH  then, bytes from one part's rows to the next one's, and from row to row
-//   BY_FOURS        1: what weighs a tile by alpha leaves of each four pixels, which begin at multiples of 16 bytes of the tile's row, four bytes of each
-//                   component in their place
+//   DEINTERLEAVE4   1: premultiplying a tile leaves of each four pixels, which begin at multiples of 16 bytes
+//                   of the tile's row, four bytes of each component in their place
 //
-// A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an ALIGNED launch all rows begin
-// at such a multiple themselves; otherwise the last word of a tile's row says how many bytes too early the row begins. What a lane reads beyond the
-// end of an aligned row is the next row's, or nobody's, and meets weights of zero.
+// A tile's rows begin at a multiple of 16 bytes of memory, so that they can be copied in pieces of 16. In an
+// ALIGNED launch all rows begin at such a multiple themselves; otherwise the last word of a tile's row says
+// how many bytes too early the row begins. What a lane reads beyond the end of an aligned row is the next
+// row's, or nobody's, and meets weights of zero.
 #pragma once
+
+// Pieces of 16 bytes, of rows that begin at multiples of 16 or not; or whole tiles, by one instruction of one
+// thread.
+#define CP_ASYNC_ALIGNED 0
+#define CP_ASYNC_UNALIGNED 1
+#define TMA 2
 
 #include "common/plane.cuh"
 #include "common/premultiply.cuh"
@@ -61,20 +73,21 @@ constexpr i32 FIRST_CHUNK = LEFT / 16;
 template <bool ALIGNED> constexpr i32 pitch = ALIGNED ? ALIGNED_PITCH : PITCH;
 
 // What is taken apart, of it bytes of a sample, bytes of one that stay together, and what a row begins with.
-constexpr i32 COMPONENTS = APART ? CHANNELS : 1;
-constexpr i32 DIGITS = APART ? SAMPLE_BYTES : 1;
+constexpr i32 COMPONENTS = DEINTERLEAVE ? CHANNELS : 1;
+constexpr i32 DIGITS = DEINTERLEAVE ? SAMPLE_BYTES : 1;
 constexpr i32 PARTS = COMPONENTS * DIGITS;
 constexpr i32 UNIT = SAMPLE_BYTES / DIGITS;
-template <bool ALIGNED> constexpr i32 row_pitch = APART ? PART_PITCH : pitch<ALIGNED>;
-constexpr i32 FIRST_BYTE = APART ? 0 : START;
+template <bool ALIGNED> constexpr i32 row_pitch = DEINTERLEAVE ? PART_PITCH : pitch<ALIGNED>;
+constexpr i32 FIRST_BYTE = DEINTERLEAVE ? 0 : START;
 
 __device__ __forceinline__ u32 word(const u8 *p)
 {
     return *(const u32 *)p;
 }
 
-// How many bytes too early a row of the tile begins. Rows that were not loaded, whose values nobody needs, hold anything there.
-__device__ __forceinline__ i32 early_by(const u8 *row)
+// How many bytes too early a row of the tile begins. Rows that were not loaded, whose values nobody needs,
+// hold anything there.
+__device__ __forceinline__ i32 misalignment_of(const u8 *row)
 {
     return *(const i32 *)(row + PITCH - 4) & 15;
 }
@@ -89,7 +102,7 @@ template <bool ALIGNED> __device__ __forceinline__ void read_four_words(u32 (&to
         to[2] = four.z;
         to[3] = four.w;
     } else {
-        at += early_by(row);
+        at += misalignment_of(row);
         u32 next = word(row + (at & ~3));
 #pragma unroll
         for (i32 k = 0; k < 4; ++k) {

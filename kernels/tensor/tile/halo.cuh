@@ -10,7 +10,8 @@
 #include "common/border.cuh"
 #include "tensor/tile/load.cuh"
 
-// What pixels beyond the edges are copied by: whole ones where those lie at multiples of their size, or samples.
+// What pixels beyond the edges are copied by: whole ones where those lie at multiples of their size, or
+// samples.
 template <i32 BYTES> struct UnitOf {
     typedef Sample Type;
 };
@@ -24,22 +25,25 @@ template <> struct UnitOf<8> {
     typedef unsigned long long Type;
 };
 
-// Fills, in the first rows of a loaded tile, the pixels `left` of the plane and `right` of it. If a tile does not begin or end with a pixel, the outermost
-// ones may be needed in part. NEAR: none is more than the plane's size away from it.
+// Fills, in the first rows of a loaded tile, the pixels `left` of the plane and `right` of it. If a tile does
+// not begin or end with a pixel, the outermost ones may be needed in part. NEAR: none is more than the
+// plane's size away from it.
 template <bool ALIGNED, bool NEAR>
-__device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, const Tile &tile, i32 rows, i32 left, i32 right)
+__device__ __forceinline__ void fill_halo_columns(u8 *stage, const Plane &plane, const Tile &tile, i32 rows,
+                                                  i32 left, i32 right)
 {
     typedef typename UnitOf<ALIGNED && TILE_W % PIXEL_BYTES == 0 ? PIXEL_BYTES : SAMPLE_BYTES>::Type Unit;
     constexpr i32 UNITS = PIXEL_BYTES / sizeof(Unit), SAMPLES = sizeof(Unit) / SAMPLE_BYTES;
-    // Several pixels on their way at a time, since at the other end of the row they come from the card's memory. Replicated ones do not, and kernels that weigh
-    // by alpha were seen to get a tenth slower.
-    constexpr i32 AT_ONCE = !NEAR || (WEIGHED && BORDER == REPLICATE) ? 1 : UNITS == 1 ? 4 : 2;
+    // Several pixels on their way at a time, since at the other end of the row they come from the card's
+    // memory. Replicated ones do not, and kernels that weigh by alpha were seen to get a tenth slower.
+    constexpr i32 AT_ONCE = !NEAR || (PREMULTIPLIED && BORDER == REPLICATE) ? 1 : UNITS == 1 ? 4 : 2;
     constexpr i32 BEGIN = LEFT - REACH, END = LEFT + TILE_W + REACH;
     Unit constant[UNITS] = {};
     if (BORDER_IS_CONSTANT) {
 #pragma unroll
         for (i32 c = 0; c < CHANNELS; ++c) {
-            constant[c / SAMPLES] |= (Unit)(plane.channel[c].border << SAMPLE_SHIFT) << 8 * SAMPLE_BYTES * (c % SAMPLES);
+            constant[c / SAMPLES] |= (Unit)(plane.channel[c].border << SAMPLE_SHIFT)
+                                     << 8 * SAMPLE_BYTES * (c % SAMPLES);
         }
     }
     const i32 top = tile.y - MASK_H / 2, origin = tile.x - LEFT;
@@ -52,11 +56,12 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
         for (i32 i = 0; i < AT_ONCE; ++i) {
             const i32 r = (k + i * THREADS) / across, column = k + i * THREADS - r * across;
             const i32 pixel = column < left ? column - left : plane.width + column - left;
-            const i32 x = border_index<NEAR>(pixel, plane.width), y = border_index<NEAR>(top + r, plane.height);
+            const i32 x = border_index<NEAR>(pixel, plane.width),
+                      y = border_index<NEAR>(top + r, plane.height);
             if (k + i * THREADS >= count || (BORDER_IS_CONSTANT && y < 0)) {
                 continue;
             }
-            u8 *row = stage + r * pitch<ALIGNED> + early<ALIGNED>(row_start(plane, tile, y));
+            u8 *row = stage + r * pitch<ALIGNED> + misalignment<ALIGNED>(row_start(plane, tile, y));
             const i32 from = x * PIXEL_BYTES - origin;
             place[i] = pixel * PIXEL_BYTES - origin;
             to[i] = row + place[i];
@@ -64,7 +69,9 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
             const u8 *source = plane.source + (i64)y * plane.source_pitch + x * PIXEL_BYTES;
 #pragma unroll
             for (i32 u = 0; u < UNITS; ++u) {
-                values[i][u] = BORDER_IS_CONSTANT ? constant[u] : is_loaded ? ((const Unit *)(row + from))[u] : __ldg((const Unit *)source + u);
+                values[i][u] = BORDER_IS_CONSTANT ? constant[u]
+                               : is_loaded        ? ((const Unit *)(row + from))[u]
+                                                  : __ldg((const Unit *)source + u);
             }
         }
 #pragma unroll
@@ -80,9 +87,11 @@ __device__ __forceinline__ void fill_columns(u8 *stage, const Plane &plane, cons
     }
 }
 
-// The same a row a thread, and all of its samples at once: in a small frame the tiles at its edges are what all wait for.
+// The same a row a thread, and all of its samples at once: in a small frame the tiles at its edges are what
+// all wait for.
 template <bool ALIGNED>
-__device__ __forceinline__ void fill_few_columns(u8 *stage, const Plane &plane, const Tile &tile, i32 rows, i32 left, i32 right)
+__device__ __forceinline__ void fill_few_halo_columns(u8 *stage, const Plane &plane, const Tile &tile,
+                                                      i32 rows, i32 left, i32 right)
 {
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
     const i32 origin = tile.x - LEFT;
@@ -91,21 +100,25 @@ __device__ __forceinline__ void fill_few_columns(u8 *stage, const Plane &plane, 
         if (BORDER_IS_CONSTANT && y < 0) {
             continue;
         }
-        u8 *row = stage + r * pitch<ALIGNED> + early<ALIGNED>(row_start(plane, tile, y)) - origin;
+        u8 *row = stage + r * pitch<ALIGNED> + misalignment<ALIGNED>(row_start(plane, tile, y)) - origin;
 #pragma unroll
         for (i32 edge = 0; edge < 2; ++edge) {
-            const i32 samples = (edge == 0 ? left : right) * CHANNELS, first = edge == 0 ? -(MASK_W / 2) : plane.width;
+            const i32 samples = (edge == 0 ? left : right) * CHANNELS,
+                      first = edge == 0 ? -(MASK_W / 2) : plane.width;
             Sample values[REACHED + 1];
 #pragma unroll
             for (i32 i = 0; i < REACHED; ++i) {
                 if (i < samples) {
-                    const i32 c = i % CHANNELS, from = (border_index(first + i / CHANNELS, plane.width) * CHANNELS + c) * SAMPLE_BYTES;
+                    const i32 c = i % CHANNELS,
+                              from = (border_index(first + i / CHANNELS, plane.width) * CHANNELS + c) *
+                                     SAMPLE_BYTES;
                     if (BORDER_IS_CONSTANT) {
                         values[i] = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
                     } else if ((u32)(from - origin) < (u32)(LEFT + TILE_W + REACH)) {
                         values[i] = *(const Sample *)(row + from);
                     } else {
-                        values[i] = __ldg((const Sample *)(plane.source + (i64)y * plane.source_pitch + from));
+                        values[i] =
+                            __ldg((const Sample *)(plane.source + (i64)y * plane.source_pitch + from));
                     }
                 }
             }
@@ -119,10 +132,12 @@ __device__ __forceinline__ void fill_few_columns(u8 *stage, const Plane &plane, 
     }
 }
 
-// Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads must meet before they read. Tiles that were
-// copied by one instruction have nothing in rows beyond the edges yet. Pixels are taken out of the tile where it has them, which is many times as fast as
-// out of the card's memory.
-template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(u8 *stage, const Plane &plane, const Tile &tile)
+// Fills what of a loaded tile lies beyond the plane's edges. True if there was something; then all threads
+// must meet before they read. Tiles that were copied by one instruction have nothing in rows beyond the edges
+// yet. Pixels are taken out of the tile where it has them, which is many times as fast as out of the card's
+// memory.
+template <bool ALIGNED, bool WHOLE>
+__device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const Tile &tile)
 {
     constexpr i32 ROW = pitch<ALIGNED>;
     const i32 row_bytes = plane.width * PIXEL_BYTES;
@@ -133,7 +148,8 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
     const i32 left = (max(REACH - tile.x, 0) + PIXEL_BYTES - 1) / PIXEL_BYTES;
     const i32 right = (max(end - row_bytes, 0) + PIXEL_BYTES - 1) / PIXEL_BYTES;
     // Rows above the plane and below it that are filled here.
-    const i32 above = BORDER_IS_CONSTANT || WHOLE ? max(-top, 0) : 0, below = BORDER_IS_CONSTANT || WHOLE ? max(top + rows - plane.height, 0) : 0;
+    const i32 above = BORDER_IS_CONSTANT || WHOLE ? max(-top, 0) : 0,
+              below = BORDER_IS_CONSTANT || WHOLE ? max(top + rows - plane.height, 0) : 0;
     if (left + right + above + below == 0) {
         return false;
     }
@@ -156,13 +172,13 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
         __syncthreads();
     }
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
-    // A row of four samples takes registers that what weighs by alpha has not.
-    if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !WEIGHED)) {
-        fill_few_columns<ALIGNED>(stage, plane, tile, rows, left, right);
+    // A row of four samples takes registers that what premultiplies has not.
+    if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !PREMULTIPLIED)) {
+        fill_few_halo_columns<ALIGNED>(stage, plane, tile, rows, left, right);
     } else if (BORDER_NEEDS_NO_DIVISION || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {
-        fill_columns<ALIGNED, true>(stage, plane, tile, rows, left, right);
+        fill_halo_columns<ALIGNED, true>(stage, plane, tile, rows, left, right);
     } else {
-        fill_columns<ALIGNED, false>(stage, plane, tile, rows, left, right);
+        fill_halo_columns<ALIGNED, false>(stage, plane, tile, rows, left, right);
     }
     if (BORDER_IS_CONSTANT) {
         const i32 samples = (end - (tile.x - REACH)) / SAMPLE_BYTES;
@@ -171,7 +187,8 @@ template <bool ALIGNED, bool WHOLE> __device__ __forceinline__ bool fill_beyond(
             const i32 i = k / samples, sample = k - i * samples;
             const i32 c = (first + sample) % CHANNELS;
             u8 *row = stage + row_beyond(i) * ROW;
-            *(Sample *)(row + LEFT - REACH + sample * SAMPLE_BYTES) = (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
+            *(Sample *)(row + LEFT - REACH + sample * SAMPLE_BYTES) =
+                (Sample)(plane.channel[c].border << SAMPLE_SHIFT);
             if (!ALIGNED && sample == 0) {
                 *(i32 *)(row + ROW - 4) = 0;
             }

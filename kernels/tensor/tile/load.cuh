@@ -13,27 +13,31 @@ __device__ __forceinline__ const u8 *row_start(const Plane &plane, const Tile &t
     return plane.source + (i64)y * plane.source_pitch + (tile.x - LEFT);
 }
 
-template <bool ALIGNED> __device__ __forceinline__ i32 early(const u8 *start)
+template <bool ALIGNED> __device__ __forceinline__ i32 misalignment(const u8 *start)
 {
     return ALIGNED ? 0 : (i32)((u32)(unsigned long long)start & 15);
 }
 
-// Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows that the border says.
-template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
+// Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows
+// that the border says.
+template <bool ALIGNED>
+__device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
 {
     constexpr i32 COUNT = ALIGNED ? ALIGNED_CHUNKS : CHUNKS, AT_ONCE = THREADS / COUNT, ROW = pitch<ALIGNED>;
     static_assert(AT_ONCE > 0, "a row has more chunks than the block has threads");
     const i32 chunk = threadIdx.x % COUNT, first = threadIdx.x / COUNT;
     const i32 left = plane.width * PIXEL_BYTES - (tile.x - LEFT + 16 * chunk);
-    // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the row.
-    if ((AT_ONCE * COUNT < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) || tile.x - LEFT + 16 * chunk <= -16) {
+    // Rows may begin up to 15 bytes before the tile does, so that a chunk beyond it may yet have bytes of the
+    // row.
+    if ((AT_ONCE * COUNT < THREADS && first >= AT_ONCE) || left <= (ALIGNED ? 0 : -16) ||
+        tile.x - LEFT + 16 * chunk <= -16) {
         return;
     }
     const i32 top = tile.y - MASK_H / 2;
     u8 *row = stage + first * ROW;
     const u32 to = shared_address(row) + 16 * chunk;
     auto copy_row = [&](i32 r, const u8 *start) {
-        const i32 before = early<ALIGNED>(start);
+        const i32 before = misalignment<ALIGNED>(start);
         const i32 bytes = min(left + before, 16);
         if (ALIGNED || (bytes > 0 && tile.x - LEFT + 16 * chunk - before > -16)) {
             copy(to + r * ROW, start - before + 16 * chunk, bytes);
@@ -69,7 +73,8 @@ template <bool ALIGNED> __device__ __forceinline__ void load_tile(u8 *stage, con
     }
 }
 
-// Brings what a tile and its halo have in common with the plane to the level-2 cache, where it stays if the launch before this one still writes it.
+// Brings what a tile and its halo have in common with the plane to the level-2 cache, where it stays if the
+// launch before this one still writes it.
 __device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &tile)
 {
     constexpr i32 LINE = 128, COUNT = (16 * ALIGNED_CHUNKS + LINE - 1) / LINE + 1;
@@ -82,7 +87,7 @@ __device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &ti
 }
 
 // Tiles on their way to shared memory, each piece of 16 bytes by the thread that asks for it.
-template <bool ALIGNED> struct PieceByPiece {
+template <bool ALIGNED> struct CpAsync {
     const Planes &planes;
 
     static constexpr bool WHOLE = false;
@@ -118,17 +123,17 @@ template <bool ALIGNED> struct PieceByPiece {
     }
 };
 
-#if LOADER == 2
+#if LOADER == TMA
 // The planes' rows as the instruction takes them. The same struct is in src/engine/cuda/launch/parameters.rs.
-struct TileMaps {
-    TileMap at[4];
+struct TensorMaps {
+    TensorMap at[4];
 };
-static_assert(sizeof(TileMaps) == 512);
-static_assert(OFFSET(TileMaps, at) == 0);
+static_assert(sizeof(TensorMaps) == 512);
+static_assert(OFFSET(TensorMaps, at) == 0);
 
 // Tiles on their way to shared memory, each as a whole.
-struct Whole {
-    const TileMaps &maps;
+struct Tma {
+    const TensorMaps &maps;
     Arrivals (&arrivals)[2];
 
     static constexpr bool WHOLE = true;
@@ -153,7 +158,8 @@ struct Whole {
         if (threadIdx.x == 0) {
             expect_bytes(arrivals[slot], ALIGNED_PITCH * ROWS);
             // Negative numbers stay whole ones: all terms are multiples of 8.
-            copy_tile(shared_address(stage), maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2, arrivals[slot]);
+            copy_tile(shared_address(stage), maps.at[tile.plane], (tile.x - LEFT) / 8, tile.y - MASK_H / 2,
+                      arrivals[slot]);
         }
     }
 

@@ -4,12 +4,13 @@
 #include "tensor/tile/geometry.cuh"
 
 // One of two numbers of four parts; which of them is known to the compiler.
-__device__ __forceinline__ const i32 (&either(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
+__device__ __forceinline__ const i32 (&select_ref(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
 {
     return first ? a : b;
 }
 
-// Four times the same number, read from memory because the compiler would make equal registers anew for each use.
+// Four times the same number, read from memory because the compiler would make equal registers anew for each
+// use.
 __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&from)[4])
 {
 #pragma unroll
@@ -18,13 +19,14 @@ __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&fro
     }
 }
 
-// N words `GAP` bytes apart, the first of them `offset` bytes into the tile's row. `REMAINDER` is the offset modulo 4 where that is
-// known, in an aligned launch.
+// N words `GAP` bytes apart, the first of them `offset` bytes into the tile's row. `REMAINDER` is the offset
+// modulo 4 where that is known, in an aligned launch.
 template <bool ALIGNED, i32 N, i32 GAP, i32 REMAINDER>
 __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 offset)
 {
     static_assert(GAP % 2 == 0, "words begin at a multiple of two bytes from one another");
-    constexpr bool SHARED = (N - 1) * GAP + 4 <= 8 + 4 * N;  // words overlap or touch, so that neighbours share what is read
+    constexpr bool SHARED =
+        (N - 1) * GAP + 4 <= 8 + 4 * N;  // words overlap or touch, so that neighbours share what is read
     if constexpr (SHARED) {
         // Bytes from the first word's begin to the last one's end.
         constexpr i32 SPAN = (N - 1) * GAP + 4;
@@ -38,11 +40,12 @@ __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 off
 #pragma unroll
             for (i32 k = 0; k < N; ++k) {
                 const i32 at = REMAINDER + GAP * k;
-                out[k] = at % 4 == 0 ? w[at / 4] : __funnelshift_r(w[at / 4], w[at / 4 + (at % 4 != 0)], 8 * (at % 4));
+                out[k] = at % 4 == 0 ? w[at / 4]
+                                     : __funnelshift_r(w[at / 4], w[at / 4 + (at % 4 != 0)], 8 * (at % 4));
             }
         } else {
             constexpr i32 WORDS = (SPAN + 3) / 4;
-            offset += early_by(row);
+            offset += misalignment_of(row);
             const u8 *p = row + (offset & ~3);
             const i32 shift = 8 * (offset & 3);
             u32 w[WORDS + 1];
@@ -64,7 +67,7 @@ __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 off
         i32 shift = 8 * REMAINDER;
         const u8 *p = row + offset - REMAINDER;
         if (!ALIGNED) {
-            offset += early_by(row);
+            offset += misalignment_of(row);
             p = row + (offset & ~3);
             shift = 8 * (offset & 3);
         }
@@ -98,9 +101,10 @@ template <class Sum, i32 N> __device__ __forceinline__ Sum joined(const i32 (&ba
     return sum;
 }
 
-// Values of two products whose windows share what is read, from their sums, of which each has N parts: the two products' first row of results, then the second.
-// join(parts, k) makes value k.
-template <i32 N, class Join> __device__ __forceinline__ void join_sums(i32 (&values)[8], const i32 (&sums)[2][N][4], const Join &join)
+// Values of two products whose windows share what is read, from their sums, of which each has N parts: the
+// two products' first row of results, then the second. join(parts, k) makes value k.
+template <i32 N, class Join>
+__device__ __forceinline__ void join_sums(i32 (&values)[8], const i32 (&sums)[2][N][4], const Join &join)
 {
 #pragma unroll
     for (i32 k = 0; k < 8; ++k) {

@@ -10,20 +10,22 @@
 #include "tensor/tile/operand.cuh"
 #include "tensor/tile/scheduler.cuh"
 
-// Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before it is worked on. Sums begin
-// with `start`.
+// Calls work(stage, plane, tile, start) for every tile that is this block's, each loaded while the one before
+// it is worked on. Sums begin with `start`.
 template <bool ALIGNED, class Loader, class Work>
-__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, Loader loader, const Work &work)
+__device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles &tiles, Loader loader,
+                                              const Work &work)
 {
     extern __shared__ __align__(128) u8 stages[];
     __shared__ volatile i32 biases[4][4];
     if (threadIdx.x < 16) {
-        biases[threadIdx.x / 4][threadIdx.x % 4] = !WIDE && SAME_BIAS ? (i32)shared_bias(planes.at[threadIdx.x / 4]) : 0;
+        biases[threadIdx.x / 4][threadIdx.x % 4] =
+            !WIDE && SAME_BIAS ? (i32)shared_bias(planes.at[threadIdx.x / 4]) : 0;
     }
     loader.begin();
-    Walk walk;
-    walk.begin(planes, tiles.planes);
-    Tile tile = walk.tile();
+    TileScheduler scheduler;
+    scheduler.begin(planes, tiles.planes);
+    Tile tile = scheduler.tile();
     loader.prefetch(tile);
     __syncthreads();
     if (!tiles.is_ready) {
@@ -35,10 +37,10 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
     bool more = true;
     while (more) {
         const Plane &plane = planes.at[tile.plane];
-        walk.advance(planes, tiles.planes);
-        const Tile next = walk.tile();
-        more = walk.more();
-        if (!APART && more) {
+        scheduler.advance(planes, tiles.planes);
+        const Tile next = scheduler.tile();
+        more = scheduler.more();
+        if (!DEINTERLEAVE && more) {
             loader.load(stages + (slot ^ 1) * STAGE, slot ^ 1, next);
         }
         if (!more) {
@@ -47,17 +49,17 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         loader.end_of_loads();
         loader.wait(slot, odd);
         u8 *loaded = stages + slot * STAGE;
-        if (fill_beyond<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
+        if (fill_halo<ALIGNED, Loader::WHOLE>(loaded, plane, tile)) {
             loader.end_of_fill();
             __syncthreads();
         }
-        if constexpr (WEIGHED && !APART) {
-            weigh<ALIGNED>(loaded);
+        if constexpr (PREMULTIPLIED && !DEINTERLEAVE) {
+            premultiply_tile<ALIGNED>(loaded);
             loader.end_of_fill();
             __syncthreads();
         }
-        if constexpr (APART) {
-            take_apart<ALIGNED>(stages + STAGE, loaded);
+        if constexpr (DEINTERLEAVE) {
+            deinterleave_tile<ALIGNED>(stages + STAGE, loaded);
             __syncthreads();
             if (more) {
                 loader.load(loaded, 0, next);
@@ -71,7 +73,7 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         // Nobody overwrites the tile before all have read it.
         __syncthreads();
         tile = next;
-        if (APART) {
+        if (DEINTERLEAVE) {
             odd ^= 1;
         } else {
             odd ^= slot;

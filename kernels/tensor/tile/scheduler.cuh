@@ -1,7 +1,8 @@
-// The tile scheduler: which tiles are a block's. There are as many blocks as the card holds at a time, and each walks on.
+// The tile scheduler: which tiles are a block's. There are as many blocks as the card holds at a time, and
+// each walks on.
 //
-//   plane 0   0 1 2 3        of 5 blocks block 1 has tiles 1, 6, 11, ..: across first, then down, then plane after plane
-//             4 5 6 7
+//   plane 0   0 1 2 3        of 5 blocks block 1 has tiles 1, 6, ..:
+//             4 5 6 7        across first, then down, then plane after plane
 //   plane 1   8 9
 #pragma once
 
@@ -15,7 +16,7 @@ struct Tile {
 };
 
 // The tiles that are a block's, every gridDim.x-th one, across first, then down, then plane after plane.
-struct Walk {
+struct TileScheduler {
     i32 index;   // among the plane's tiles
     i32 plane;
     i32 column;  // in tiles
@@ -31,7 +32,8 @@ struct Walk {
         tiles = across * ((planes.at[plane].height + TILE_H - 1) / TILE_H);
     }
 
-    // Finds the tile with number `index`, counted from the plane that was entered last. Beyond the last tile it stays in the last plane.
+    // Finds the tile with number `index`, counted from the plane that was entered last. Beyond the last tile
+    // it stays in the last plane.
     __device__ __forceinline__ void locate(const Planes &planes, i32 count)
     {
         while (index >= tiles && plane + 1 < count) {

@@ -9,11 +9,11 @@ use super::driver::picture::{Arrangement, Picture};
 use super::driver::stream::{Event, Stream};
 use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use super::kernels::variant::MemoryVariant;
-use super::launch::{Prepared, Request, Scratch};
+use super::launch::{LaunchPlan, Request, Scratch};
 use super::ring::graph::ChainWork;
 use super::ring::slot::{self, Amount, Cargo, Flight, Slot};
 use super::ring::times::Times;
-use super::select::Terms;
+use super::select::SelectContext;
 use super::select::table::Table;
 use super::{CudaOptions, Overlap};
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
@@ -25,20 +25,22 @@ use std::sync::Arc;
 /// The longest row, in samples, whose bytes kernels count in 32 bits with a mask's halo on either side.
 const MAX_ROW: usize = 1 << 29;
 
-/// Frames that are enqueued beyond the ring's slots, so that the time in which the host sees an end and enqueues anew is hidden too.
+/// Frames that are enqueued beyond the ring's slots, so that the time in which the host sees an end and
+/// enqueues anew is hidden too.
 const AHEAD: usize = 2;
 
-/// Prepared plans that are kept, for runs whose frames differ in format or colour facts.
+/// LaunchPlan plans that are kept, for runs whose frames differ in format or colour facts.
 const KEPT_PLANS: usize = 8;
 
 /// The CUDA engine.
 pub struct Cuda {
-    // Fields are dropped in this order: what the streams may still use comes after they were waited for in `drop`.
+    // Fields are dropped in this order: what the streams may still use comes after they were waited for in
+    // `drop`.
     chain: Chain,
     options: CudaOptions,
     cache: Cache,
     table: Table,
-    prepared: Vec<(PlanKey, Arc<Prepared>)>,
+    prepared: Vec<(PlanKey, Arc<LaunchPlan>)>,
     scratch: ScratchMemory,
     /// The one used longest ago first.
     slots: VecDeque<Slot>,
@@ -60,7 +62,8 @@ struct PlanKey {
     format: PixelFormat,
     colour: Colour,
     memory: MemoryVariant,
-    /// Where the table decides, the power of two of the frame's pixels: kernels are chosen for the first frame of about its size.
+    /// Where the table decides, the power of two of the frame's pixels: kernels are chosen for the first
+    /// frame of about its size.
     scale: u32,
 }
 
@@ -73,7 +76,8 @@ struct Streams {
     clocks: [Stream; 2],
 }
 
-/// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after another.
+/// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after
+/// another.
 #[derive(Default)]
 struct ScratchMemory {
     /// Between row pass and column pass, for 16-bit and for 32-bit values.
@@ -139,7 +143,7 @@ impl Cuda {
     }
 
     /// The plan for frames of this kind, its kernels loaded; `size` is that of the frame at hand.
-    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<Prepared>, EngineError> {
+    fn prepare(&mut self, key: PlanKey, size: (usize, usize)) -> Result<Arc<LaunchPlan>, EngineError> {
         if let Some((_, prepared)) = self.prepared.iter().find(|(k, _)| *k == key) {
             return Ok(Arc::clone(prepared));
         }
@@ -152,7 +156,7 @@ impl Cuda {
         let request = Request {
             device: &self.device,
             cache: &self.cache,
-            terms: Terms {
+            terms: SelectContext {
                 memory: key.memory,
                 block: self.options.block,
                 fuse: self.options.fuse,
@@ -161,13 +165,13 @@ impl Cuda {
                 table: &self.table,
             },
         };
-        let prepared = Arc::new(Prepared::new(plan, &request)?);
+        let prepared = Arc::new(LaunchPlan::new(plan, &request)?);
         self.prepared.push((key, Arc::clone(&prepared)));
         Ok(prepared)
     }
 
-    /// Where the frame's planes lie here and there. Rows come and go as they are, in one copy, unless textures want them aligned or the
-    /// block holds much besides the picture.
+    /// Where the frame's planes lie here and there. Rows come and go as they are, in one copy, unless
+    /// textures want them aligned or the block holds much besides the picture.
     fn geometry(&self, input: &Layout, row_alignment: usize) -> Result<Geometry, EngineError> {
         let (format, width, height) = (input.format(), input.width(), input.height());
         let host_output = Layout::new(format, width, height, row_alignment.max(1))?;
@@ -196,8 +200,8 @@ impl Cuda {
         })
     }
 
-    /// Textures where they were asked for and the planes are within their limits; beyond them, pixels come from global memory, which gives
-    /// the same bits.
+    /// Textures where they were asked for and the planes are within their limits; beyond them, pixels come
+    /// from global memory, which gives the same bits.
     fn memory_for(&self, layout: &Layout) -> MemoryVariant {
         let fits = |p: &Plane| {
             // The intermediate's rows are the longest, with four bytes a value.
@@ -263,7 +267,7 @@ impl Cuda {
     /// The kernels' own pictures for frames of this geometry.
     fn scratch(
         &mut self,
-        prepared: &Prepared,
+        prepared: &LaunchPlan,
         layout: &Layout,
         textures: bool,
     ) -> Result<Scratch, EngineError> {
@@ -304,7 +308,7 @@ impl Cuda {
         flight: &mut Flight,
         cargo: &mut Cargo,
         geometry: &Geometry,
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<LaunchPlan>,
         memory: MemoryVariant,
     ) -> Result<(), EngineError> {
         let textures = memory == MemoryVariant::Texture;
@@ -372,7 +376,8 @@ impl Cuda {
             up.wait_for(free)?;
         }
         marks.upload.begin(!follows, up)?;
-        // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the picture has room for either layout.
+        // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the
+        // picture has room for either layout.
         unsafe {
             slot::upload(
                 up,
@@ -396,7 +401,8 @@ impl Cuda {
         down.wait_for(marks.kernel.done())?;
         marks.download.begin(!follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
-        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before the download's end was seen.
+        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before
+        // the download's end was seen.
         unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
         marks.download.end(down, &self.streams.clocks[1])?;
         pause(down)
@@ -411,7 +417,8 @@ impl Cuda {
         // The upload ended long before, but its time is taken on another stream.
         let ended = marks.download.end_time().wait();
         if let Err(error) = ended.and_then(|()| marks.upload.end_time().wait()) {
-            // The copies may not have ended, and the frame's memory must not go back to its pool before they have.
+            // The copies may not have ended, and the frame's memory must not go back to its pool before they
+            // have.
             self.wait_for_everything();
             self.idle.push(flight);
             return Err(error);

@@ -1,10 +1,10 @@
 //! The CUDA engine: a ring of slots, three streams, and the kernels in `kernels/`.
 //!
-//! A frame goes up on one stream, is filtered on a second and comes down on a third. Slot k uploads while k-1 is
-//! filtered and k-2 downloads. Within a frame, events order the three; between frames, each stream's own order
-//! does. The host enqueues a little further than there are slots, so that the card never waits for the host. A
-//! frame's upload waits, on the card, for the kernels of the slot's last frame, which read what it overwrites, and
-//! its kernels for that frame's download.
+//! A frame goes up on one stream, is filtered on a second and comes down on a third. Slot k uploads while k-1
+//! is filtered and k-2 downloads. Within a frame, events order the three; between frames, each stream's own
+//! order does. The host enqueues a little further than there are slots, so that the card never waits for the
+//! host. A frame's upload waits, on the card, for the kernels of the slot's last frame, which read what it
+//! overwrites, and its kernels for that frame's download.
 //!
 //! Folders import only those below them:
 //!
@@ -34,7 +34,7 @@ pub use engine::Cuda;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
 pub use select::table::{Origin, Table, TableCell, VariantTime};
 pub use select::work::Work;
-pub use select::{Terms, contest, recipes};
+pub use select::{SelectContext, contest, recipes};
 pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
 pub use timing::link::{Duplex, duplex};
 
@@ -65,7 +65,8 @@ pub struct CudaOptions {
     pub slots: usize,
     /// Whether transfers overlap kernels.
     pub overlap: Overlap,
-    /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it wrote (decoders do).
+    /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it
+    /// wrote (decoders do).
     pub write_combined: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Files that are kept from run to run: compiled kernels, and tables of what was measured.
 //!
-//! The driver runs what lies here, so that the folder must be the user's own and nobody else may write to it; the
-//! same holds for each file. Folder and files are opened first and looked at then, never by name twice. Whatever
-//! is wrong costs a compilation and nothing else, and the user is told once.
+//! The driver runs what lies here, so that the folder must be the user's own and nobody else may write to it;
+//! the same holds for each file. Folder and files are opened first and looked at then, never by name twice.
+//! Whatever is wrong costs a compilation and nothing else, and the user is told once.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;

@@ -1,17 +1,18 @@
-//! Kernel texts become machine code: NVRTC for the card's own architecture, or what it made in an earlier run.
+//! Kernel texts become machine code: NVRTC for the card's own architecture, or what it made in an earlier
+//! run.
 //!
 //! ```text
 //! kernels/**.cu, .cuh   in the program (include_str!)      Source, HEADERS
 //!     | with -D for each parameter                         Recipe
-//! NVRTC                                                    Target: the card's architecture, or an older one's PTX
+//! NVRTC                 Target: the card's architecture, or an older one's PTX
 //!     | CUBIN or PTX
 //! cache                 one file a recipe, by SHA-256      cache::Cache
 //!     |
 //! driver::module::Image
 //! ```
 //!
-//! Parameters are constants of the text, so that the compiler writes loops out and leaves out what a mask or a
-//! format does not need. A text includes others by their path below `kernels/`.
+//! Parameters are constants of the text, so that the compiler writes loops out and leaves out what a mask or
+//! a format does not need. A text includes others by their path below `kernels/`.
 #![allow(unsafe_code)]
 
 pub(crate) mod cache;
@@ -35,7 +36,7 @@ pub enum Source {
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
     /// Two whole masks one after the other in one launch, on tensor cores.
-    TensorChain,
+    TensorFused,
     /// Row pass and column pass in one launch, on tensor cores.
     TensorSeparable,
     /// Plain copies and bare multiply-adds, which convolutions are held against.
@@ -77,7 +78,7 @@ impl Source {
         Source::Separable,
         Source::Alpha,
         Source::TensorDirect,
-        Source::TensorChain,
+        Source::TensorFused,
         Source::TensorSeparable,
         Source::Ceiling,
     ];
@@ -88,7 +89,7 @@ impl Source {
             Source::Separable => text!("scalar/separable.cu"),
             Source::Alpha => text!("scalar/alpha.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),
-            Source::TensorChain => text!("tensor/fused.cu"),
+            Source::TensorFused => text!("tensor/fused.cu"),
             Source::TensorSeparable => text!("tensor/separable.cu"),
             Source::Ceiling => text!("common/ceiling.cu"),
         }
@@ -226,7 +227,8 @@ impl Recipe {
         let mut program = Program(std::ptr::null_mut());
         let name_pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let header_pointers: Vec<*const c_char> = headers.iter().map(|h| h.as_ptr()).collect();
-        // SAFETY: every string is ended by a zero and lives through the call, and there are as many headers as names.
+        // SAFETY: every string is ended by a zero and lives through the call, and there are as many headers
+        // as names.
         let made = unsafe {
             nvrtc::nvrtcCreateProgram(
                 &raw mut program.0,

@@ -7,13 +7,14 @@ use std::ops::Range;
 /// A stream, and what was enqueued on it last.
 pub(crate) struct Sequence {
     pub(crate) stream: sys::CUstream,
-    /// What launches may still write when the next one begins: those since the last one that waited for all before it. `None` if the next one waits.
+    /// What launches may still write when the next one begins: those since the last one that waited for all
+    /// before it. `None` if the next one waits.
     written: RefCell<Option<Vec<Range<u64>>>>,
 }
 
 /// When a launch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beginning {
+pub(crate) struct LaunchDependency {
     /// Before the one before it has ended.
     pub(crate) is_early: bool,
     /// Nothing that it reads is written by a launch that may still be under way.
@@ -35,14 +36,14 @@ impl Sequence {
         self.stream
     }
 
-    /// For a launch that reads and writes these addresses, and that may begin before the one before it has ended and lets the next one do so, or does
-    /// neither.
+    /// For a launch that reads and writes these addresses, and that may begin before the one before it has
+    /// ended and lets the next one do so, or does neither.
     pub(crate) fn next(
         &self,
         may_begin_early: bool,
         mut read: impl Iterator<Item = Range<u64>>,
         written: impl Iterator<Item = Range<u64>>,
-    ) -> Beginning {
+    ) -> LaunchDependency {
         let mut under_way = self.written.borrow_mut();
         let is_early = may_begin_early && under_way.is_some();
         if !is_early {
@@ -60,7 +61,7 @@ impl Sequence {
                 under_way.push(written);
             }
         }
-        Beginning { is_early, is_ready }
+        LaunchDependency { is_early, is_ready }
     }
 }
 

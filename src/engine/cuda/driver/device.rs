@@ -1,4 +1,5 @@
-//! The driver, NVRTC and the card: whether they are there, what they are, and the context that everything else lives in.
+//! The driver, NVRTC and the card: whether they are there, what they are, and the context that everything
+//! else lives in.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -58,7 +59,8 @@ const NO_DRIVER: &str =
 const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version 13 or 12); install CUDA's \
      NVRTC library where the loader finds it (or name its folder in LD_LIBRARY_PATH), or use --engine cpu";
 
-/// Looks for driver, NVRTC and a card, without opening one, which takes a good part of a second. The error tells which of them is missing and what to do.
+/// Looks for driver, NVRTC and a card, without opening one, which takes a good part of a second. The error
+/// tells which of them is missing and what to do.
 pub fn available() -> Result<(), EngineError> {
     let count = initialise()?;
     nvrtc_version()?;
@@ -71,7 +73,8 @@ pub fn probe() -> Result<DeviceInfo, EngineError> {
     Ok(Device::open(0)?.info.clone())
 }
 
-/// The driver, NVRTC and every card. It is an error if there is no driver; a missing NVRTC and missing cards are told in the result.
+/// The driver, NVRTC and every card. It is an error if there is no driver; a missing NVRTC and missing cards
+/// are told in the result.
 pub fn devices() -> Result<Devices, EngineError> {
     let count = initialise()?;
     let cards = (0..count).map(|ordinal| Ok(Device::open(ordinal)?.info.clone()));
@@ -88,7 +91,8 @@ fn no_card() -> EngineError {
     )
 }
 
-/// Starts the driver and counts the cards. Never panics: the libraries are looked for before anything of them is called.
+/// Starts the driver and counts the cards. Never panics: the libraries are looked for before anything of them
+/// is called.
 fn initialise() -> Result<usize, EngineError> {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: loads the driver's library as any program does that links to it.
@@ -259,7 +263,8 @@ impl Device {
         };
         let mut name = [0_u8; 256];
         let mut total = 0_usize;
-        // SAFETY: the buffer has the stated length, the driver ends the name with a zero, the pointer is to a live integer.
+        // SAFETY: the buffer has the stated length, the driver ends the name with a zero, the pointer is to a
+        // live integer.
         unsafe {
             let length = name.len() as c_int;
             check(

@@ -15,7 +15,8 @@ pub(crate) struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the card has not got as much.
+    /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the
+    /// card has not got as much.
     pub(crate) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
         device.bind()?;
         let mut pointer = 0;
@@ -30,7 +31,8 @@ impl DeviceMemory {
             pointer,
             len,
         };
-        // SAFETY: the block was just allocated with at least `len` bytes. The synchronisation makes the zeroes visible to all streams.
+        // SAFETY: the block was just allocated with at least `len` bytes. The synchronisation makes the
+        // zeroes visible to all streams.
         unsafe {
             check(
                 "clearing memory on the CUDA device",
@@ -67,7 +69,8 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: allocated in `try_new` and freed only here; the engine waits for its streams before it drops memory.
+            // SAFETY: allocated in `try_new` and freed only here; the engine waits for its streams before it
+            // drops memory.
             let _ = unsafe { sys::cuMemFree_v2(self.pointer) };
         }
     }
@@ -86,7 +89,8 @@ unsafe impl Send for PinnedMemory {}
 unsafe impl Sync for PinnedMemory {}
 
 impl PinnedMemory {
-    /// `len` bytes, zeroed. Write-combined memory crosses the bus a little faster and is ruinous to read from.
+    /// `len` bytes, zeroed. Write-combined memory crosses the bus a little faster and is ruinous to read
+    /// from.
     pub(crate) fn new(
         device: &Arc<Device>,
         len: usize,
@@ -138,7 +142,8 @@ impl Memory for PinnedMemory {
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: allocated in `new` and freed only here; frames in flight are held by the engine until their copies are done.
+            // SAFETY: allocated in `new` and freed only here; frames in flight are held by the engine until
+            // their copies are done.
             let _ = unsafe { sys::cuMemFreeHost(self.pointer.cast()) };
         }
     }

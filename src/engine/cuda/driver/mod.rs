@@ -1,7 +1,7 @@
 //! What the CUDA driver hands out, each with an owner that frees it when it is dropped.
 //!
-//! Nothing else here calls the driver to make or destroy something, so that what is in use is never freed: an
-//! owner holds the device that its handle belongs to. A frame's picture lies in one block of the card's memory:
+//! An owner holds the device that its handle belongs to, so that a context outlives all that lives in it. A
+//! frame's picture lies in one block of the card's memory:
 //!
 //! ```text
 //! memory  | plane 0                    | plane 1            | ..     picture: Arrangement, Picture, Place

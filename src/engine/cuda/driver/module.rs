@@ -8,7 +8,8 @@ use cudarc::driver::sys;
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
-/// A program that the driver can be handed: a CUBIN, which states its own length, or PTX that ends with a zero.
+/// A program that the driver can be handed: a CUBIN, which states its own length, or PTX that ends with a
+/// zero.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Image(Vec<u8>);
 
@@ -49,7 +50,8 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// Asks for more shared memory than a block gets by itself, where a tile needs it; that the card has so much was seen before.
+    /// Asks for more shared memory than a block gets by itself, where a tile needs it; that the card has so
+    /// much was seen before.
     pub(crate) fn allow_shared(self, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
         if bytes <= limits.shared_per_block as usize {
             return Ok(());
@@ -121,7 +123,8 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: loaded in `load`, unloaded only here; the engine waits for its streams before it drops modules.
+            // SAFETY: loaded in `load`, unloaded only here; the engine waits for its streams before it drops
+            // modules.
             let _ = unsafe { sys::cuModuleUnload(self.handle) };
         }
     }

@@ -1,7 +1,7 @@
 //! Ranges for NVIDIA's profilers, which show them beside what the card does.
 //!
-//! NVTX is a library of empty functions that a profiler fills when it starts the program. It is looked for once, when a run begins; where it is
-//! missing nothing is called.
+//! NVTX is a library of empty functions that a profiler fills when it starts the program. It is looked for
+//! once, when a run begins; where it is missing nothing is called.
 #![allow(unsafe_code)]
 
 use crate::engine::Ranges;
@@ -73,7 +73,8 @@ impl Ranges for Nvtx {
             messageType: sys::nvtxMessageType_t::NVTX_MESSAGE_TYPE_ASCII as i32,
             message: sys::nvtxMessageValue_t { ascii: name.as_ptr() },
         };
-        // SAFETY: the library is loaded as long as `self` lives, and the attributes live through the call, which copies what it keeps.
+        // SAFETY: the library is loaded as long as `self` lives, and the attributes live through the call,
+        // which copies what it keeps.
         unsafe { (self.push)(&raw const attributes) };
     }
 

@@ -18,7 +18,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to such a multiple.
+    /// True if all rows begin at multiples of 16 bytes; then kernels may also touch what follows a row up to
+    /// such a multiple.
     pub(crate) fn is_aligned(&self) -> bool {
         self.pointer.is_multiple_of(16) && self.pitch.is_multiple_of(16)
     }
@@ -82,7 +83,8 @@ impl Arrangement {
     }
 }
 
-/// A block of the card's memory that holds a picture, and textures over its planes where a variant reads through them.
+/// A block of the card's memory that holds a picture, and textures over its planes where a variant reads
+/// through them.
 #[derive(Default)]
 pub(crate) struct Picture {
     // Textures go before the memory that they show.
@@ -91,7 +93,8 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Grows to `len` bytes; false if the card's memory is short, and then it is empty. Nothing may be using it.
+    /// Grows to `len` bytes; false if the card's memory is short, and then it is empty. Nothing may be using
+    /// it.
     pub(crate) fn fit(&mut self, device: &Arc<Device>, len: usize) -> Result<bool, EngineError> {
         if self.memory.as_ref().is_some_and(|m| m.len() >= len) {
             return Ok(true);
@@ -107,8 +110,8 @@ impl Picture {
         self.memory.as_ref().map_or(0, DeviceMemory::pointer)
     }
 
-    /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be using it if the arrangement is
-    /// another than the last one.
+    /// Where the planes lie in it, with textures of `texel` over them if there is one to be. Nothing may be
+    /// using it if the arrangement is another than the last one.
     pub(crate) fn places(
         &mut self,
         device: &Arc<Device>,

@@ -73,7 +73,8 @@ impl Drop for Stream {
 
 type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
-/// The call by the name that every driver has: the bindings for CUDA 13 know only a newer one, which drivers before 12.8 lack.
+/// The call by the name that every driver has: the bindings for CUDA 13 know only a newer one, which drivers
+/// before 12.8 lack.
 fn elapsed_time() -> Result<ElapsedTime, EngineError> {
     static FOUND: OnceLock<Option<ElapsedTime>> = OnceLock::new();
     // SAFETY: the library is present, since an event exists, and the type is that of the call.
@@ -102,7 +103,8 @@ impl Event {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DEFAULT)
     }
 
-    /// An event without a time, which only orders streams: it holds a copy up far less than one whose time is taken.
+    /// An event without a time, which only orders streams: it holds a copy up far less than one whose time is
+    /// taken.
     pub(crate) fn untimed(device: &Arc<Device>) -> Result<Event, EngineError> {
         Event::with(device, sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING)
     }
@@ -138,8 +140,8 @@ impl Event {
         check("asking how far the CUDA device is", result).map(|()| true)
     }
 
-    /// Waits on the host: polls without a pause for a moment, then now and then. An event that the driver could wake a thread for would cost the
-    /// card an interrupt each time that it happens.
+    /// Waits on the host: polls without a pause for a moment, then now and then. An event that the driver
+    /// could wake a thread for would cost the card an interrupt each time that it happens.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < POLL {

@@ -27,8 +27,9 @@ impl TileSize {
     }
 }
 
-/// The driver's description of a plane for the instruction. Rows are taken up to the next multiple of 16 bytes; beyond them there are zeros.
-pub(crate) fn tile_map(
+/// The driver's description of a plane for the instruction. Rows are taken up to the next multiple of 16
+/// bytes; beyond them there are zeros.
+pub(crate) fn tensor_map(
     place: Place,
     row_bytes: usize,
     rows: usize,
@@ -39,7 +40,8 @@ pub(crate) fn tile_map(
     let tile = [(tile.bytes / ELEMENT) as u32, tile.rows as u32];
     let steps = [1, 1];
     let mut map = MaybeUninit::uninit();
-    // SAFETY: the driver reads two sizes, one pitch, two tile sizes and two steps, and writes the map; the plane's memory is not touched.
+    // SAFETY: the driver reads two sizes, one pitch, two tile sizes and two steps, and writes the map; the
+    // plane's memory is not touched.
     check("describing a plane for copies of tiles", unsafe {
         sys::cuTensorMapEncodeTiled(
             map.as_mut_ptr(),

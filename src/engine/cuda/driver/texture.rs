@@ -1,4 +1,5 @@
-//! Texture objects over rows in linear memory: integer texels, point sampling, coordinates clamped by the hardware.
+//! Texture objects over rows in linear memory: integer texels, point sampling, coordinates clamped by the
+//! hardware.
 #![allow(unsafe_code)]
 
 use super::device::{Device, DeviceInfo, check};
@@ -7,7 +8,8 @@ use crate::frame::PixelFormat;
 use cudarc::driver::sys;
 use std::sync::Arc;
 
-/// What the rows and the start of a texture are aligned to, in bytes. It covers every card's texture and pitch alignment.
+/// What the rows and the start of a texture are aligned to, in bytes. It covers every card's texture and
+/// pitch alignment.
 pub(crate) const ALIGNMENT: usize = 512;
 
 /// How a texel is stored.
@@ -90,8 +92,8 @@ impl Texture {
             reserved: [0; 12],
         };
         let mut object = 0;
-        // SAFETY: both descriptions are complete and live through the call; the memory outlives the texture, since its owner drops
-        // the texture first.
+        // SAFETY: both descriptions are complete and live through the call; the memory outlives the texture,
+        // since its owner drops the texture first.
         check("making a texture on the CUDA device", unsafe {
             sys::cuTexObjectCreate(
                 &raw mut object,

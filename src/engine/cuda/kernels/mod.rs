@@ -9,7 +9,8 @@
 //!                  compile::Recipe: a text of kernels/ with its parameters
 //! ```
 //!
-//! `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here: `select`.
+//! `variant` names where a kernel keeps weights and pixels. Which of them is taken is not decided here:
+//! `select`.
 
 pub(crate) mod plane_group;
 pub(crate) mod scalar;

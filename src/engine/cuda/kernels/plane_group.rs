@@ -4,7 +4,7 @@ use crate::filter::{Border, ChannelStep, Kernel, Step};
 use crate::frame::PixelFormat;
 
 /// Planes of one interleaving in a step: what one kernel works on.
-pub(crate) struct Job<'a> {
+pub(crate) struct PlaneGroup<'a> {
     pub(crate) step: &'a Step,
     pub(crate) format: PixelFormat,
     pub(crate) interleaving: Interleaving,

@@ -1,6 +1,6 @@
 //! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
 
-use super::plane_group::{Job, border_number, intermediate_bytes, is_wide};
+use super::plane_group::{PlaneGroup, border_number, intermediate_bytes, is_wide};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
@@ -51,12 +51,12 @@ pub(crate) struct Tuned {
 
 /// The kernel of one job in a memory variant, with the user's block if there is one.
 pub(crate) fn tune(
-    job: &Job<'_>,
+    job: &PlaneGroup<'_>,
     memory: MemoryVariant,
     block: Option<(u32, u32)>,
     limits: &DeviceInfo,
 ) -> Result<Tuned, EngineError> {
-    let &Job {
+    let &PlaneGroup {
         step,
         format,
         interleaving: planes,
@@ -114,12 +114,12 @@ pub(crate) fn tune(
     })
 }
 
-/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what scalar/convolve.cuh unrolls for a large mask. A sum of 64 bits takes
-/// two instructions.
+/// Multiply-adds down one column of a mask for all of a thread's rows, at most: what scalar/convolve.cuh
+/// unrolls for a large mask. A sum of 64 bits takes two instructions.
 const MOST_IN_A_COLUMN: usize = 512;
 
-/// Rows that a thread of a variant computes, where the tile fits. A value is used for as many rows from a register, and a weight too; what a column
-/// of the mask takes must stay code that is fetched fast.
+/// Rows that a thread of a variant computes, where the tile fits. A value is used for as many rows from a
+/// register, and a weight too; what a column of the mask takes must stay code that is fetched fast.
 fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if memory != MemoryVariant::Registers {
         return 1;
@@ -128,7 +128,8 @@ fn rows_a_thread(memory: MemoryVariant, mask_rows: usize, wide: bool) -> u32 {
     if each * 8 <= MOST_IN_A_COLUMN { 8 } else { 4 }
 }
 
-/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as many of `rows` as the tile has room for.
+/// The user's block, if the card can launch it; the error names the limit that it breaks. Each thread has as
+/// many of `rows` as the tile has room for.
 fn checked(
     block: (u32, u32),
     rows: u32,
@@ -175,7 +176,8 @@ fn checked(
     Ok(shape)
 }
 
-/// The shape that a variant has when the user names none: smaller where the halo is so large that the tile would not fit.
+/// The shape that a variant has when the user names none: smaller where the halo is so large that the tile
+/// would not fit.
 fn default_shape(
     memory: MemoryVariant,
     rows: u32,

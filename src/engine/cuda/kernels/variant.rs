@@ -19,12 +19,14 @@ pub enum MemoryVariant {
     Shared,
     /// Weights in constant memory, pixels in a shared tile with its halo.
     ConstantShared,
-    /// Weights in constant memory, pixels through a texture object, clamped by the hardware where the border allows.
+    /// Weights in constant memory, pixels through a texture object, clamped by the hardware where the border
+    /// allows.
     Texture,
-    /// Weights in constant memory or compiled in, pixels in a shared tile, from which each thread keeps what it read in registers for several rows.
+    /// Weights in constant memory or compiled in, pixels in a shared tile, from which each thread keeps what
+    /// it read in registers for several rows.
     Registers,
-    /// Weights in registers as bands of bytes, pixels in a shared tile, multiplied by tensor cores; where they cannot, as [`MemoryVariant::Auto`]
-    /// without them.
+    /// Weights in registers as bands of bytes, pixels in a shared tile, multiplied by tensor cores; where
+    /// they cannot, as [`MemoryVariant::Auto`] without them.
     Tensor,
 }
 
@@ -41,8 +43,9 @@ impl MemoryVariant {
         MemoryVariant::Tensor,
     ];
 
-    /// The variants that `auto` chooses among, beside tensor cores. Not `texture`, which wants rows aligned and has never won.
-    pub(crate) const PLAIN: [MemoryVariant; 5] = [
+    /// The variants that `auto` chooses among, beside tensor cores. Not `texture`, which wants rows aligned
+    /// and has never won.
+    pub(crate) const SCALAR: [MemoryVariant; 5] = [
         MemoryVariant::Registers,
         MemoryVariant::ConstantShared,
         MemoryVariant::Shared,

@@ -1,16 +1,16 @@
 //! What a frame's steps enqueue: launches, and copies and fills of planes that no kernel works on.
 #![allow(unsafe_code)]
 
-use super::parameters::{self, Channel, Grid, Picture, Plane, Planes, Rows, TileMaps, Tiles, TilesLaunch};
+use super::parameters::{self, Channel, Grid, Picture, Plane, Planes, Rows, TensorMaps, Tiles, TilesLaunch};
 use super::tensor_pass::TensorPass;
-use super::{Group, Kernels, PassKernel, PreparedStep, Scratch, sizes};
+use super::{Group, Kernels, PassKernel, Scratch, StepPlan, sizes};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::check;
 use crate::engine::cuda::driver::memory::{DeviceMemory, no_copy};
 use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::driver::picture::{Place, Places};
-use crate::engine::cuda::driver::tensor_map::{TileSize, tile_map};
+use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, is_wide, plane_work};
 use crate::engine::cuda::kernels::scalar::Shape;
 use crate::engine::cuda::kernels::tensor::{self, Loader};
@@ -31,7 +31,7 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     pub(super) fn convolve(
         &self,
-        prepared: &PreparedStep,
+        prepared: &StepPlan,
         source: &Places,
         result: &Places,
         scratch: &Scratch,
@@ -117,7 +117,7 @@ impl Work<'_> {
             (group.planes.iter()).all(|&plane| source[plane].is_aligned() && result[plane].is_aligned());
         let loader = pass.loader(aligned, count);
         let maps = match (loader, pass.kernel.streamed) {
-            (Loader::Streamed, Some(tile)) => Some(self.maps(group, source, tile)?),
+            (Loader::Tma, Some(tile)) => Some(self.maps(group, source, tile)?),
             _ => None,
         };
         let function = pass.function(loader)?;
@@ -140,11 +140,11 @@ impl Work<'_> {
     }
 
     /// The group's planes as the card's copies of whole tiles take them.
-    fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TileMaps, EngineError> {
-        let mut maps = TileMaps::default();
+    fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TensorMaps, EngineError> {
+        let mut maps = TensorMaps::default();
         let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
         for (map, (&plane, (row_bytes, rows))) in maps.at.iter_mut().zip(planes) {
-            *map = tile_map(source[plane], row_bytes, rows, tile)?;
+            *map = tensor_map(source[plane], row_bytes, rows, tile)?;
         }
         Ok(maps)
     }
@@ -219,7 +219,8 @@ impl Work<'_> {
                 ..Channel::default()
             },
             ChannelStep::Convolve(c) => {
-                // A shifted 32-bit sum lies within 2^30, so a bias beyond this saturates every pixel whatever it is exactly.
+                // A shifted 32-bit sum lies within 2^30, so a bias beyond this saturates every pixel whatever
+                // it is exactly.
                 let most = (1 << 30) + (1 << 17);
                 let high = if is_wide(self.step, self.format) {
                     c.high

@@ -1,11 +1,11 @@
 //! A plan with its kernels compiled, loaded and given their weights: what runs on the card for each frame.
 //!
 //! ```text
-//! Prepared        once for a format and about a size
-//!   PreparedStep    a step of the plan, or two that share a launch
-//!     Group           planes that are interleaved alike: one grid layer a plane, or all planes' tiles in one list
-//!       Passes          one launch a pass, a module with the weights in its constant memory
-//!       TensorPass      one launch, weights dealt out to the lanes of warps
+//! LaunchPlan        once for a format and about a size
+//!   StepPlan          a step of the plan, or two that share a launch
+//!     Group             planes that are interleaved alike
+//!       Passes            one launch a pass, a grid layer a plane; weights in the module's constant memory
+//!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
 //!
 //! for each frame, in order, on one stream (enqueue):
 //!   premultiply -> row pass -> column pass -> unpremultiply        where a launch of its own does it
@@ -25,11 +25,11 @@ use super::driver::device::{Device, DeviceInfo, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
 use super::driver::picture::Places;
-use super::kernels::plane_group::{Interleaving, Job, PlaneWork, groups, plane_work};
+use super::kernels::plane_group::{Interleaving, PlaneGroup, PlaneWork, groups, plane_work};
 use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
-use super::select::{Choice, Part, Terms, choose, parts};
+use super::select::{Choice, Part, SelectContext, choose, parts};
 use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{ChannelStep, Kernel, Plan, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -48,13 +48,13 @@ pub(crate) struct Scratch {
 }
 
 /// A chain ready to run on frames of one format.
-pub(crate) struct Prepared {
+pub(crate) struct LaunchPlan {
     pub(crate) plan: Plan,
-    steps: Vec<PreparedStep>,
+    steps: Vec<StepPlan>,
 }
 
 /// A step of the plan, or two that share a launch.
-struct PreparedStep {
+struct StepPlan {
     /// The first step's place in the plan.
     index: usize,
     is_pair: bool,
@@ -96,20 +96,20 @@ struct AlphaKernels {
 pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) cache: &'a Cache,
-    pub(crate) terms: Terms<'a>,
+    pub(crate) terms: SelectContext<'a>,
 }
 
-impl Prepared {
-    pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<Prepared, EngineError> {
+impl LaunchPlan {
+    pub(crate) fn new(plan: Plan, request: &Request<'_>) -> Result<LaunchPlan, EngineError> {
         request.device.bind()?;
         let steps = parts(&plan, &request.terms)
             .into_iter()
-            .map(|part| PreparedStep::new(&plan, part, request));
+            .map(|part| StepPlan::new(&plan, part, request));
         let steps = steps.collect::<Result<_, _>>()?;
-        // Copies from ordinary memory may still be under way when their call returns, and our streams do not wait for them.
-        // SAFETY: the context is current.
+        // Copies from ordinary memory may still be under way when their call returns, and our streams do not
+        // wait for them. SAFETY: the context is current.
         check("loading the kernels", unsafe { sys::cuCtxSynchronize() })?;
-        Ok(Prepared { plan, steps })
+        Ok(LaunchPlan { plan, steps })
     }
 
     /// True if some step multiplies colour by alpha in a launch of its own.
@@ -138,7 +138,7 @@ impl Prepared {
             Kernels::Tensor(_) => 1,
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
-        let of_step = |prepared: &PreparedStep| {
+        let of_step = |prepared: &StepPlan| {
             let alpha = if prepared.alpha.is_some() { 2 } else { 0 };
             let kernels: usize = prepared.groups.iter().map(of_group).sum();
             let planes = &self.plan.steps[prepared.index].planes;
@@ -184,11 +184,11 @@ impl Prepared {
     }
 }
 
-impl PreparedStep {
-    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<PreparedStep, EngineError> {
+impl StepPlan {
+    fn new(plan: &Plan, part: Part<'_>, request: &Request<'_>) -> Result<StepPlan, EngineError> {
         let (index, step, format) = (part.index, &plan.steps[part.index], plan.format);
         if let Some((pair, kernel)) = part.pair {
-            return Ok(PreparedStep {
+            return Ok(StepPlan {
                 index,
                 is_pair: true,
                 groups: vec![Group::of_pair(&pair, &kernel, (step, format), request)?],
@@ -211,7 +211,7 @@ impl PreparedStep {
             }
             _ => None,
         };
-        Ok(PreparedStep {
+        Ok(StepPlan {
             index,
             is_pair: false,
             groups,
@@ -229,7 +229,7 @@ impl Group {
         request: &Request<'_>,
     ) -> Result<Group, EngineError> {
         let limits = &request.device.info;
-        let job = Job {
+        let job = PlaneGroup {
             step,
             format,
             interleaving,
@@ -254,8 +254,9 @@ impl Group {
                     request,
                 )?))
             }
-            Choice::Plain(tuned) => {
-                // One module a step and group: constant memory belongs to the module, and two steps' weights must not share it.
+            Choice::Scalar(tuned) => {
+                // One module a step and group: constant memory belongs to the module, and two steps' weights
+                // must not share it.
                 let image = tuned.recipe.image(request.device, request.cache)?;
                 let module = Module::load(request.device, &image)?;
                 Kernels::Passes {
@@ -311,7 +312,8 @@ fn sizes<'a>(layout: &'a Layout, planes: &'a [usize]) -> impl Iterator<Item = (u
     planes.iter().map(size)
 }
 
-/// The pass with tiles for frames of the size that `request` names, as `fitted` makes them for planes of such sizes, and with the code that such frames need.
+/// The pass with tiles for frames of the size that `request` names, as `fitted` makes them for planes of such
+/// sizes, and with the code that such frames need.
 fn tensor_pass(
     kernel: &TensorKernel,
     fitted: impl FnOnce(&[(usize, usize)]) -> Option<TensorKernel>,

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::{Beginning, Sequence};
+use crate::engine::cuda::driver::dependency::{LaunchDependency, Sequence};
 use crate::engine::cuda::driver::device::check;
 use crate::engine::cuda::driver::module::Function;
 use cudarc::driver::sys;
@@ -126,16 +126,16 @@ pub(crate) struct Grid {
     pub(crate) shared: usize,
 }
 
-/// `struct TileMaps` of tensor/tile/load.cuh.
+/// `struct TensorMaps` of tensor/tile/load.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TileMaps {
+pub(crate) struct TensorMaps {
     pub(crate) at: [sys::CUtensorMap; 4],
 }
 
-impl Default for TileMaps {
-    fn default() -> TileMaps {
-        TileMaps {
+impl Default for TensorMaps {
+    fn default() -> TensorMaps {
+        TensorMaps {
             at: [sys::CUtensorMap { opaque: [0; 16] }; 4],
         }
     }
@@ -147,8 +147,8 @@ fn launch(
     stream: sys::CUstream,
     parameters: &mut [*mut c_void],
 ) -> Result<(), EngineError> {
-    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs), they live through the
-    // call, and the driver copies them.
+    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs),
+    // they live through the call, and the driver copies them.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernel(
             function.0,
@@ -166,7 +166,8 @@ fn launch(
     })
 }
 
-/// Launches a kernel that may begin while the one before it ends, and waits by itself before it touches memory.
+/// Launches a kernel that may begin while the one before it ends, and waits by itself before it touches
+/// memory.
 fn launch_early(
     function: Function,
     grid: Grid,
@@ -203,7 +204,7 @@ fn launch_early(
     })
 }
 
-/// Launches a kernel of direct.cu or separable.cu.
+/// Launches a kernel of scalar/direct.cu or scalar/separable.cu.
 pub(crate) fn convolve(
     function: Function,
     grid: Grid,
@@ -224,7 +225,7 @@ pub(crate) struct TilesLaunch {
     /// Bytes of shared memory.
     pub(crate) shared: usize,
     /// What the kernel that copies whole tiles takes besides.
-    pub(crate) maps: Option<TileMaps>,
+    pub(crate) maps: Option<TensorMaps>,
     /// True if the card can begin a launch before the one before it has ended.
     pub(crate) can_begin_early: bool,
 }
@@ -243,9 +244,10 @@ impl TilesLaunch {
             block: (self.threads, 1),
             shared: self.shared,
         };
-        let Beginning { is_early, is_ready } =
+        let LaunchDependency { is_early, is_ready } =
             sequence.next(self.can_begin_early, planes.read(), planes.written());
-        // Where blocks have several tiles, those of the next launch would only take bandwidth from what this one still has to load.
+        // Where blocks have several tiles, those of the next launch would only take bandwidth from what this
+        // one still has to load.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
         tiles.is_ready = i32::from(is_ready && has_one_tile_a_block);
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];
@@ -274,7 +276,8 @@ pub(crate) fn weight_by_alpha(
     launch(function, grid, stream, &mut [(&raw mut picture).cast()])
 }
 
-/// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence` writes.
+/// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence`
+/// writes.
 pub(crate) fn copy_words(
     function: Function,
     sequence: &Sequence,
@@ -299,12 +302,13 @@ pub(crate) fn copy_words(
         (&raw mut count).cast(),
     ];
     let rows = |begin: u64| std::iter::once(begin..begin + 16 * words as u64);
-    let Beginning { is_early, .. } = sequence.next(can_begin_early, rows(from), rows(to));
+    let LaunchDependency { is_early, .. } = sequence.next(can_begin_early, rows(from), rows(to));
     let launch = if is_early { launch_early } else { launch };
     launch(function, grid, sequence.stream, &mut parameters)
 }
 
-/// Launches one of common/ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an integer a thread.
+/// Launches one of common/ceiling.cu's arithmetic kernels with `blocks` of `threads`; `out` has room for an
+/// integer a thread.
 pub(crate) fn bare_arithmetic(
     function: Function,
     stream: sys::CUstream,
@@ -361,7 +365,7 @@ mod tests {
             "tensor/tile/geometry.cuh", Tiles, 24, fragments: 0, planes: 8, count: 12, row_shift: 16,
             is_ready: 20
         );
-        mirrors!("tensor/tile/load.cuh", TileMaps, 512, at: 0);
+        mirrors!("tensor/tile/load.cuh", TensorMaps, 512, at: 0);
         mirrors!("scalar/alpha.cu", Rows, 32, before: 0, after: 8, before_pitch: 16, after_pitch: 24);
         mirrors!(
             "scalar/alpha.cu", Picture, 192, at: 0, level: 128, convolved: 144, width: 160, height: 164, gain:

@@ -1,4 +1,5 @@
-//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each way of loading tiles by itself.
+//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each
+//! way of loading tiles by itself.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -51,9 +52,9 @@ impl TensorPass {
         // Where each block has one tile, it is there sooner if all threads ask for it.
         let many = tiles > self.kernel.resident(&self.device.info);
         match (aligned, self.kernel.streamed) {
-            (false, _) => Loader::Unaligned,
-            (true, Some(_)) if many => Loader::Streamed,
-            (true, _) => Loader::Aligned,
+            (false, _) => Loader::CpAsyncUnaligned,
+            (true, Some(_)) if many => Loader::Tma,
+            (true, _) => Loader::CpAsyncAligned,
         }
     }
 

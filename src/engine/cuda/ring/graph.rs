@@ -6,7 +6,7 @@ use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::picture::Places;
 use crate::engine::cuda::driver::stream::Stream;
-use crate::engine::cuda::launch::{Prepared, Scratch};
+use crate::engine::cuda::launch::{LaunchPlan, Scratch};
 use crate::frame::Layout;
 use cudarc::driver::sys;
 use std::mem::MaybeUninit;
@@ -37,8 +37,8 @@ impl Captured {
         })?;
         let enqueued = enqueue();
         let mut graph = std::ptr::null_mut();
-        // The stream has to leave its capture, whatever became of the launches; their error is the more telling one.
-        // SAFETY: the stream is being captured, and the pointer is to a live variable.
+        // The stream has to leave its capture, whatever became of the launches; their error is the more
+        // telling one. SAFETY: the stream is being captured, and the pointer is to a live variable.
         let ended = check("ending a CUDA graph", unsafe {
             sys::cuStreamEndCapture(stream.handle(), &raw mut graph)
         });
@@ -74,7 +74,8 @@ impl Graph {
         })
     }
 
-    /// Makes it what `enqueue` enqueues. Where only sizes and addresses differ the launches are given new ones; else they are made ready anew.
+    /// Makes it what `enqueue` enqueues. Where only sizes and addresses differ the launches are given new
+    /// ones; else they are made ready anew.
     pub(crate) fn change(
         &mut self,
         stream: &Stream,
@@ -93,7 +94,8 @@ impl Graph {
     }
 
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
-        // SAFETY: graph and stream are live and of one context; whoever launches waits before the memory of the launches goes.
+        // SAFETY: graph and stream are live and of one context; whoever launches waits before the memory of
+        // the launches goes.
         check("launching a CUDA graph", unsafe {
             sys::cuGraphLaunch(self.handle, stream.handle())
         })
@@ -103,7 +105,8 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still need.
+            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still
+            // need.
             let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
         }
     }
@@ -112,7 +115,7 @@ impl Drop for Graph {
 /// The launches of a chain on one slot's pictures.
 #[derive(Clone)]
 pub(crate) struct ChainWork {
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) prepared: Arc<LaunchPlan>,
     pub(crate) layout: Layout,
     /// Where the first step reads.
     pub(crate) input: Places,
@@ -147,8 +150,8 @@ impl ChainWork {
     }
 }
 
-/// A slot's launches. From the second frame on that is like the one before it, a chain of several launches begins with one call: a slot's pictures
-/// stay where they are.
+/// A slot's launches. From the second frame on that is like the one before it, a chain of several launches
+/// begins with one call: a slot's pictures stay where they are.
 #[derive(Default)]
 pub(crate) struct Launches {
     last: Option<ChainWork>,

@@ -6,7 +6,8 @@
 //! upload    | 0 | 1 | 2 | 3 | 4 |
 //! compute       | 0 | 1 | 2 | 3 | 4 |
 //! download          | 0 | 1 | 2 | 3 | 4 |
-//!            frame 3 goes where frame 0 was: its upload waits for the kernels of 0, its kernels for the download of 0
+//!
+//! frame 3 goes where frame 0 was: its upload waits for the kernels of 0, its kernels for the download of 0
 //!
 //! slot      picture 0  <- upload     picture 1  <- step 0     a chain's steps take turns between the two
 //! flight    the frame's memory and events, on the host's side; a few more of them than slots

@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// Begin and end of one part of a frame's way.
 pub(crate) struct Mark {
     begin: Event,
-    /// Where other streams go on. An event whose time is taken would hold up the next copy for some microseconds, so copies have one without.
+    /// Where other streams go on. An event whose time is taken would hold up the next copy for some
+    /// microseconds, so copies have one without.
     done: Option<Event>,
     end: Event,
     has_begin: bool,
@@ -40,7 +41,8 @@ impl Mark {
         })
     }
 
-    /// Records the begin if it `stands_alone`. What follows upon other work without a pause begins when the last of what it waits for ends.
+    /// Records the begin if it `stands_alone`. What follows upon other work without a pause begins when the
+    /// last of what it waits for ends.
     pub(crate) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
         self.has_begin = stands_alone;
         if stands_alone {
@@ -50,7 +52,8 @@ impl Mark {
         }
     }
 
-    /// Records the end of what was enqueued on `stream`. A copy's time is taken on `clock`, a stream with nothing else to do.
+    /// Records the end of what was enqueued on `stream`. A copy's time is taken on `clock`, a stream with
+    /// nothing else to do.
     pub(crate) fn end(&self, stream: &Stream, clock: &Stream) -> Result<(), EngineError> {
         let Some(done) = &self.done else {
             return self.end.record(stream);
@@ -106,13 +109,15 @@ pub(crate) struct Cargo {
     /// Kept until its upload is done.
     pub(crate) input: Option<Frame>,
     pub(crate) output: Frame,
-    /// True if the output's memory is not page-locked, so that the result lies in the flight's staging memory.
+    /// True if the output's memory is not page-locked, so that the result lies in the flight's staging
+    /// memory.
     pub(crate) staged: bool,
     pub(crate) amount: Amount,
 }
 
-/// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that the next frame is enqueued before the
-/// host has seen the last one's end; the card itself then keeps a slot's old frame and its new one apart.
+/// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that
+/// the next frame is enqueued before the host has seen the last one's end; the card itself then keeps a
+/// slot's old frame and its new one apart.
 pub(crate) struct Flight {
     pub(crate) marks: Marks,
     /// The slot that it uses.
@@ -175,7 +180,8 @@ impl Flight {
         Ok(())
     }
 
-    /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other work.
+    /// Copies the input to page-locked memory of the flight's own, from which it can be uploaded beside other
+    /// work.
     pub(crate) fn stage_input(
         &mut self,
         device: &Arc<Device>,
@@ -230,8 +236,8 @@ fn copy_parallel(from: &[u8], to: &mut [u8]) {
 
 /// Enqueues the way of a picture from the host at `from` to the card at `to`.
 ///
-/// # Safety
-/// `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room for `device.size()` bytes.
+/// # Safety `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room
+/// for `device.size()` bytes.
 pub(crate) unsafe fn upload(
     stream: &Stream,
     from: *const u8,

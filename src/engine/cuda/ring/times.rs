@@ -11,12 +11,12 @@ use std::time::Instant;
 /// Frames whose times are kept one by one.
 const KEPT: usize = 1024;
 
-/// Seconds after which times are counted from a newer event: the driver tells differences as 32-bit floats of milliseconds, which are too
-/// coarse over minutes.
+/// Seconds after which times are counted from a newer event: the driver tells differences as 32-bit floats of
+/// milliseconds, which are too coarse over minutes.
 const RENEW: f64 = 1.0;
 
-/// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies further behind the begin of what waited for
-/// it is told as it is: then the wait is missing.
+/// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies
+/// further behind the begin of what waited for it is told as it is: then the wait is missing.
 const LATE: f64 = 30e-6;
 
 /// The longest time that the histograms hold: an hour.
@@ -60,7 +60,8 @@ impl Times {
         }
     }
 
-    /// Called before a frame's upload is enqueued: marks the begin of the run, and now and then a newer event to count from.
+    /// Called before a frame's upload is enqueued: marks the begin of the run, and now and then a newer event
+    /// to count from.
     pub(crate) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
         match &self.anchor {
             None => {

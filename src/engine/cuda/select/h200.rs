@@ -1,4 +1,5 @@
-//! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in for it.
+//! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in
+//! for it.
 
 use super::table::{Origin, Table, TableCell, VariantTime};
 use super::work::Work;

@@ -20,7 +20,7 @@ pub(crate) mod work;
 
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
-use super::kernels::plane_group::{Job, groups};
+use super::kernels::plane_group::{PlaneGroup, groups};
 use super::kernels::scalar::{Shape, Tuned, alpha_recipe, tune};
 use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
@@ -32,7 +32,7 @@ use work::Work;
 
 /// What a kernel is chosen by, beside its work.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms<'a> {
+pub struct SelectContext<'a> {
     /// Where kernels keep weights and pixels.
     pub memory: MemoryVariant,
     /// Threads of a block; `None` for the variant's own.
@@ -52,7 +52,7 @@ pub(crate) enum Choice {
     /// On tensor cores.
     Tensor(Box<TensorKernel>),
     /// One value at a time.
-    Plain(Tuned),
+    Scalar(Tuned),
 }
 
 impl Choice {
@@ -62,7 +62,7 @@ impl Choice {
                 let name = kernel.source().name();
                 format!("{name} in tiles of {}x{} bytes", kernel.tile.0, kernel.tile.1)
             }
-            Choice::Plain(tuned) => {
+            Choice::Scalar(tuned) => {
                 let name = tuned.recipe.source.name();
                 let Shape { block, outputs } = tuned.shape;
                 let rows = if outputs == 1 { "row" } else { "rows" };
@@ -75,12 +75,15 @@ impl Choice {
     }
 }
 
-/// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table says is the fastest, `tensor` tensor cores
-/// wherever they can do it and else what `auto` takes.
-pub(crate) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String), EngineError> {
+/// The kernel of one job, and what was chosen and why, for people. `auto` takes the variant that the table
+/// says is the fastest, `tensor` tensor cores wherever they can do it and else what `auto` takes.
+pub(crate) fn choose(
+    job: &PlaneGroup<'_>,
+    terms: &SelectContext<'_>,
+) -> Result<(Choice, String), EngineError> {
     let memory = terms.memory;
     if !memory.is_chosen() {
-        let choice = Choice::Plain(tune(job, memory, terms.block, terms.card)?);
+        let choice = Choice::Scalar(tune(job, memory, terms.block, terms.card)?);
         let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
         return Ok((choice, why));
     }
@@ -99,11 +102,11 @@ pub(crate) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String
     let Some(pick) = terms.table.pick(&work, &able) else {
         // Nothing can do it: the error of the one that takes the least says why.
         return tune(job, MemoryVariant::Constant, terms.block, terms.card)
-            .map(|tuned| (Choice::Plain(tuned), String::new()));
+            .map(|tuned| (Choice::Scalar(tuned), String::new()));
     };
     let choice = match (pick.variant, tensor) {
         (MemoryVariant::Tensor, Some(kernel)) => Choice::Tensor(Box::new(kernel)),
-        (variant, _) => Choice::Plain(tune(job, variant, terms.block, terms.card)?),
+        (variant, _) => Choice::Scalar(tune(job, variant, terms.block, terms.card)?),
     };
     let without = unfit.map_or_else(String::new, |unfit| {
         format!("without tensor cores, since {unfit}; ")
@@ -118,7 +121,7 @@ pub(crate) fn choose(job: &Job<'_>, terms: &Terms<'_>) -> Result<(Choice, String
 }
 
 /// The kernel of one job on tensor cores, or why they cannot do it.
-fn tensor_kernel(job: &Job<'_>, terms: &Terms<'_>) -> Result<TensorKernel, Unfit> {
+fn tensor_kernel(job: &PlaneGroup<'_>, terms: &SelectContext<'_>) -> Result<TensorKernel, Unfit> {
     match terms.block {
         Some(_) => Err(Unfit::Block),
         None => tensor::tune(job.step, job.format, job.interleaving, terms.card),
@@ -133,8 +136,9 @@ pub(crate) struct Part<'a> {
     pub(crate) pair: Option<(Pair<'a>, TensorKernel)>,
 }
 
-/// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by tensor cores and together they take less time.
-pub(crate) fn parts<'a>(plan: &'a Plan, terms: &Terms<'_>) -> Vec<Part<'a>> {
+/// The parts of a plan. Steps share a launch two by two, from the first on, where each would be done by
+/// tensor cores and together they take less time.
+pub(crate) fn parts<'a>(plan: &'a Plan, terms: &SelectContext<'_>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut index = 0;
     while index < plan.steps.len() {
@@ -147,12 +151,12 @@ pub(crate) fn parts<'a>(plan: &'a Plan, terms: &Terms<'_>) -> Vec<Part<'a>> {
 }
 
 /// The step at `index` and the next one in one launch, where that pays.
-fn pair<'a>(plan: &'a Plan, index: usize, terms: &Terms<'_>) -> Option<(Pair<'a>, TensorKernel)> {
+fn pair<'a>(plan: &'a Plan, index: usize, terms: &SelectContext<'_>) -> Option<(Pair<'a>, TensorKernel)> {
     let (first, next) = (plan.steps.get(index)?, plan.steps.get(index + 1)?);
     let pair = Pair::new(first, next, plan.format).filter(Pair::pays)?;
     let is_tensor = |step: &Step| {
         groups(step).into_iter().all(|(interleaving, planes)| {
-            let job = Job {
+            let job = PlaneGroup {
                 step,
                 format: plan.format,
                 interleaving,
@@ -167,8 +171,8 @@ fn pair<'a>(plan: &'a Plan, index: usize, terms: &Terms<'_>) -> Option<(Pair<'a>
 }
 
 /// The variants that can do a job and that `auto` chooses among; `tensor` says whether tensor cores can.
-fn able(job: &Job<'_>, terms: &Terms<'_>, tensor: bool) -> Vec<MemoryVariant> {
-    let plain = MemoryVariant::PLAIN
+fn able(job: &PlaneGroup<'_>, terms: &SelectContext<'_>, tensor: bool) -> Vec<MemoryVariant> {
+    let plain = MemoryVariant::SCALAR
         .into_iter()
         .filter(|&v| tune(job, v, terms.block, terms.card).is_ok());
     tensor
@@ -178,12 +182,16 @@ fn able(job: &Job<'_>, terms: &Terms<'_>, tensor: bool) -> Vec<MemoryVariant> {
         .collect()
 }
 
-/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among. `terms.memory` and `terms.table` have no say.
-pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
+/// The work of each job of `plan`, with the variants that can do it and that `auto` chooses among.
+/// `terms.memory` and `terms.table` have no say.
+pub fn contest(
+    plan: &Plan,
+    terms: &SelectContext<'_>,
+) -> Result<Vec<(Work, Vec<MemoryVariant>)>, EngineError> {
     let mut list = Vec::new();
     for step in &plan.steps {
         for (interleaving, planes) in groups(step) {
-            let job = Job {
+            let job = PlaneGroup {
                 step,
                 format: plan.format,
                 interleaving,
@@ -198,7 +206,7 @@ pub fn contest(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<(Work, Vec<MemoryVa
 }
 
 /// Every kernel that `plan` is carried out with.
-pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineError> {
+pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, EngineError> {
     let mut recipes = Vec::new();
     for part in parts(plan, terms) {
         if let Some((_, kernel)) = part.pair {
@@ -208,7 +216,7 @@ pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineErro
         let step = &plan.steps[part.index];
         let mut is_weighed = true;
         for (interleaving, planes) in groups(step) {
-            let job = Job {
+            let job = PlaneGroup {
                 step,
                 format: plan.format,
                 interleaving,
@@ -219,7 +227,7 @@ pub fn recipes(plan: &Plan, terms: &Terms<'_>) -> Result<Vec<Recipe>, EngineErro
                     is_weighed &= kernel.weighs;
                     recipes.extend(kernel.recipes());
                 }
-                Choice::Plain(tuned) => {
+                Choice::Scalar(tuned) => {
                     is_weighed = false;
                     recipes.push(tuned.recipe);
                 }
@@ -255,8 +263,8 @@ mod tests {
         block: Option<(u32, u32)>,
         card: &'a DeviceInfo,
         table: &'a Table,
-    ) -> Terms<'a> {
-        Terms {
+    ) -> SelectContext<'a> {
+        SelectContext {
             memory,
             block,
             fuse: true,
@@ -329,9 +337,9 @@ mod tests {
     }
 
     /// The choice for a plan's first job.
-    fn chosen(plan: &Plan, terms: &Terms<'_>) -> (Choice, String) {
+    fn chosen(plan: &Plan, terms: &SelectContext<'_>) -> (Choice, String) {
         let (interleaving, planes) = groups(&plan.steps[0]).remove(0);
-        let job = Job {
+        let job = PlaneGroup {
             step: &plan.steps[0],
             format: plan.format,
             interleaving,
@@ -340,9 +348,9 @@ mod tests {
         choose(&job, terms).unwrap()
     }
 
-    fn shape(plan: &Plan, terms: &Terms<'_>) -> Shape {
+    fn shape(plan: &Plan, terms: &SelectContext<'_>) -> Shape {
         match chosen(plan, terms).0 {
-            Choice::Plain(tuned) => tuned.shape,
+            Choice::Scalar(tuned) => tuned.shape,
             Choice::Tensor(_) => panic!("tensor cores were taken"),
         }
     }
@@ -395,7 +403,7 @@ mod tests {
         assert!(why.contains("nearest cell separable 15x15"), "{why}");
         let blocks = terms(MemoryVariant::Auto, Some((32, 8)), &h200, &table);
         let (choice, why) = chosen(&plan("gray", 7, Planes::All), &blocks);
-        let Choice::Plain(tuned) = choice else {
+        let Choice::Scalar(tuned) = choice else {
             panic!("{why}")
         };
         assert_eq!(tuned.shape.outputs, 8);
@@ -465,7 +473,7 @@ mod tests {
             let gray = PixelFormat::from_name("gray").unwrap();
             Plan::new(&chain, gray, &Colour::default()).unwrap()
         };
-        let shared = |specs: &[&str], terms: &Terms<'_>| {
+        let shared = |specs: &[&str], terms: &SelectContext<'_>| {
             let plan = plan(specs);
             let parts = parts(&plan, terms).into_iter();
             parts
@@ -480,7 +488,7 @@ mod tests {
         let late = ["gaussian:size=7", "sharpen", "box:size=3"];
         assert_eq!(shared(&late, &auto), [(0, false), (1, true)]);
         let apart = [(0, false), (1, false)];
-        assert_eq!(shared(&two, &Terms { fuse: false, ..auto }), apart);
+        assert_eq!(shared(&two, &SelectContext { fuse: false, ..auto }), apart);
         for (memory, block) in [
             (MemoryVariant::Shared, None),
             (MemoryVariant::Auto, Some((32, 8))),

@@ -75,8 +75,8 @@ impl Table {
 
     /// The fastest of `able`, the variants that can do the work; `None` if there are none.
     ///
-    /// The nearest cell decides ([`Work::distance`], the first of equals) among those that have the time of a variant in `able`; if tensor cores
-    /// can do it, among those that have theirs.
+    /// The nearest cell decides ([`Work::distance`], the first of equals) among those that have the time of a
+    /// variant in `able`; if tensor cores can do it, among those that have theirs.
     pub(crate) fn pick(&self, work: &Work, able: &[MemoryVariant]) -> Option<Pick> {
         let tensor = able.contains(&MemoryVariant::Tensor);
         let known = |cell: &&TableCell| match tensor {

@@ -1,7 +1,7 @@
 //! A table that was measured here, on disk: one file a card beside the compiled kernels.
 //!
-//! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no longer
-//! true, is as good as none, but the user is told.
+//! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no
+//! longer true, is as good as none, but the user is told.
 
 use super::h200;
 use super::table::{Origin, Table, TableCell};
@@ -37,7 +37,8 @@ impl Facts {
         })
     }
 
-    /// Card and compute capability decide the name, so that a newer driver's or program's table takes the place of an old one.
+    /// Card and compute capability decide the name, so that a newer driver's or program's table takes the
+    /// place of an old one.
     fn file_name(&self) -> String {
         let (major, minor) = self.compute_capability;
         let card = format!("{} {major}.{minor}", self.card);
@@ -140,7 +141,8 @@ fn is_possible(cell: &TableCell) -> bool {
 }
 
 impl Table {
-    /// What `auto` chooses by on `device`: what was measured here, else what is built in for the card, else the rule.
+    /// What `auto` chooses by on `device`: what was measured here, else what is built in for the card, else
+    /// the rule.
     pub(crate) fn for_card(device: &Device, cache: &Cache) -> Result<Table, EngineError> {
         let file = TableFile {
             cache,

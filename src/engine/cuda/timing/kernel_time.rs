@@ -1,7 +1,9 @@
-//! Times a chain's kernels alone: no transfers, no first calls, no cache that holds all the pictures, no gaps between launches.
+//! Times a chain's kernels alone: no transfers, no first calls, no cache that holds all the pictures, no gaps
+//! between launches.
 //!
-//! Pictures of noise, together several times the level-2 cache, take turns. Their launches are captured as one CUDA graph, which is replayed
-//! between events; each replay is one time. Copies and bare multiply-adds are timed likewise, since they are what the kernels are held against.
+//! Pictures of noise, together several times the level-2 cache, take turns. Their launches are captured as
+//! one CUDA graph, which is replayed between events; each replay is one time. Copies and bare multiply-adds
+//! are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -16,10 +18,10 @@ use crate::engine::cuda::driver::stream::{Event, Stream};
 use crate::engine::cuda::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::parameters;
-use crate::engine::cuda::launch::{Prepared, Request, Scratch};
+use crate::engine::cuda::launch::{LaunchPlan, Request, Scratch};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
-use crate::engine::cuda::select::{Terms, recipes};
+use crate::engine::cuda::select::{SelectContext, recipes};
 use crate::engine::verify::fill_with_noise;
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
@@ -78,7 +80,8 @@ pub struct KernelTimes {
     pub turns: usize,
     /// Threads of a block; `None` if no kernel ran.
     pub block: Option<(u32, u32)>,
-    /// The noise that one of the pictures held, as [`fill_with_noise`] takes it, in a frame whose rows are aligned to 64 bytes.
+    /// The noise that one of the pictures held, as [`fill_with_noise`] takes it, in a frame whose rows are
+    /// aligned to 64 bytes.
     pub seed: u64,
     /// What the timed kernels made of that picture.
     pub output: Frame,
@@ -146,7 +149,8 @@ impl KernelTimer {
         &self.device.info
     }
 
-    /// Compiles the kernels of `cases` into the cache on disk, side by side. What cannot be compiled is left for [`KernelTimer::time`] to tell.
+    /// Compiles the kernels of `cases` into the cache on disk, side by side. What cannot be compiled is left
+    /// for [`KernelTimer::time`] to tell.
     pub fn compile(&self, cases: &[KernelCase<'_>]) {
         let mut list: Vec<Recipe> = Vec::new();
         for case in cases {
@@ -164,8 +168,8 @@ impl KernelTimer {
         });
     }
 
-    fn terms(&self, case: &KernelCase<'_>) -> Terms<'_> {
-        Terms {
+    fn terms(&self, case: &KernelCase<'_>) -> SelectContext<'_> {
+        SelectContext {
             memory: case.memory,
             block: case.block,
             fuse: case.fuse,
@@ -175,7 +179,8 @@ impl KernelTimer {
         }
     }
 
-    /// Keeps what was measured on this card as the table that `auto` chooses by from the next engine on; says in which file.
+    /// Keeps what was measured on this card as the table that `auto` chooses by from the next engine on; says
+    /// in which file.
     pub fn keep(&self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
         Table::keep(&self.device, &self.cache, date, cells)
     }
@@ -195,7 +200,7 @@ impl KernelTimer {
             cache: &self.cache,
             terms: self.terms(case),
         };
-        let prepared = Prepared::new(plan, &request)?;
+        let prepared = LaunchPlan::new(plan, &request)?;
         self.hang(&layout, prepared.step_count() > 1)?;
         let (turns, scratch) = self.places(&prepared, textures)?;
         self.poison()?;
@@ -245,7 +250,8 @@ impl KernelTimer {
         })
     }
 
-    /// Milliseconds of copying a picture within the card's memory: by the driver's copy and by a plain kernel, whose launches overlap as those that convolve do.
+    /// Milliseconds of copying a picture within the card's memory: by the driver's copy and by a plain
+    /// kernel, whose launches overlap as those that convolve do.
     pub fn copies(
         &mut self,
         (format, width, height): (PixelFormat, usize, usize),
@@ -380,7 +386,8 @@ impl KernelTimer {
             intermediate: [Picture::default(), Picture::default()],
             premultiplied: Picture::default(),
         };
-        // The noise of each picture is the same whatever its rows are aligned to; a few frames at a time bound the host's memory.
+        // The noise of each picture is the same whatever its rows are aligned to; a few frames at a time
+        // bound the host's memory.
         let (threads, seed) = (rayon::current_num_threads().max(1), self.seed);
         for first in (0..turns).step_by(threads) {
             let frames: Vec<Result<Frame, EngineError>> = (first..turns.min(first + threads))
@@ -394,13 +401,15 @@ impl KernelTimer {
             for (frame, picture) in frames.into_iter().zip(&gallery.inputs[first..]) {
                 let frame = frame?;
                 self.device.bind()?;
-                // SAFETY: frame and picture hold `layout.size()` bytes; the copy is done when the next call returns.
+                // SAFETY: frame and picture hold `layout.size()` bytes; the copy is done when the next call
+                // returns.
                 check("uploading noise to the CUDA device", unsafe {
                     sys::cuMemcpyHtoD_v2(picture.pointer(), frame.bytes().as_ptr().cast(), layout.size())
                 })?;
             }
         }
-        // SAFETY: the context is current. Copies from ordinary memory may still be under way when their call returns.
+        // SAFETY: the context is current. Copies from ordinary memory may still be under way when their call
+        // returns.
         check("uploading noise to the CUDA device", unsafe {
             sys::cuCtxSynchronize()
         })?;
@@ -409,7 +418,7 @@ impl KernelTimer {
     }
 
     /// Where the pictures of each turn lie, and what the kernels keep between their passes.
-    fn places(&mut self, prepared: &Prepared, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
+    fn places(&mut self, prepared: &LaunchPlan, textures: bool) -> Result<(Vec<Turn>, Scratch), EngineError> {
         let short = self.memory_short(0);
         let device = &self.device;
         let Some(gallery) = &mut self.gallery else {

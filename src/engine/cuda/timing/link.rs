@@ -1,4 +1,5 @@
-//! What the link to the card carries: plain copies both ways at once, and nothing else. The measure that the ring is held against.
+//! What the link to the card carries: plain copies both ways at once, and nothing else. The measure that the
+//! ring is held against.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -9,7 +10,8 @@ use crate::frame::Memory;
 use cudarc::driver::sys;
 use std::time::{Duration, Instant};
 
-/// Buffers on each side and in each direction, so that the same memory is not copied over and over from a cache.
+/// Buffers on each side and in each direction, so that the same memory is not copied over and over from a
+/// cache.
 const BUFFERS: usize = 8;
 /// Copies before the clock starts.
 const WARM_UP: usize = 64;
@@ -26,7 +28,8 @@ pub struct Duplex {
 }
 
 impl Duplex {
-    /// Copies a second, each way: the most frames a second that a pipeline can have whose frames go up and come down.
+    /// Copies a second, each way: the most frames a second that a pipeline can have whose frames go up and
+    /// come down.
     pub fn rate(&self) -> f64 {
         self.copies as f64 / self.time.as_secs_f64()
     }
@@ -58,7 +61,8 @@ pub fn duplex(device: usize, bytes: usize, time: Duration) -> Result<Duplex, Eng
         for index in 0..copies {
             let at = index % BUFFERS;
             let (source, target) = (from[at].bytes().as_ptr(), to[at].bytes_mut().as_mut_ptr());
-            // SAFETY: the blocks on both sides hold `bytes` and live until the streams were waited for, below or in their drop.
+            // SAFETY: the blocks on both sides hold `bytes` and live until the streams were waited for, below
+            // or in their drop.
             unsafe {
                 check(
                     "measuring uploads",

@@ -1,4 +1,5 @@
-//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel, tensor/direct.cu.
+//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel,
+//! tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
 use super::shape::{Block, Shape};
@@ -56,7 +57,8 @@ impl Cover {
 /// Products for 128 results that taking pixels apart has to save, for it takes time too.
 const LEAST_SAVED: usize = 5;
 
-/// True if so many products are saved where pixels are taken apart first, to rows of one byte of one component each, that it pays.
+/// True if so many products are saved where pixels are taken apart first, to rows of one byte of one
+/// component each, that it pays.
 pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
     let sample_bytes = format.bytes_per_sample();
     let products = |mask: Mask<'_>| Cover::of(mask).products() * mask.bands();

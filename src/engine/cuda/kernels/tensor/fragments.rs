@@ -1,8 +1,11 @@
-//! Weights as the tensor cores take them: bands of a mask's weights, split into signed bytes, dealt out to the 32 lanes of a warp.
+//! Weights as the tensor cores take them: bands of a mask's weights, split into signed bytes, dealt out to
+//! the 32 lanes of a warp.
 //!
-//! One product multiplies a 16 x 32 matrix A with a 32 x 8 matrix B, bytes both. With g = lane / 4 and t = lane % 4, a lane's four registers of A
-//! hold rows g, g + 8, g, g + 8 at bytes 4t to 4t + 3 of the first, first, second, second half of the row; its two of B hold column g at bytes 4t to
-//! 4t + 3 of the first and the second half (PTX ISA, matrix fragments for mma.m16n8k32). A product of half the depth leaves the second halves out.
+//! One product multiplies a 16 x 32 matrix A with a 32 x 8 matrix B, bytes both. With g = lane / 4 and t =
+//! lane % 4, a lane's four registers of A hold rows g, g + 8, g, g + 8 at bytes 4t to 4t + 3 of the first,
+//! first, second, second half of the row; its two of B hold column g at bytes 4t to 4t + 3 of the first and
+//! the second half (PTX ISA, matrix fragments for mma.m16n8k32). A product of half the depth leaves the
+//! second halves out.
 
 /// Lanes of a warp.
 const LANES: usize = 32;
@@ -30,8 +33,8 @@ pub(crate) fn bands(weight_bytes: usize, sample_bytes: usize) -> usize {
     weight_bytes + sample_bytes - 1
 }
 
-/// What multiplies byte `byte` of a sample, its low one first, in band `band` of `bands`. The sum is that of band 0 times 256, plus that of band 1,
-/// times 256, and so on.
+/// What multiplies byte `byte` of a sample, its low one first, in band `band` of `bands`. The sum is that of
+/// band 0 times 256, plus that of band 1, times 256, and so on.
 fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
     let power = bands - 1 - band;
     let digit = power.checked_sub(byte);
@@ -59,7 +62,8 @@ impl Mask<'_> {
         bands(weight_bytes(self.weights), self.sample_bytes)
     }
 
-    /// What multiplies the byte at `byte` bytes from a result's first one, `row` rows below the first row that its mask covers.
+    /// What multiplies the byte at `byte` bytes from a result's first one, `row` rows below the first row
+    /// that its mask covers.
     fn factor(&self, band: usize, byte: isize, row: isize) -> i8 {
         let (sample, which) = (
             byte.div_euclid(self.sample_bytes as isize),
@@ -96,7 +100,8 @@ fn push_b(list: &mut Vec<u32>, value: impl Fn(usize, usize) -> i8) {
     }
 }
 
-/// Registers of A, all lanes' first ones first: `value(m, k)` is row m, column k. Two registers for a product of half the depth, else four.
+/// Registers of A, all lanes' first ones first: `value(m, k)` is row m, column k. Two registers for a product
+/// of half the depth, else four.
 fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) -> i8) {
     for register in 0..registers {
         for lane in 0..LANES {
@@ -176,13 +181,14 @@ fn row_result(m: usize) -> usize {
     m % 8 / 2 * 4 + m % 2 + m / 8 * 2
 }
 
-/// Which of 8 rows column `n` of a row pass's product is. Lanes that read 16 bytes meet those of the next column in the card's banks, so these are four
-/// rows, an odd number of halves of all banks' 128 bytes, away.
+/// Which of 8 rows column `n` of a row pass's product is. Lanes that read 16 bytes meet those of the next
+/// column in the card's banks, so these are four rows, an odd number of halves of all banks' 128 bytes, away.
 fn row_of_column(n: usize) -> usize {
     n / 2 + n % 2 * 4
 }
 
-/// Which of 16 rows the byte `k` of a column pass's product holds: what a lane has of two products with 8 rows each.
+/// Which of 16 rows the byte `k` of a column pass's product holds: what a lane has of two products with 8
+/// rows each.
 fn column_row(k: usize) -> usize {
     row_of_column(k / 4 * 2 + k % 2) + k % 4 / 2 * 8
 }
@@ -201,8 +207,8 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// How many layouts the column's weights have. With two groups, which half of a product is the older one changes from group to group; wide ones are
-    /// moved instead.
+    /// How many layouts the column's weights have. With two groups, which half of a product is the older one
+    /// changes from group to group; wide ones are moved instead.
     fn turns(self) -> usize {
         if self.groups == 2 && !self.wide { 2 } else { 1 }
     }
@@ -314,7 +320,8 @@ mod tests {
         }
     }
 
-    /// Sum of weights times samples for the result whose first byte is `at`, its mask's first row in that row.
+    /// Sum of weights times samples for the result whose first byte is `at`, its mask's first row in that
+    /// row.
     fn plain(tile: &[u8], mask: Mask<'_>, at: usize) -> i64 {
         let (w, h) = mask.size;
         let step = mask.channels * mask.sample_bytes;
@@ -407,7 +414,8 @@ mod tests {
         }
     }
 
-    /// Row pass and column pass of tensor/separable.cu for 16 x 16 results, the intermediate handed on within lanes as it does.
+    /// Row pass and column pass of tensor/separable.cu for 16 x 16 results, the intermediate handed on within
+    /// lanes as it does.
     #[test]
     fn both_passes_of_a_separable_mask_give_its_sums() {
         let mut next = noise(9);
@@ -461,7 +469,8 @@ mod tests {
                 row.bands() * row_words + turns * bytes * column_words
             );
             for turn in 0..turns {
-                // The intermediate's bytes of each group, the low ones first, for columns of both halves of a product.
+                // The intermediate's bytes of each group, the low ones first, for columns of both halves of a
+                // product.
                 let mut handed = vec![[[[0_u32; 3]; 2]; 32]; groups];
                 for (group, handed) in handed.iter_mut().enumerate() {
                     let mut values = [[[0_i32; 4]; 32]; 2];
@@ -571,12 +580,14 @@ mod tests {
         upper + (lower >> 16)
     }
 
-    /// The largest sums that 63 taps can have fit the 32 bits in which they are joined, with the bias and the rounding that they begin with.
+    /// The largest sums that 63 taps can have fit the 32 bits in which they are joined, with the bias and the
+    /// rounding that they begin with.
     #[test]
     fn sums_of_the_longest_masks_fit_32_bits() {
         const TAPS: i32 = 63;
         let product = [-128 * 255, 127 * 255, 128 * 128].map(i32::abs).into_iter().max();
-        // Two products of bytes a tap: the middle band of a row pass, all but the first and last sum of a column pass.
+        // Two products of bytes a tap: the middle band of a row pass, all but the first and last sum of a
+        // column pass.
         let (single, double) = (TAPS * product.unwrap(), 2 * TAPS * product.unwrap());
         assert!(double < 1 << 22);
         // The row pass: the first two of three bands, or two bands with the largest rounding.

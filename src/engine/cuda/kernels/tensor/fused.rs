@@ -27,25 +27,27 @@ pub(crate) const PLAIN: Interleaving = Interleaving {
 /// Rows of results of a tile.
 const ROWS: usize = 24;
 
-/// Bytes of a row of what is between the masks before a tile's first result, and bytes that the block computes of it besides results: on both sides what
-/// the next mask reaches, so much that tiles begin at multiples of 16 bytes.
+/// Bytes of a row of what is between the masks before a tile's first result, and bytes that the block
+/// computes of it besides results: on both sides what the next mask reaches, so much that tiles begin at
+/// multiples of 16 bytes.
 const MIDDLE_LEFT: usize = 8;
 const MIDDLE_MORE: usize = 16;
 
 /// Bytes before a patch at which its window begins.
 const START: usize = 4;
 
-/// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is sure to be the faster. Apart, what is between the masks is
-/// written and read again, which takes as long as 9.8 products; but then half of a launch's products and more hide behind its bytes. The figures
-/// are in docs/lab/2026-11-22-gpu-fused-filters.md.
+/// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is sure
+/// to be the faster. Apart, what is between the masks is written and read again, which takes as long as 9.8
+/// products; but then half of a launch's products and more hide behind its bytes. docs/lab/2026-11-22-gpu-fused-filters.md has the
+/// figures.
 const MOST_PRODUCTS: usize = 16;
 
 /// Registers of weights with which four blocks have room on a multiprocessor; three with more.
 const MOST_WEIGHTS_OF_FOUR: usize = 48;
 
 impl<'a> Pair<'a> {
-    /// `first` and `next` if one launch can do both: masks to 9x9 applied whole to planes of one 8-bit component, all of them, with the same border, and
-    /// no alpha.
+    /// `first` and `next` if one launch can do both: masks to 9x9 applied whole to planes of one 8-bit
+    /// component, all of them, with the same border, and no alpha.
     pub(crate) fn new(first: &'a Step, next: &'a Step, format: PixelFormat) -> Option<Pair<'a>> {
         let is_plain = |step: &Step| {
             let all = (0..step.planes.len()).collect();
@@ -102,7 +104,8 @@ impl<'a> Pair<'a> {
         Ok(kernel)
     }
 
-    /// The kernel with lower tiles where `tile_size::fitted` would have them; `sizes` are the planes' bytes across and rows.
+    /// The kernel with lower tiles where `tile_size::fitted` would have them; `sizes` are the planes' bytes
+    /// across and rows.
     pub(crate) fn fitted(
         &self,
         kernel: &TensorKernel,
@@ -114,7 +117,8 @@ impl<'a> Pair<'a> {
         self.shaped(block, limits).ok()
     }
 
-    /// The kernel in such blocks, which compute two rows of what is between the masks for each of their steps.
+    /// The kernel in such blocks, which compute two rows of what is between the masks for each of their
+    /// steps.
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let [first, next] = self.masks.map(|kernel| mask(kernel, 1, 1));
         let covers = [first, next].map(Cover::of);
@@ -132,7 +136,7 @@ impl<'a> Pair<'a> {
             beside: (rows * pitch + 16).next_multiple_of(128),
         };
         let shape = Shape {
-            source: Source::TensorChain,
+            source: Source::TensorFused,
             own: vec![
                 ("PAIRS", covers[0].pairs as i64),
                 ("NEXT_PAIRS", covers[1].pairs as i64),

@@ -1,7 +1,9 @@
-//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot do.
+//! The tensor-core kernels: which family fits a step, how its tiles lie in shared memory, and what it cannot
+//! do.
 //!
-//! A mask is a matrix product. Neighbouring results need nearly the same pixels, so the pixels in memory are one
-//! operand as they lie, and the other is a band (Toeplitz) matrix of weights, a mask shifted by one more a column:
+//! A mask is a matrix product. Neighbouring results need nearly the same pixels, so the pixels in memory are
+//! one operand as they lie, and the other is a band (Toeplitz) matrix of weights, a mask shifted by one more
+//! a column:
 //!
 //! ```text
 //!     16 windows of pixels (A)          weights (B)               sums (D)
@@ -12,9 +14,10 @@
 //!     mma.m16n8k32 of bytes             ..                        32 bits
 //! ```
 //!
-//! Weights and samples of more than a byte are split into bytes, a product for each pair (`fragments`). `direct`
-//! takes a whole mask, `separable` both passes in one launch, `fused` two masks of a chain. `shape` is how a tile
-//! lies in shared memory, `tile_size` how large it is for a frame. The kernels' texts are in `kernels/tensor/`.
+//! Weights and samples of more than a byte are split into bytes, a product for each pair (`fragments`).
+//! `direct` takes a whole mask, `separable` both passes in one launch, `fused` two masks of a chain. `shape`
+//! is how a tile lies in shared memory, `tile_size` how large it is for a frame. The kernels' texts are in
+//! `kernels/tensor/`.
 
 mod direct;
 mod fragments;
@@ -42,7 +45,8 @@ const LEAST_ALONE: usize = 3;
 /// The fewest steps with which components are taken apart.
 const LEAST_APART: usize = 3;
 
-/// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large frames.
+/// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large
+/// frames.
 pub(crate) fn tune(
     step: &Step,
     format: PixelFormat,
@@ -80,7 +84,8 @@ fn shaped(
     }
 }
 
-/// The kernel of a whole mask, of a block of this shape or of one with less steps: what is taken apart leaves room for lower tiles where masks are long.
+/// The kernel of a whole mask, of a block of this shape or of one with less steps: what is taken apart leaves
+/// room for lower tiles where masks are long.
 fn whole_mask(
     kernel: &DirectKernel,
     step: &Step,
@@ -181,7 +186,7 @@ mod tests {
     fn wide_sums_are_joined_in_32_bits_where_the_shifts_allow_it() {
         let by_halves = |spec, format| {
             let kernel = separable_kernel(spec, format, &h200()).unwrap();
-            (value(&kernel, "WIDE"), value(&kernel, "BY_HALVES"))
+            (value(&kernel, "WIDE"), value(&kernel, "SPLIT_SUM32"))
         };
         assert_eq!(by_halves("gaussian:size=15", "gray16le"), (1, 1));
         assert_eq!(by_halves("gaussian:size=15:bias=-99", "rgb48le"), (1, 1));
@@ -239,7 +244,8 @@ mod tests {
     #[test]
     fn small_frames_get_small_tiles() {
         use Algorithm::{Direct, Separable};
-        // 3 x 45 tiles of 512 x 16 leave most multiprocessors with one; 5 x 72 are three for each, and no byte beyond the frame's edge.
+        // 3 x 45 tiles of 512 x 16 leave most multiprocessors with one; 5 x 72 are three for each, and no
+        // byte beyond the frame's edge.
         for spec in ["sharpen", "gaussian:size=5", "gaussian:size=7"] {
             assert_eq!(tile(spec, Direct, (1280, 720)), (256, 10), "{spec}");
         }
@@ -273,11 +279,13 @@ mod tests {
         let tile = |spec, (width, height): (usize, usize)| {
             tile_in("rgba", spec, Algorithm::Separable, (4 * width, height))
         };
-        // What is weighed has a multiprocessor for each block, with tiles nearly as high as there is room for.
+        // What is weighed has a multiprocessor for each block, with tiles nearly as high as there is room
+        // for.
         assert_eq!(tile("gaussian:size=5", (7680, 4320)), (768, 112));
         assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 112));
         assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 144));
-        // Three blocks beside each other where there are few tiles of such blocks; else as many steps as leave no multiprocessor with more than its share.
+        // Three blocks beside each other where there are few tiles of such blocks; else as many steps as
+        // leave no multiprocessor with more than its share.
         assert_eq!(tile("gaussian:size=5", (3840, 2160)), (256, 64));
         assert_eq!(tile("gaussian:size=5", (5120, 2880)), (256, 64));
         assert_eq!(tile("gaussian:size=15", (3840, 2160)), (768, 48));
@@ -304,12 +312,13 @@ mod tests {
             "gaussian:size=25",
         ] {
             let kernel = separable_kernel(spec, "rgba", &h200()).unwrap();
-            assert_eq!(value(&kernel, "BY_FOURS"), 1, "{spec}");
-            // Rows four apart, which lanes read at once, lie in different halves of the 128 bytes that all banks give.
+            assert_eq!(value(&kernel, "DEINTERLEAVE4"), 1, "{spec}");
+            // Rows four apart, which lanes read at once, lie in different halves of the 128 bytes that all
+            // banks give.
             assert_eq!(4 * value(&kernel, "ALIGNED_PITCH") % 128, 64, "{spec}");
             assert_eq!(4 * value(&kernel, "PITCH") % 128, 64, "{spec}");
             let without = separable_kernel(spec, "rgb24", &h200()).unwrap();
-            assert_eq!(value(&without, "BY_FOURS"), 0, "{spec}");
+            assert_eq!(value(&without, "DEINTERLEAVE4"), 0, "{spec}");
         }
     }
 
@@ -371,7 +380,7 @@ mod tests {
             let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
             let (planes, _) = groups(&plan.steps[0]).pop().unwrap();
             let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
-            (value(&kernel, "APART"), value(&kernel, "BANDS"))
+            (value(&kernel, "DEINTERLEAVE"), value(&kernel, "BANDS"))
         };
         // One component of a byte has nothing to be taken apart.
         assert_eq!((apart(3, "gray"), apart(25, "gray")), ((0, 2), (0, 2)));

@@ -7,32 +7,35 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
 use crate::frame::PixelFormat;
 
-/// Registers of weights that a lane of the separable kernel can hold, of each pass, with three blocks on a multiprocessor, where the intermediate has two bytes.
+/// Registers of weights that a lane of the separable kernel can hold, of each pass, with three blocks on a
+/// multiprocessor, where the intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
 
-/// Registers of weights, intermediate and pixels that a lane can hold and nothing spills: with three blocks on a multiprocessor where the intermediate has
-/// three bytes, and with two.
+/// Registers of weights, intermediate and pixels that a lane can hold and nothing spills: with three blocks
+/// on a multiprocessor where the intermediate has three bytes, and with two.
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
-/// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three blocks on a multiprocessor.
+/// Pieces of a row's bands whose weights a lane can hold beside those of three groups of rows, with three
+/// blocks on a multiprocessor.
 const MOST_PIECES_BY_THREE: usize = 8;
 
-/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 in the row pass and the last 16 in the column pass. The column's sums
-/// lie within 2^45.
+/// True if a wide kernel's sums may be joined in 32 bits, without the last 8 in the row pass and the last 16
+/// in the column pass. The column's sums lie within 2^45.
 fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bool {
     let row = row_bands < 3 || kernel.row.shift >= 8;
     let bias_fits = biases(step).all(|c| bias(&step.kernel, c).abs() < 1 << 45);
     kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
 }
 
-/// True if a lane holds more, of weights in these registers and of groups of rows between the passes, than it has room for with three blocks on a multiprocessor.
+/// True if a lane holds more, of weights in these registers and of groups of rows between the passes, than it
+/// has room for with three blocks on a multiprocessor.
 fn fills_two_blocks(row: usize, column: usize, groups: usize) -> bool {
     row.max(column) > MOST_WEIGHTS || groups > 3
 }
 
-/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it. `row` and `column` are the registers of either
-/// pass's weights.
+/// The block of a separable mask's kernel for large frames, and those for frames that have few tiles of it.
+/// `row` and `column` are the registers of either pass's weights.
 fn separable_blocks(
     passes: Passes,
     (row, column): (usize, usize),
@@ -116,7 +119,8 @@ pub(super) fn separable(
     let written_out = match block.steps {
         // Of wide sums written out pass after pass, too many registers would hold what later passes need.
         _ if kernel.wide => 1,
-        // What is between the passes moves through the registers, the less often the more passes are written out, which hold more.
+        // What is between the passes moves through the registers, the less often the more passes are written
+        // out, which hold more.
         steps if !by_fours && fills_two_blocks(row_weights, column_weights, groups) => {
             let most = if row_weights + column_weights < MOST_WEIGHTS {
                 4
@@ -147,8 +151,8 @@ pub(super) fn separable(
             ("ROW_PIECES", pieces as i64),
             ("COLUMN_GROUPS", groups as i64),
             ("COLUMN_BYTES", column_bytes as i64),
-            ("BY_HALVES", i64::from(goes_by_halves(kernel, step, bands))),
-            ("WRITTEN_OUT", written_out as i64),
+            ("SPLIT_SUM32", i64::from(goes_by_halves(kernel, step, bands))),
+            ("UNROLL", written_out as i64),
         ],
         bands,
         parts: 1,

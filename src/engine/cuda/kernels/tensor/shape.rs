@@ -1,4 +1,5 @@
-//! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the parameters that the text is compiled with.
+//! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the
+//! parameters that the text is compiled with.
 
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
@@ -28,26 +29,26 @@ pub(crate) enum Unfit {
     Block,
 }
 
-/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor/entries.cuh.
+/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor/tile/geometry.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loader {
     /// In pieces of 16 bytes, of rows that begin at multiples of them.
-    Aligned,
+    CpAsyncAligned,
     /// In such pieces, of rows that begin anywhere.
-    Unaligned,
+    CpAsyncUnaligned,
     /// As a whole, by one instruction, of rows that begin at multiples of 16 bytes.
-    Streamed,
+    Tma,
 }
 
 impl Loader {
-    pub(crate) const ALL: [Loader; 3] = [Loader::Aligned, Loader::Unaligned, Loader::Streamed];
+    pub(crate) const ALL: [Loader; 3] = [Loader::CpAsyncAligned, Loader::CpAsyncUnaligned, Loader::Tma];
 
     /// The kernel's name.
     pub(crate) fn entry(self) -> &'static CStr {
         match self {
-            Loader::Aligned => c"aligned",
-            Loader::Unaligned => c"unaligned",
-            Loader::Streamed => c"streamed",
+            Loader::CpAsyncAligned => c"aligned",
+            Loader::CpAsyncUnaligned => c"unaligned",
+            Loader::Tma => c"streamed",
         }
     }
 }
@@ -60,10 +61,11 @@ pub(crate) struct TensorKernel {
     /// Bytes across and rows of a tile.
     pub(crate) tile: (usize, usize),
     pub(crate) threads: u32,
-    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two masks what is between them besides.
+    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two
+    /// masks what is between them besides.
     pub(crate) shared: usize,
     pub(crate) fragments: Vec<u32>,
-    /// What [`Loader::Streamed`] copies as a whole; `None` if the card cannot do that.
+    /// What [`Loader::Tma`] copies as a whole; `None` if the card cannot do that.
     pub(crate) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
     pub(crate) row_shift: u32,
@@ -94,7 +96,7 @@ impl TensorKernel {
 
     /// The programs of all ways that the card knows.
     pub(crate) fn recipes(&self) -> impl Iterator<Item = Recipe> {
-        let can = |loader: &Loader| *loader != Loader::Streamed || self.streamed.is_some();
+        let can = |loader: &Loader| *loader != Loader::Tma || self.streamed.is_some();
         Loader::ALL
             .into_iter()
             .filter(can)
@@ -138,7 +140,8 @@ impl Block {
         Block { warps, steps, blocks }
     }
 
-    /// True if it has a multiprocessor for itself, with warps beside each other only, so that tiles may have any number of steps.
+    /// True if it has a multiprocessor for itself, with warps beside each other only, so that tiles may have
+    /// any number of steps.
     pub(super) fn is_alone(&self) -> bool {
         self.blocks == 1 && self.warps.1 == 1
     }
@@ -148,8 +151,8 @@ pub(super) fn biases(step: &Step) -> impl Iterator<Item = &Convolve> {
     step.planes.iter().flatten().filter_map(ChannelStep::convolved)
 }
 
-/// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if 32-bit sums cannot hold it beside the
-/// pixels' 2^30.
+/// The whole bias of a component as one number that is added to its sum, `low + high * 2^shift`; `None` if
+/// 32-bit sums cannot hold it beside the pixels' 2^30.
 pub(super) fn folded_bias(kernel: &Kernel, c: &Convolve) -> Option<i64> {
     let bias = bias(kernel, c);
     (bias.abs() < 1 << 30).then_some(bias)
@@ -210,13 +213,14 @@ pub(super) struct Shape {
     /// Bytes across and rows that one warp computes.
     pub(super) warp: (usize, usize),
     pub(super) block: Block,
-    /// Bytes of a row before a result's first byte at which its window begins, and bytes that are read from there on for one lane.
+    /// Bytes of a row before a result's first byte at which its window begins, and bytes that are read from
+    /// there on for one lane.
     pub(super) start: usize,
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// True if rows have to lie an odd number of pieces of 16 bytes apart, so that lanes which read a word of eight rows at once, or 16 bytes of rows that are
-    /// four apart, meet in no bank.
+    /// True if rows have to lie an odd number of pieces of 16 bytes apart, so that lanes which read a word of
+    /// eight rows at once, or 16 bytes of rows that are four apart, meet in no bank.
     pub(super) odd_pieces: bool,
     /// True if four pixels' components lie side by side where colours were weighed.
     pub(super) by_fours: bool,
@@ -274,9 +278,11 @@ impl Shape {
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
         let aligned_pitch = 16 * apart(aligned_chunks);
-        // The word at the end of rows that begin anywhere says where; what is weighed are whole pieces from there on.
+        // The word at the end of rows that begin anywhere says where; what is weighed are whole pieces from
+        // there on.
         let pitch = 16 * apart((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
-        // What is read beyond a row is the next one's: for the windows, and for the words that hold the last byte.
+        // What is read beyond a row is the next one's: for the windows, and for the words that hold the last
+        // byte.
         let read_to = left - self.start + self.computed().0 + self.read + 24;
         let rows = tile.1 + height - 1;
         let stage = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
@@ -324,10 +330,10 @@ impl Shape {
             ("WARPS", warps as i64),
             ("BLOCKS", self.block.blocks as i64),
             ("STEPS", self.block.steps as i64),
-            ("APART", i64::from(is_apart)),
+            ("DEINTERLEAVE", i64::from(is_apart)),
             ("PART", part as i64),
             ("PART_PITCH", part_pitch as i64),
-            ("BY_FOURS", i64::from(self.by_fours)),
+            ("DEINTERLEAVE4", i64::from(self.by_fours)),
             ("ALPHA", weighing.map_or(-1, |w| w.alpha as i64)),
             ("NORMALISE", weighs(|w| w.normalise)),
             ("FILTER_ALPHA", weighs(|w| w.filter_alpha)),

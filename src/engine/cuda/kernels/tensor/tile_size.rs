@@ -8,13 +8,14 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::Step;
 use crate::frame::PixelFormat;
 
-/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other. It is more of a separable mask, whose warps pass over the
-/// first rows of a tile before they have a result.
+/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other. It is more of
+/// a separable mask, whose warps pass over the first rows of a tile before they have a result.
 const TILE_COST: usize = 8;
 const TILE_COST_SEPARABLE: usize = 16;
 
-/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes however few there are. It is less of a
-/// separable mask's warps, of two masks, and where tiles are taken apart: they have more to do.
+/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes
+/// however few there are. It is less of a separable mask's warps, of two masks, and where tiles are taken
+/// apart: they have more to do.
 const ALONE: usize = 8;
 const ALONE_BUSY: usize = 5;
 
@@ -27,8 +28,9 @@ const ALONE_GAIN: usize = 2;
 /// A tile's shape is changed where that promises this many hundredths of the time at least.
 const LEAST_GAIN: usize = 5;
 
-/// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then have tiles for more of the blocks that it holds at a
-/// time; `None` where they are best as they are. `sizes` are the planes' bytes across and rows.
+/// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then
+/// have tiles for more of the blocks that it holds at a time; `None` where they are best as they are. `sizes`
+/// are the planes' bytes across and rows.
 pub(crate) fn fitted(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -78,7 +80,8 @@ pub(crate) fn fitted(
     }
 }
 
-/// What the multiprocessor with the most tiles takes for them and for waiting for the first one's bytes, in bytes that are loaded.
+/// What the multiprocessor with the most tiles takes for them and for waiting for the first one's bytes, in
+/// bytes that are loaded.
 fn rounds_cost(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -93,7 +96,8 @@ fn rounds_cost(
     (busiest + 1) * across * (kernel.tile.1 + kernel.halo + TILE_COST)
 }
 
-/// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time; `None` if the kernel's own is the best.
+/// The block whose tiles of `rows(steps)` rows, with at least `least` steps, promise so much less time;
+/// `None` if the kernel's own is the best.
 pub(super) fn fitting(
     kernel: &TensorKernel,
     sizes: &[(usize, usize)],
