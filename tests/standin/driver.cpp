@@ -404,16 +404,19 @@ int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigne
 
 extern "C" {
 
-// For a process that goes through many cases: orders and laziness begin anew with this seed. Returns what was
-// complained of since the last call and what is not given back; an empty text if all is well. It is kept until
-// the next call.
+// For a process that goes through many cases: does what is enqueued yet, mends a card that broke down, and lets
+// orders and laziness begin anew with this seed. Returns what was wrong since the last call and what is not given
+// back; an empty text if all is well. It is kept until the next call.
 const char *standin_begin(uint64_t seed)
 {
     static string told;
     Driver &d = driver();
-    const Held held(d.queues.lock);
-    d.queues.begin(seed);
+    Held held(d.queues.lock);
+    d.queues.finish(held, nullptr);
     told = std::exchange(d.complaints, string());
+    const Outcome broken = std::exchange(d.queues.broken, Outcome());
+    if (broken.code != 0) told += "broken " + broken.why + '\n';
+    d.queues.begin(seed);
     // No kernel is under way that could use them yet.
     for (auto at = d.textures.begin(); at != d.textures.end();) {
         Texture *texture = *at++;

@@ -50,10 +50,8 @@ impl DeviceMemory {
             doing: "allocating memory for the weights on the CUDA device".to_owned(),
             reason: "it has none left".to_owned(),
         })?;
-        // SAFETY: source and destination both hold `len` bytes; the copy is done when the call returns.
-        check("copying the weights to the CUDA device", unsafe {
-            sys::cuMemcpyHtoD_v2(memory.pointer, values.as_ptr().cast(), len)
-        })?;
+        // SAFETY: the block was just allocated with as many bytes as the values have.
+        unsafe { fill("copying the weights to the CUDA device", memory.pointer, values) }?;
         Ok(memory)
     }
 
@@ -64,6 +62,25 @@ impl DeviceMemory {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+}
+
+/// Copies `values` to the card, and waits until they are there: a copy from ordinary memory may still be under
+/// way when its call returns. The engine's streams do not wait for it, and it must not outlive the memory.
+///
+/// # Safety
+///
+/// A context is current, and of its memory the bytes of `values` from `to` on are the caller's.
+pub(super) unsafe fn fill<T: Copy>(
+    doing: &str,
+    to: sys::CUdeviceptr,
+    values: &[T],
+) -> Result<(), EngineError> {
+    // SAFETY: the source holds as many bytes as are copied, and the caller vouches for the destination.
+    check(doing, unsafe {
+        sys::cuMemcpyHtoD_v2(to, values.as_ptr().cast(), size_of_val(values))
+    })?;
+    // SAFETY: the caller vouches for the context.
+    check(doing, unsafe { sys::cuCtxSynchronize() })
 }
 
 impl Drop for DeviceMemory {

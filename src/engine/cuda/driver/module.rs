@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::device::{Device, DeviceInfo, check};
-use super::memory::DeviceMemory;
+use super::memory::{DeviceMemory, fill};
 use crate::engine::EngineError;
 use cudarc::driver::sys;
 use std::ffi::{CStr, c_void};
@@ -101,10 +101,8 @@ impl Module {
                 reason: format!("it holds {len} bytes, and the weights are {bytes}"),
             });
         }
-        // SAFETY: source and destination hold `len` bytes; the copy is done when the call returns.
-        check("filling the constant memory of a kernel", unsafe {
-            sys::cuMemcpyHtoD_v2(pointer, values.as_ptr().cast(), bytes)
-        })
+        // SAFETY: the module is live in the context that is current, and the array has as many bytes as the values.
+        unsafe { fill("filling the constant memory of a kernel", pointer, values) }
     }
 
     /// Puts the weights where the kernels expect them; the memory, if any, must outlive every launch.

@@ -106,9 +106,6 @@ impl LaunchPlan {
             .into_iter()
             .map(|part| StepPlan::new(&plan, part, request));
         let steps = steps.collect::<Result<_, _>>()?;
-        // Copies from ordinary memory may still be under way when their call returns, and our streams do not
-        // wait for them. SAFETY: the context is current.
-        check("loading the kernels", unsafe { sys::cuCtxSynchronize() })?;
         Ok(LaunchPlan { plan, steps })
     }
 
