@@ -501,6 +501,10 @@ impl IndexedSink for Images {
         if let Some(part) = shared.single.take() {
             part.commit()?;
         }
+        if let Some(lock) = &self.folder_lock {
+            // Nothing more is written. A lock that stays is no harm either: it ends with the process.
+            let _ = lock.unlock();
+        }
         let files = self.files.load(Ordering::Relaxed);
         Ok(Written {
             description: format!(
