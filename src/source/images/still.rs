@@ -28,6 +28,9 @@ const MOST_SEARCHED: u64 = 256 << 20;
 /// What becomes of floating-point samples.
 const FLOAT_CUT: &str = "floating-point samples are brought to 16 bits, and values outside 0 to 1 are cut";
 
+/// Characters of a decoder's error that are passed on.
+const MOST_WORDS: usize = 100;
+
 /// Buffers of a decoder of FFmpeg's for one picture.
 const FILM_BUFFERS: usize = 4;
 
@@ -536,8 +539,23 @@ fn failed(path: &Path, error: ImageError) -> SourceError {
         ImageError::IoError(_) => invalid(path, "is an image file that ends early; it is truncated"),
         ImageError::Unsupported(e) => invalid(
             path,
-            &format!("is an image of a kind that framepipe does not read: {e}"),
+            &format!(
+                "is an image of a kind that framepipe does not read: {}",
+                brief(&e)
+            ),
         ),
-        e => invalid(path, &format!("cannot be decoded, and may be damaged: {e}")),
+        e => invalid(
+            path,
+            &format!("cannot be decoded, and may be damaged: {}", brief(&e)),
+        ),
+    }
+}
+
+/// A decoder's words, which may quote the file, without what is beyond [`MOST_WORDS`] characters.
+fn brief(error: &dyn std::error::Error) -> String {
+    let words = error.to_string();
+    match words.char_indices().nth(MOST_WORDS) {
+        Some((end, _)) => format!("{}...", &words[..end]),
+        None => words,
     }
 }
