@@ -107,6 +107,35 @@ pub(super) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<
     left_out
 }
 
+/// Gives PNG covers the size that their headers state, since no decoder has looked into them.
+///
+/// # Safety
+/// The context must be open, and nobody else may use it meanwhile.
+pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
+    // Where the header of a PNG file has width and height.
+    const SIZE: std::ops::Range<usize> = 16..24;
+    // SAFETY: by the caller's word; a cover's packet holds `size` bytes.
+    unsafe {
+        for index in 0..(*context).nb_streams as usize {
+            let stream = &*(*(*context).streams.add(index));
+            let parameters = &mut *stream.codecpar;
+            let cover = &stream.attached_pic;
+            if parameters.codec_id != ffi::AVCodecID::AV_CODEC_ID_PNG
+                || parameters.width > 0
+                || cover.data.is_null()
+            {
+                continue;
+            }
+            let size = usize::try_from(cover.size).unwrap_or(0);
+            let data = std::slice::from_raw_parts(cover.data, size);
+            if let Some(&[w0, w1, w2, w3, h0, h1, h2, h3]) = data.get(SIZE).and_then(<[u8]>::first_chunk) {
+                let side = |bytes| c_int::try_from(u32::from_be_bytes(bytes)).unwrap_or(0);
+                (parameters.width, parameters.height) = (side([w0, w1, w2, w3]), side([h0, h1, h2, h3]));
+            }
+        }
+    }
+}
+
 /// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets our own
 /// decoder gets without what is too large to be unpacked.
 pub(super) fn probing_decoders() -> *const c_char {

@@ -278,6 +278,7 @@ impl Demuxer {
                 (*self.context).codec_whitelist = ffi::av_strdup(beside::probing_decoders());
             }
             let code = ffi::avformat_find_stream_info(self.context, options.as_mut_ptr());
+            beside::size_covers(self.context);
             self.too_large.extend(beside::shorten_texts(self.context));
             for dictionary in &mut options {
                 ffi::av_dict_free(dictionary);

@@ -36,7 +36,7 @@ pub(super) fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut samples = 0;
     let rest = walk(input, |lead, marker, body| {
         // Adobe's segment and JFIF's tell the colours.
-        let is_beside = matches!(marker, 0xe1..=0xed | 0xef | 0xfe);
+        let is_beside = matches!(marker, 0xe1..=0xed | 0xef | 0xfe) && !is_broken_profile(marker, body);
         data.extend_from_slice(lead);
         if is_beside {
             data.truncate(data.len().saturating_sub(2));
@@ -54,6 +54,13 @@ pub(super) fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     // Of noise at the best quality a sample takes little more than a byte.
     input.take(2 * samples + SLACK).read_to_end(&mut data)?;
     Ok(data)
+}
+
+/// True for a part of an ICC profile whose number cannot be; the library names it as damage.
+fn is_broken_profile(marker: u8, body: &[u8]) -> bool {
+    marker == 0xe2
+        && body.get(2..14) == Some(b"ICC_PROFILE\0")
+        && !matches!(body.get(14..16), Some(&[part, parts]) if 0 < part && part <= parts)
 }
 
 /// What was wrong with a picture that is there all the same.
