@@ -238,29 +238,6 @@ fn each_wait_that_is_left_out_shows() {
     }
 }
 
-/// The weights of the first step are on their way when the second step's kernel turns out not to load. What is
-/// freed then must have arrived: without the wait for it, the card breaks down.
-#[test]
-fn a_kernel_that_cannot_be_loaded_leaves_no_copy_under_way() {
-    let Some(runs) = Runs::new() else { return };
-    let freed = "was under way when its memory was freed";
-    for memory in ["global", "constant"] {
-        let arguments = [&ring(RINGS[1], "cuda")[..], &["--memory", memory]].concat();
-        let says = |more: &[(&str, &str)]| {
-            LAZY.map(|seed| {
-                let settings = [&[("FAIL", "cuModuleLoadData:2:200"), ("SEED", seed)], more].concat();
-                let ended = runs.run(&arguments, &settings);
-                assert_eq!(ended.code, Some(1), "{memory}, seed {seed}: {}", ended.said);
-                assert!(ended.said.contains("loading a kernel"), "{}", ended.said);
-                ended.said.contains(freed)
-            })
-        };
-        assert_eq!(says(&[]), [false; LAZY.len()], "{memory}");
-        let hasty = says(&[("IGNORE", "cuCtxSynchronize")]);
-        assert!(hasty.contains(&true), "nobody noticed without the wait: {memory}");
-    }
-}
-
 /// Copies of weights from ordinary memory, and fills, may still be under way when their call returns.
 #[test]
 fn kernels_that_begin_before_their_weights_are_there_show() {
