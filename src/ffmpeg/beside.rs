@@ -80,7 +80,8 @@ unsafe fn shorten(dictionary: *mut *mut ffi::AVDictionary) -> Vec<String> {
     }
 }
 
-/// What is left out of the headers of animated PNG, in words: they are unpacked when the streams are looked into.
+/// What is left out of the headers of animated PNG, in words: they are unpacked when the streams are looked
+/// into.
 ///
 /// # Safety
 /// The context must be open, and nobody else may use it meanwhile.
@@ -136,8 +137,8 @@ pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
     }
 }
 
-/// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets our own
-/// decoder gets without what is too large to be unpacked.
+/// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets our
+/// own decoder gets without what is too large to be unpacked.
 pub(super) fn probing_decoders() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     let names = NAMES.get_or_init(|| {

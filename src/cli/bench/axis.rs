@@ -93,11 +93,16 @@ impl ScopeName {
     }
 }
 
-/// The filters that were asked for: those that were written out, else a Gaussian of each size.
-pub(super) fn filters(written: &[Filter], mask_sizes: &[usize]) -> Result<Vec<Filter>, Failure> {
-    for caveat in written.iter().filter_map(|filter| filter.caveat.as_ref()) {
+/// Logs where masks are not quite what was asked for.
+pub(super) fn warn_of_caveats(filters: &[Filter]) {
+    for caveat in filters.iter().filter_map(|filter| filter.caveat.as_ref()) {
         tracing::warn!("{caveat}");
     }
+}
+
+/// The filters that were asked for: those that were written out, else a Gaussian of each size.
+pub(super) fn filters(written: &[Filter], mask_sizes: &[usize]) -> Result<Vec<Filter>, Failure> {
+    warn_of_caveats(written);
     if !written.is_empty() {
         return Ok(written.to_vec());
     }

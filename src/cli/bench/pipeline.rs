@@ -1,5 +1,6 @@
 //! `framepipe bench pipeline`.
 
+use super::axis::warn_of_caveats;
 use super::output::OutputArguments;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
@@ -105,9 +106,7 @@ impl PipelineArguments {
     }
 
     fn chain(&self) -> Chain {
-        for caveat in self.filters.iter().filter_map(|filter| filter.caveat.as_ref()) {
-            tracing::warn!("{caveat}");
-        }
+        warn_of_caveats(&self.filters);
         Chain {
             filters: self.filters.clone(),
             border: self.border,

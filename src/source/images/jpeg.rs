@@ -29,8 +29,8 @@ enum Colours {
 /// Bytes beyond a picture's samples that its data may have.
 const SLACK: u64 = 1 << 20;
 
-/// The picture of a file as a file of its own: without the segments that say something beside it, and with no more
-/// data than a picture of its size has. The library reads from memory only.
+/// The picture of a file as a file of its own: without the segments that say something beside it, and with no
+/// more data than a picture of its size has. The library reads from memory only.
 pub(super) fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut data = Vec::new();
     let mut samples = 0;

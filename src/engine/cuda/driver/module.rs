@@ -101,7 +101,8 @@ impl Module {
                 reason: format!("it holds {len} bytes, and the weights are {bytes}"),
             });
         }
-        // SAFETY: the module is live in the context that is current, and the array has as many bytes as the values.
+        // SAFETY: the module is live in the context that is current, and the array has as many bytes as the
+        // values.
         unsafe { fill("filling the constant memory of a kernel", pointer, values) }
     }
 
