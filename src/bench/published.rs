@@ -2,8 +2,7 @@
 //!
 //! docs/reports.md says what each report found, what is found here, and why the two differ.
 
-use super::measure::{Case, Subject};
-use super::sweep::Scope;
+use super::measure::{Case, Scope, Subject};
 use crate::engine::cuda::MemoryVariant;
 use crate::filter::{Algorithm, Border, Filter, FilterError};
 use crate::frame::UnknownPixelFormat;

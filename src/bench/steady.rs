@@ -1,6 +1,6 @@
 //! A run of the whole pipeline for some seconds, of which the begin is left out: throughput over time, drift, latencies.
 
-use super::machine::{Machine, Versions, now};
+use super::measure::{Machine, Versions, now};
 use crate::frame::Frame;
 use crate::pipeline::{self, Job, PipelineError, Progress, Stop};
 use crate::report::{Ending, Latencies, LatencySummary, Measurements, Report, Task};
@@ -410,7 +410,7 @@ mod tests {
         let mut steady = short_run(0, plan(10, 50));
         steady.report = full();
         steady.notes = vec!["something".to_owned()];
-        super::super::sweep::tests::complete(&mut steady.machine, &mut steady.versions);
+        super::super::measure::sample::complete(&mut steady.machine, &mut steady.versions);
         let json: Value = serde_json::from_str(&steady.to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);

@@ -1,9 +1,7 @@
 //! Measures which memory variant is the fastest for which work on one card: the table that `auto` chooses by.
 
-use super::machine::{Machine, Versions, now};
-use super::measure::{BenchError, Case, Subject};
-use super::spread::Spread;
-use super::text::{Head, figure};
+use super::measure::{BenchError, Case, Machine, Spread, Subject, Versions, now};
+use super::present::{Head, figure};
 use crate::engine::EngineError;
 use crate::engine::cuda::{
     DeviceInfo, MemoryVariant, SelectContext, Table as Tables, TableCell, VariantTime, Work, contest,
@@ -350,7 +348,7 @@ mod tests {
 
     fn empty() -> Tuning {
         let (mut machine, mut versions) = (Machine::default(), Versions::default());
-        super::super::sweep::tests::complete(&mut machine, &mut versions);
+        super::super::measure::sample::complete(&mut machine, &mut versions);
         Tuning::new(machine, versions)
     }
 

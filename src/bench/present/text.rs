@@ -1,8 +1,7 @@
 //! Sweeps and steady runs as tables for people.
 
-use super::machine::{Machine, Versions};
-use super::steady::Steady;
-use super::sweep::{Ceiling, CeilingKind, Cell, Sweep};
+use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Sweep, Versions};
+use super::super::steady::Steady;
 use crate::report::Ending;
 use crate::report::table::Table;
 use std::fmt;
@@ -62,10 +61,10 @@ impl fmt::Display for Sweep {
 }
 
 /// What a measurement was made on.
-pub(super) struct Head<'a>(
-    pub(super) &'a Machine,
-    pub(super) &'a Versions,
-    pub(super) &'a str,
+pub(in crate::bench) struct Head<'a>(
+    pub(in crate::bench) &'a Machine,
+    pub(in crate::bench) &'a Versions,
+    pub(in crate::bench) &'a str,
 );
 
 impl fmt::Display for Head<'_> {
@@ -254,7 +253,7 @@ fn most(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::sweep::tests::full;
+    use crate::bench::measure::sample::full;
 
     #[test]
     fn figures_have_three_digits() {

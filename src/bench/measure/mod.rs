@@ -1,11 +1,20 @@
 //! Measures one configuration at a time: a cell, with the ceilings and the reference that it is held against.
 
-use super::ceiling::host_copy;
-use super::effort::Effort;
-use super::frames::{self, FrameTimes, Room};
-use super::machine::{Machine, Versions};
-use super::spread::Spread;
-use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
+mod ceiling;
+mod effort;
+mod frames;
+mod machine;
+mod spread;
+mod sweep;
+
+pub use effort::Effort;
+pub(super) use machine::now;
+pub use machine::{Machine, Versions, processor};
+pub use spread::Spread;
+#[cfg(test)]
+pub(super) use sweep::tests as sample;
+pub use sweep::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
+
 use crate::engine::cpu::Cpu;
 use crate::engine::cuda::{
     ArithmeticRates, Cuda, CudaOptions, DeviceInfo, KernelCase, KernelTimer, MemoryVariant, Overlap,
@@ -18,6 +27,8 @@ use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, P
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
+use ceiling::host_copy;
+use frames::{FrameTimes, Room};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};

@@ -1,8 +1,7 @@
 //! Sweeps and steady runs as pages to look at: what changes along each axis that was swept, and how far from the ceilings it stays.
 
-use super::machine::{Machine, Versions};
-use super::steady::Steady;
-use super::sweep::{Ceiling, CeilingKind, Cell, Scope, Sweep};
+use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Scope, Sweep, Versions};
+use super::super::steady::Steady;
 use super::text::figure as number;
 use crate::report::Measurements;
 use crate::report::page::{self, Curve, CurveKind, Curves, Document, Dots, Look, PageError, Scale, Series};

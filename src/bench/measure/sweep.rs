@@ -207,7 +207,7 @@ impl Sweep {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::bench) mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
@@ -277,7 +277,7 @@ pub(super) mod tests {
         let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let page = include_str!("../../docs/bench-schema.md");
+        let page = include_str!("../../../docs/bench-schema.md");
         let (sweeps, others) = page.split_once("# Tunings").unwrap();
         let (_, latency) = others.split_once("A latency is").unwrap();
         let mut listed = documented(&format!("{sweeps}{latency}"));

@@ -1,6 +1,6 @@
 //! A sweep's cells as comma-separated values, one line each, with the names of the columns first.
 
-use super::sweep::{Cell, Sweep};
+use super::super::measure::{Cell, Sweep};
 
 /// The columns, in order.
 pub const CSV_COLUMNS: [&str; 31] = [
@@ -99,7 +99,7 @@ fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::sweep::tests::full;
+    use crate::bench::measure::sample::full;
 
     #[test]
     fn every_line_has_every_column() {
