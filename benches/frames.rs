@@ -1,19 +1,28 @@
-//! Times the CPU engine on whole frames.
+//! Times the CPU engine on whole frames, cold and warm, beside a plain copy of them.
 //!
-//! Each line on standard input is a job of `key=value` words separated by tabs; each job is answered by one line of JSON on standard output,
-//! so that a script can take turns between this program and others in one run:
+//! Each line on standard input is a job of `key=value` words separated by tabs; each job is answered by one line
+//! of JSON on standard output, so that a script can take turns between this program and others in one run:
 //!
-//!     filter=gaussian:size=7    format=gray  size=1920x1080  threads=1  algorithm=auto  simd=avx2  border=mirror  frames=20
-//!     pictures=4                pictures and results that take turns, where those in flight are fewer (one more result than that): what is not in a cache
-//!     input=FILE  output=FILE   a raw picture to filter instead of noise, and where to put the result
+//! ```text
+//! filter=gaussian:size=7  format=gray  size=1920x1080  threads=1  algorithm=auto  simd=avx2  border=mirror
+//! frames=20             frames that are timed at least
+//! turns=both            cold: pictures and results in turn, together four times the last-level cache;
+//!                       warm: as few as can be; both; or a number of pictures
+//! cache=32              MiB of that cache, where it is not what the system says
+//! input=FILE  output=FILE   a raw picture to filter instead of noise, and where to put the result
+//! ```
 //!
-//! Without jobs (a terminal, or an empty input) it prints a table of common masks. Times are milliseconds a frame: the median and the least.
+//! The answer has a key for each of the turns that were asked for, with times in milliseconds a frame (the
+//! median and the least), and beside `cold` that of a `copy`, and `copies`: cold as a multiple of it.
+//!
+//! Without jobs (a terminal, or an empty input) it prints a table of common masks.
 
 #![allow(clippy::unwrap_used)]
 
+use framepipe::bench::{Effort, Spread, cold_bytes, last_level_cache, time_copies};
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::filter::{Algorithm, Chain, Planes};
+use framepipe::filter::{Chain, Planes};
 use framepipe::frame::{Frame, FramePool, Layout, PixelFormat};
 use std::collections::HashMap;
 use std::error::Error;
@@ -26,7 +35,32 @@ const STRETCH: usize = 4;
 /// How long frames are filtered at least before any is counted.
 const WARM_UP: Duration = Duration::from_millis(3);
 
+/// Copies that are timed at least.
+const COPIES: usize = 20;
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Which pictures take turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    Cold,
+    Warm,
+    Both,
+    Pictures(usize),
+}
+
+impl std::str::FromStr for Turns {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(word: &str) -> Result<Turns, Self::Err> {
+        Ok(match word {
+            "cold" => Turns::Cold,
+            "warm" => Turns::Warm,
+            "both" => Turns::Both,
+            number => Turns::Pictures(number.parse()?),
+        })
+    }
+}
 
 struct Job {
     chain: Chain,
@@ -35,7 +69,9 @@ struct Job {
     threads: usize,
     set: InstructionSet,
     frames: usize,
-    pictures: usize,
+    turns: Turns,
+    /// Bytes that cold pictures and results have together.
+    cold: u64,
     input: Option<String>,
     output: Option<String>,
 }
@@ -65,7 +101,11 @@ impl Job {
             threads: get("threads", "1").parse()?,
             set,
             frames: get("frames", "20").parse()?,
-            pictures: get("pictures", "1").parse()?,
+            turns: get("turns", "both").parse()?,
+            cold: cold_bytes(match get("cache", "").as_str() {
+                "" => last_level_cache(),
+                mib => Some(mib.parse::<u64>()? << 20),
+            }),
             input: keys.get("input").map(|&p| p.to_owned()),
             output: keys.get("output").map(|&p| p.to_owned()),
         })
@@ -108,21 +148,61 @@ impl Job {
         Ok(())
     }
 
-    /// Milliseconds a frame, sorted: of single frames where the engine works on one at a time, else means over stretches in which it is kept full.
-    fn run(&self) -> Outcome<Vec<f64>> {
+    /// The layout of frames as a pipeline holds them: rows aligned to 64 bytes.
+    fn layout(&self) -> Outcome<Layout> {
+        Ok(Layout::new(self.format, self.size.0, self.size.1, 64)?)
+    }
+
+    /// What is asked for.
+    fn answer(&self) -> Outcome<serde_json::Value> {
         let picture = self.picture()?;
+        let mut answer = serde_json::Map::new();
+        let mut put = |name: &str, times: Spread| {
+            answer.insert(
+                name.to_owned(),
+                serde_json::json!({ "median": times.median, "least": times.min }),
+            );
+        };
+        if let Turns::Pictures(count) = self.turns {
+            put("pictures", self.run(&picture, count)?);
+        }
+        if matches!(self.turns, Turns::Warm | Turns::Both) {
+            put("warm", self.run(&picture, 1)?);
+        }
+        if matches!(self.turns, Turns::Cold | Turns::Both) {
+            let both = 2 * self.layout()?.size() as u64;
+            let copy = self.copy()?;
+            let cold = self.run(&picture, self.cold.div_ceil(both.max(1)) as usize)?;
+            put("copy", copy);
+            put("cold", cold);
+            answer.insert("copies".to_owned(), (cold.median / copy.median).into());
+        }
+        Ok(answer.into())
+    }
+
+    /// A plain copy of cold frames.
+    fn copy(&self) -> Outcome<Spread> {
+        let effort = Effort {
+            time: Duration::ZERO,
+            rounds: (self.frames.max(COPIES), self.frames),
+        };
+        Ok(time_copies(self.layout()?.size(), self.threads, self.cold, effort)?)
+    }
+
+    /// Milliseconds a frame where at least so many pictures take turns: of single frames where the engine works
+    /// on one at a time, else means over stretches in which it is kept full.
+    fn run(&self, picture: &[u8], pictures: usize) -> Outcome<Spread> {
         let mut engine = Cpu::with_instruction_set(self.chain.clone(), self.threads, self.set)?;
-        // As a pipeline holds frames: rows aligned to 64 bytes.
-        let layout = Layout::new(self.format, self.size.0, self.size.1, 64)?;
+        let layout = self.layout()?;
         let depth = engine.depth();
-        let pictures = self.pictures.max(depth);
+        let pictures = pictures.max(depth);
         let inputs = FramePool::new(pictures, engine.input_allocator());
         let outputs = FramePool::new(pictures + 1, engine.output_allocator());
         outputs.prepare(layout.size())?;
         let mut filled = Vec::new();
         for _ in 0..pictures {
             let mut frame = Frame::new(layout, inputs.try_take().ok_or("no input is free")?)?;
-            Job::fill(&picture, &mut frame)?;
+            Job::fill(picture, &mut frame)?;
             filled.push(frame);
         }
         // Back into the pool, which hands them out as they are: the engine only reads them.
@@ -163,53 +243,49 @@ impl Job {
         if let Some(path) = &self.output {
             std::fs::write(path, last)?;
         }
-        times.sort_by(f64::total_cmp);
-        Ok(times)
+        Ok(Spread::of(&times).ok_or("no frame was timed")?)
     }
 }
 
 fn answer(line: &str) -> serde_json::Value {
-    match Job::parse(line).and_then(|job| job.run()) {
-        Ok(times) => serde_json::json!({ "median": times[times.len() / 2], "least": times[0] }),
-        Err(error) => serde_json::json!({ "error": error.to_string() }),
-    }
+    let answer = Job::parse(line).and_then(|job| job.answer());
+    answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }))
 }
 
+/// Each mask with the best instructions of this machine.
 fn table() -> Outcome<()> {
     println!(
-        "{:<40} {:>9} {:>9} {:>9}",
-        "ms a frame, 1920x1080", "portable", "best", "2 threads"
+        "{:<36} {:>8} {:>8} {:>8} {:>10} {:>8}",
+        "ms a frame, 1920x1080", "warm", "cold", "copies", "2 threads", "speed-up"
     );
     for format in ["gray", "rgb24", "gray10le", "gray16le"] {
         for filter in [
+            "sharpen",
             "mask:rows=1 2 3;-4 5 6;7 8 -9:divisor=sum",
             "gaussian:size=3",
             "gaussian:size=5",
             "gaussian:size=7",
             "gaussian:size=15",
             "gaussian:size=25",
+            "box:size=3",
+            "box:size=7",
             "box:size=15",
         ] {
-            for algorithm in [Algorithm::Direct, Algorithm::Separable] {
-                let time = |threads: usize, simd: &str, frames: usize| -> Outcome<f64> {
-                    let line = format!(
-                        "filter={filter}\tformat={format}\talgorithm={algorithm}\tthreads={threads}\tsimd={simd}\tframes={frames}"
-                    );
-                    let times = Job::parse(&line)?.run()?;
-                    Ok(times[times.len() / 2])
-                };
-                // A mask that is not separable has no such row.
-                let Ok(best) = time(1, "auto", 20) else {
-                    continue;
-                };
-                println!(
-                    "{:<40} {:>9.2} {:>9.2} {:>9.2}",
-                    format!("{format} {} {algorithm}", &filter[..filter.len().min(18)]),
-                    time(1, "portable", 2)?,
-                    best,
-                    time(2, "auto", 20)?
-                );
-            }
+            let job = |threads: usize| {
+                Job::parse(&format!("filter={filter}\tformat={format}\tthreads={threads}\tframes=40"))?.answer()
+            };
+            let (one, two) = (job(1)?, job(2)?);
+            let median = |of: &serde_json::Value, turns: &str| of[turns]["median"].as_f64().unwrap_or_default();
+            let cold = [median(&one, "cold"), median(&two, "cold")];
+            println!(
+                "{:<36} {:>8.3} {:>8.3} {:>8.2} {:>10.3} {:>8.2}",
+                format!("{format} {}", &filter[..filter.len().min(18)]),
+                median(&one, "warm"),
+                cold[0],
+                one["copies"].as_f64().unwrap_or_default(),
+                cold[1],
+                cold[0] / cold[1]
+            );
         }
     }
     Ok(())

@@ -8,8 +8,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
 /// Small masks on small frames.
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 9] = [
     "--quick",
+    "--cache-mib",
+    "1",
     "--mask-sizes",
     "3,5",
     "--sizes",
@@ -73,6 +75,10 @@ fn kernels_fill_table_json_and_csv() {
         if cell["engine"] == "cpu" {
             assert!(cell["samples_checked"].as_u64().unwrap() >= 65 * 16, "{cell}");
             assert!(cell["share_of_copy"].as_f64().unwrap() > 0.0, "{cell}");
+            assert!(cell["warm_milliseconds"]["median"].as_f64().unwrap() > 0.0, "{cell}");
+            // Cold: with the padding of rows four times the cache that was named.
+            let together = cell["frames_in_turn"].as_u64().unwrap() * cell["bytes"].as_u64().unwrap();
+            assert!((1 << 20..=4 << 20).contains(&together), "{cell}");
         }
     }
     let lines = fs::read_to_string(&csv).unwrap();

@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
 """Times framepipe's CPU engine beside OpenCV, VapourSynth, libvips and FFmpeg: one machine, one run, turn by turn.
 
-    scripts/peers/cpu.py [--rounds 7] [--formats gray,rgb24] [--threads 1,2] [--sizes 3,5,7,...] [--kinds direct,gaussian,box] [--simd avx2]
+    scripts/peers/cpu.py [--rounds 7] [--formats gray,rgb24] [--threads 1,2] [--sizes 3,5,7,...]
+        [--kinds direct,gaussian,box] [--turns cold,warm] [--cache-mib 32] [--simd avx2]
 
-Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in levels is printed beside its time
-('!' from two levels on: a peer that computes something else, or less exactly). Times are milliseconds a frame, medians over the rounds; a
-ratio is the median over the rounds of peer / framepipe, so more than 1 means that framepipe is faster. Peers that are not there are left out.
+Every cell is timed cold and warm. Cold: pictures and results take turns which are together four times the last-level
+cache (its size is the system's word or `--cache-mib`), as frames of a pipeline are in no cache. Warm: one picture, or
+where two frames are worked on at once three. All libraries go round as many pictures; VapourSynth's core recycles its
+results' memory as it likes. FFmpeg is a program of its own, whose frames come from its pool: both mean the same to it.
 
-Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and the better of both for OpenCV;
-where frames are worked on two at once, all three go round the same number of pictures, so that nobody's lie in a nearer cache.
-It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install numpy opencv-python-headless
-vapoursynth pyvips pyvips-binary` (Python 3.12 or later for VapourSynth).
+Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in levels is
+printed beside its time ('!' from two levels on: a peer that computes something else, or less exactly). Times are
+milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of peer / framepipe, so more than 1
+means that framepipe is faster. `copies` is framepipe's time as a multiple of a plain cold copy of the frame on as many
+threads. Peers that are not there are left out.
+
+Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and
+the better of both for OpenCV.
+
+It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install numpy
+opencv-python-headless vapoursynth pyvips pyvips-binary` (Python 3.12 or later for VapourSynth).
 """
 
 import argparse
@@ -29,10 +38,19 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1920, 1080
-# That go round where two frames are worked on at once: as many as framepipe holds in flight then.
+# Warm pictures where two frames are worked on at once: as many as framepipe holds in flight then.
 PICTURES = 3
-# That are timed then.
+# Cold pictures and results are together so many times the last-level cache.
+TIMES = 4
+# Frames that are timed where two are worked on at once.
 FRAMES = 36
+
+
+def last_level_cache():
+    """Bytes of the first core's largest cache, as Linux says."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    sizes = [path.read_text().strip() for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("*/size")]
+    return max((int(size[:-1]) * units[size[-1]] for size in sizes if size[-1:] in units), default=32 << 20)
 
 
 def optional(name):
@@ -46,10 +64,14 @@ cv2, vs = optional("cv2"), optional("vapoursynth")
 
 
 class Task:
-    """One mask on one format with some threads; `weights` (integers, with their sum as divisor) or a row of real numbers."""
+    """One mask on one format with some threads and so many pictures; `weights` (integers, with their sum as divisor) or
+    a row of real numbers."""
 
-    def __init__(self, kind, size, channels, threads):
+    def __init__(self, kind, size, channels, threads, cache=0):
         self.kind, self.size, self.channels, self.threads = kind, size, channels, threads
+        self.cache = cache
+        warm = 1 if threads == 1 else PICTURES
+        self.pictures = max(warm, -(-TIMES * cache // (2 * WIDTH * HEIGHT * channels)))
         self.sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8
         k = np.arange(size)
         if kind == "direct":
@@ -85,55 +107,69 @@ class Framepipe:
             self.inputs[channels] = self.path / f"in{channels}"
             self.inputs[channels].write_bytes(pixels.tobytes())
 
-    def ask(self, task, frames, more=""):
+    def ask(self, task, frames, more):
         job = (
             f"filter={task.filter()}\tformat={'gray' if task.channels == 1 else 'rgb24'}\tsize={WIDTH}x{HEIGHT}"
             f"\tthreads={task.threads}\tframes={frames}\tinput={self.inputs[task.channels]}"
-            f"\talgorithm={'direct' if task.kind == 'direct' else 'auto'}\tsimd={self.simd}{more}\n"
+            f"\talgorithm={'direct' if task.kind == 'direct' else 'auto'}\tsimd={self.simd}\t{more}\n"
         )
         self.process.stdin.write(job)
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
         if "error" in answer:
             sys.exit(f"framepipe: {answer['error']}")
-        return answer["median"]
+        return answer
 
     def result(self, task):
         output = self.path / "out"
-        self.ask(task, 1, f"\toutput={output}")
+        self.ask(task, 1, f"turns=1\toutput={output}")
         return np.frombuffer(output.read_bytes(), np.uint8).reshape(HEIGHT, WIDTH, task.channels)
 
     def time(self, task):
-        return self.ask(task, 5 if task.threads == 1 else FRAMES)
+        """Milliseconds a frame, and those of a cold copy."""
+        frames = 5 if task.threads == 1 else FRAMES
+        if not task.cache:
+            return self.ask(task, frames, "turns=warm")["warm"]["median"], None
+        answer = self.ask(task, frames, f"turns=cold\tcache={task.cache >> 20}")
+        return answer["cold"]["median"], answer["copy"]["median"]
 
 
 class OpenCV:
     name = "opencv"
 
     def __init__(self, picture):
-        self.pictures = {channels: [pixels.copy() for _ in range(PICTURES)] for channels, pixels in picture.items()}
+        self.picture = picture
+        self.pairs = {}
+        self.turn = 0
         self.two = ThreadPoolExecutor(2)
 
     def supports(self, _task):
         return cv2 is not None
 
-    def one(self, task, turn=0):
-        pixels, size = self.pictures[task.channels][turn % PICTURES], (task.size, task.size)
+    def one(self, task, turn=None):
+        """Filters the next picture, or that of a turn."""
+        if turn is None:
+            turn = self.turn = self.turn + 1
+        pairs = self.pairs.setdefault(task.channels, [])
+        while len(pairs) < task.pictures:
+            pixels = self.picture[task.channels]
+            pairs.append((pixels.copy(), np.zeros_like(pixels)))
+        (pixels, result), size = pairs[turn % task.pictures], (task.size, task.size)
         if task.kind == "direct":
             kernel = (task.weights / task.weights.sum()).astype(np.float32)
-            return cv2.filter2D(pixels, -1, kernel)
+            return cv2.filter2D(pixels, -1, kernel, dst=result)
         if task.kind == "gaussian":
-            return cv2.GaussianBlur(pixels, size, task.sigma)
-        return cv2.blur(pixels, size)
+            return cv2.GaussianBlur(pixels, size, task.sigma, dst=result)
+        return cv2.blur(pixels, size, dst=result)
 
     def result(self, task):
-        return self.one(task).reshape(HEIGHT, WIDTH, task.channels)
+        return self.one(task).reshape(HEIGHT, WIDTH, task.channels).copy()
 
     def time(self, task):
         cv2.setNumThreads(task.threads)
         self.one(task)
         times = []
-        for _ in range(3):
+        for _ in range(5):
             start = time.perf_counter()
             self.one(task)
             times.append(time.perf_counter() - start)
@@ -142,9 +178,11 @@ class OpenCV:
             cv2.setNumThreads(1)
             times = []
             for _ in range(3):
+                turns = range(self.turn + 1, self.turn + 1 + FRAMES // 3)
+                self.turn = turns[-1]
                 start = time.perf_counter()
-                list(self.two.map(lambda turn: self.one(task, turn), range(FRAMES // 3)))
-                times.append((time.perf_counter() - start) / (FRAMES // 3))
+                list(self.two.map(lambda turn: self.one(task, turn), turns))
+                times.append((time.perf_counter() - start) / len(turns))
             best = min(best, statistics.median(times))
         return best * 1e3
 
@@ -160,13 +198,15 @@ class VapourSynth:
         return vs is not None and task.size <= (5 if task.kind == "direct" else 25)
 
     def source(self, task, is_real):
-        """The picture; or, for timing, blank ones that the core hands out again and again at no cost (its loops do not depend on pixels)."""
-        pictures = 1 if is_real or task.threads == 1 else PICTURES
+        """The picture; or, for timing, blank ones that the core hands out again and again at no cost (its loops do not
+        depend on pixels)."""
+        pictures = 1 if is_real else task.pictures
         key = task.channels, is_real, pictures
         if key not in self.sources:
             form = vs.GRAY8 if task.channels == 1 else vs.RGB24
             length = 1 if is_real else 100000
-            blank = [vs.core.std.BlankClip(format=form, width=WIDTH, height=HEIGHT, length=length, keep=True) for _ in range(pictures)]
+            shape = {"format": form, "width": WIDTH, "height": HEIGHT, "length": length, "keep": True}
+            blank = [vs.core.std.BlankClip(**shape) for _ in range(pictures)]
             clip = vs.core.std.Interleave(blank) if pictures > 1 else blank[0]
 
             def fill(n, f):
@@ -195,6 +235,10 @@ class VapourSynth:
     def time(self, task):
         vs.core.num_threads = task.threads
         frames, clip = 10 if task.threads == 1 else FRAMES, self.clip(task, False)
+        # All pictures are there before any is timed; the last are those that were read longest ago.
+        source = self.source(task, False)
+        for n in range(task.pictures):
+            source.get_frame(1 + frames + n)
         clip.get_frame(99999)
         start = time.perf_counter()
         for _ in clip[1 : 1 + frames].frames(prefetch=task.threads):
@@ -226,7 +270,8 @@ class Vips:
 
     def ask(self, task, frames):
         worker = self.worker(task.threads)
-        head = {"size": task.size, "channels": task.channels, "weights": task.weights.ravel().tolist(), "frames": frames}
+        head = {"size": task.size, "channels": task.channels, "weights": task.weights.ravel().tolist()}
+        head |= {"frames": frames, "pictures": task.pictures}
         worker.stdin.write(json.dumps(head).encode() + b"\n" + self.picture[task.channels].tobytes())
         worker.stdin.flush()
         taken = json.loads(worker.stdout.readline())
@@ -246,11 +291,13 @@ def vips_worker():
         head = json.loads(head)
         size, bands = head["size"], head["channels"]
         pixels = sys.stdin.buffer.read(HEIGHT * WIDTH * bands)
-        image = pyvips.Image.new_from_memory(pixels, WIDTH, HEIGHT, bands, "uchar")
+        copies = [bytes(bytearray(pixels)) for _ in range(head["pictures"])]
+        images = [pyvips.Image.new_from_memory(copy, WIDTH, HEIGHT, bands, "uchar") for copy in copies]
         weights = np.array(head["weights"]).reshape(size, size).tolist()
         mask = pyvips.Image.new_from_array(weights, scale=float(np.sum(weights)))
         times = []
-        for _ in range(head["frames"]):
+        for turn in range(head["frames"]):
+            image = images[turn % len(images)]
             start = time.perf_counter()
             done = image.conv(mask, precision="integer").write_to_memory()
             times.append(time.perf_counter() - start)
@@ -307,6 +354,8 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--sizes", default="3,5,7,9,11,13,15,25")
     parser.add_argument("--kinds", default="direct,gaussian,box")
+    parser.add_argument("--turns", default="cold,warm")
+    parser.add_argument("--cache-mib", type=int, default=last_level_cache() >> 20)
     parser.add_argument("--simd", default="auto")
     options = parser.parse_args()
     random = np.random.default_rng(1)
@@ -327,8 +376,10 @@ def main():
         for form in options.formats.split(","):
             for threads in map(int, options.threads.split(",")):
                 for size in map(int, options.sizes.split(",")):
-                    task = Task(kind, size, 1 if form == "gray" else 3, threads)
-                    compare(ours, [p for p in peers if p.supports(task)], task, form, options.rounds)
+                    for turns in options.turns.split(","):
+                        cache = options.cache_mib << 20 if turns == "cold" else 0
+                        task = Task(kind, size, 1 if form == "gray" else 3, threads, cache)
+                        compare(ours, [p for p in peers if p.supports(task)], task, form, options.rounds)
 
 
 def compare(ours, peers, task, form, rounds):
@@ -336,16 +387,21 @@ def compare(ours, peers, task, form, rounds):
     edge = task.size
     inside = (slice(edge, -edge), slice(edge, -edge))
     off = {p.name: int(np.abs(p.result(task).astype(int)[inside] - mine[inside]).max()) for p in peers}
-    own, theirs = [], {p.name: [] for p in peers}
+    own, copies, theirs = [], [], {p.name: [] for p in peers}
     for _ in range(rounds):
-        own.append(ours.time(task))
+        taken, copy = ours.time(task)
+        own.append(taken)
+        copies.append(copy)
         for peer in peers:
             theirs[peer.name].append(peer.time(task))
-    line = f"{task.kind:9}{form:6} K {task.size:<3} {task.threads} thr  framepipe {statistics.median(own):7.2f}"
+    turns = "cold" if task.cache else "warm"
+    line = f"{task.kind:9}{form:6} K {task.size:<3} {task.threads} thr {turns}  framepipe {statistics.median(own):7.3f}"
+    if task.cache:
+        line += f" ({statistics.median(t / c for t, c in zip(own, copies)):5.2f} copies)"
     for name, times in theirs.items():
         ratio = statistics.median(t / o for t, o in zip(times, own))
         mark = "!" if off[name] > 1 else ""
-        line += f"   {name} {statistics.median(times):7.2f} ({off[name]}{mark}) {ratio:5.2f}x"
+        line += f"   {name} {statistics.median(times):7.3f} ({off[name]}{mark}) {ratio:5.2f}x"
     print(line, flush=True)
 
 

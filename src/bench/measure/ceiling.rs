@@ -1,52 +1,57 @@
-//! What the host's memory carries: a plain copy by some threads.
+//! What the host's memory carries: plain copies of pictures by some threads.
 
 use super::effort::Effort;
 use super::spread::Spread;
 use crate::engine::EngineError;
-use rayon::prelude::*;
 use std::time::Instant;
 
-/// 10^9 bytes a second, read and written, of copying blocks of `bytes` by `threads` threads. The blocks that take turns are together at
-/// least `cache` bytes.
-pub(super) fn host_copy(
+/// Pictures that each of several threads copies for one time, so that waking it does not count.
+const STRETCH: usize = 4;
+
+/// Milliseconds that a copy of a picture of `bytes` bytes takes while `threads` threads copy, each pictures of
+/// its own. Pictures and copies that take turns are together at least `together` bytes.
+pub fn time_copies(
     bytes: usize,
     threads: usize,
-    cache: u64,
+    together: u64,
     effort: Effort,
-) -> Result<f64, EngineError> {
-    const MOST_TURNS: usize = 64;
+) -> Result<Spread, EngineError> {
+    let refused = |cause: String| EngineError::Unavailable(format!("copies cannot be timed: {cause}"));
+    let (bytes, threads) = (bytes.max(1), threads.max(1));
     let team = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|cause| EngineError::Unavailable(format!("{threads} threads cannot be started: {cause}")))?;
-    let turns = (cache as usize).div_ceil(2 * bytes.max(1)).clamp(2, MOST_TURNS);
-    let from: Vec<Vec<u8>> = (0..turns).map(|turn| vec![turn as u8 + 1; bytes]).collect();
-    let mut to: Vec<Vec<u8>> = (0..turns).map(|_| vec![0; bytes]).collect();
-    let part = bytes.div_ceil(threads.max(1)).max(1);
-    let mut copy = |turn: usize| {
-        let (from, to) = (&from[turn % turns], &mut to[turn % turns]);
-        let began = Instant::now();
-        if threads <= 1 {
-            to.copy_from_slice(from);
-        } else {
-            team.install(|| {
-                to.par_chunks_mut(part)
-                    .zip(from.par_chunks(part))
-                    .for_each(|(to, from)| to.copy_from_slice(from));
-            });
-        }
-        std::hint::black_box(&to);
-        began.elapsed().as_secs_f64() * 1e3
+        .map_err(|cause| refused(cause.to_string()))?;
+    // Of each thread.
+    let turns = (together as usize).div_ceil(2 * bytes * threads).max(2);
+    // Written to, so that the system's work for pages used for the first time does not count.
+    let mut memory: Vec<(Vec<u8>, Vec<u8>)> = (0..threads)
+        .map(|_| (vec![1; turns * bytes], vec![2; turns * bytes]))
+        .collect();
+    let copy = |(from, to): &mut (Vec<u8>, Vec<u8>), turn: usize| {
+        let at = turn % turns * bytes;
+        to[at..at + bytes].copy_from_slice(&from[at..at + bytes]);
+        std::hint::black_box(to);
     };
-    (0..turns).for_each(|turn| {
-        copy(turn);
-    });
-    let (began, mut times) = (Instant::now(), Vec::new());
+    let (mut times, mut turn) = (Vec::new(), 0);
+    let began = Instant::now();
     while times.len() < effort.rounds.0.max(1)
         || (times.len() < effort.rounds.1 && began.elapsed() < effort.time)
     {
-        times.push(copy(times.len()));
+        let start = Instant::now();
+        let copied = if threads == 1 {
+            memory.iter_mut().for_each(|mine| copy(mine, turn));
+            1
+        } else {
+            team.scope(|scope| {
+                for mine in &mut memory {
+                    scope.spawn(|_| (0..STRETCH).for_each(|k| copy(mine, turn + k)));
+                }
+            });
+            STRETCH * threads
+        };
+        turn += copied / threads;
+        times.push(start.elapsed().as_secs_f64() * 1e3 / copied as f64);
     }
-    let median = Spread::of(&times).map_or(f64::INFINITY, |s| s.median);
-    Ok(2.0 * bytes as f64 / 1e9 / (median.max(1e-6) / 1e3))
+    Spread::of(&times).ok_or_else(|| refused("the clock gave no times".to_owned()))
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Bytes that the frames of a room take together, at most, beyond the fewest that are needed.
-const MOST_BYTES: usize = 512 << 20;
+const MOST_BYTES: usize = 2 << 30;
 /// For an engine that overlaps frames: frames of one time, as a multiple of those in flight.
 const BATCH: usize = 4;
 /// How rows are aligned, as decoders align them.
@@ -30,26 +30,33 @@ pub(super) struct FrameTimes {
 /// Frames in memory of one kind, full of noise, that engines may be timed on one after another.
 pub(super) struct Room {
     layout: Layout,
+    together: u64,
     turns: usize,
     inputs: FramePool,
     outputs: FramePool,
 }
 
 impl Room {
-    /// Frames of `layout`'s format and size in the memory that `engine` likes, together at least `cache` bytes. The noise of frame k has seed
-    /// `seed` + k.
+    /// Frames that take turns for an engine that keeps `depth` of them.
+    fn turns(layout: &Layout, depth: usize, together: u64) -> usize {
+        let both = 2 * layout.size().max(1);
+        let wanted = (together as usize).min(MOST_BYTES).div_ceil(both);
+        wanted.max(depth.max(1) + 1)
+    }
+
+    /// Frames of `layout`'s format and size in the memory that `engine` likes, with the results together at
+    /// least `together` bytes. The noise of frame k has seed `seed` + k.
     pub(super) fn new(
         engine: &dyn Engine,
         layout: &Layout,
         seed: u64,
-        cache: u64,
+        together: u64,
     ) -> Result<Room, EngineError> {
         let layout = Layout::new(layout.format(), layout.width(), layout.height(), ALIGNMENT)?;
-        let both = 2 * layout.size().max(1);
-        let wanted = (cache as usize).min(MOST_BYTES).div_ceil(both);
-        let turns = wanted.max(3).max(engine.depth() + 1);
+        let turns = Room::turns(&layout, engine.depth(), together);
         let room = Room {
             layout,
+            together,
             turns,
             inputs: FramePool::new(turns, engine.input_allocator()),
             outputs: FramePool::new(turns, engine.output_allocator()),
@@ -65,6 +72,9 @@ impl Room {
             .for_each(|(turn, frame)| fill_with_noise(frame, seed + turn as u64));
         // What the system does when a page is first used is no engine's time.
         room.outputs.prepare(layout.size())?;
+        let mut results: Vec<_> = std::iter::from_fn(|| room.outputs.try_take()).collect();
+        results.iter_mut().for_each(|result| result.bytes_mut().fill(1));
+        drop(results);
         let mut filled = Vec::with_capacity(turns);
         for (turn, frame) in frames.into_iter().enumerate() {
             let mut buffer = frame.into_parts().1;
@@ -75,10 +85,11 @@ impl Room {
         Ok(room)
     }
 
-    /// True if frames of this layout can be timed here by an engine that keeps `depth` of them.
+    /// True if frames of this layout are timed here by an engine that keeps `depth` of them.
     pub(super) fn fits(&self, layout: &Layout, depth: usize) -> bool {
         let mine = (self.layout.format(), self.layout.width(), self.layout.height());
-        mine == (layout.format(), layout.width(), layout.height()) && depth < self.turns
+        mine == (layout.format(), layout.width(), layout.height())
+            && self.turns == Room::turns(&self.layout, depth, self.together)
     }
 }
 
@@ -96,6 +107,7 @@ pub(super) fn time(engine: &mut dyn Engine, room: &Room, effort: Effort) -> Resu
         turns,
         inputs,
         outputs,
+        ..
     } = room;
     let (layout, turns) = (*layout, *turns);
     let depth = engine.depth().max(1);

@@ -77,8 +77,18 @@ pub fn processor() -> String {
         .unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
 }
 
+/// The last-level cache that is assumed where the system says nothing of it.
+const USUAL_CACHE: u64 = 32 << 20;
+
+/// Bytes that pictures and results which take turns have together at least, so that none of them is in a
+/// cache any more when its turn comes: four times the last-level cache, of which `known` is the size if it is
+/// known.
+pub fn cold_bytes(known: Option<u64>) -> u64 {
+    4 * known.unwrap_or(USUAL_CACHE)
+}
+
 /// Bytes of the first core's largest cache, as Linux tells them.
-fn last_level_cache() -> Option<u64> {
+pub fn last_level_cache() -> Option<u64> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     caches
         .filter_map(|entry| {

@@ -7,9 +7,10 @@ mod machine;
 mod spread;
 mod sweep;
 
+pub use ceiling::time_copies;
 pub use effort::Effort;
 pub(super) use machine::now;
-pub use machine::{Machine, Versions, processor};
+pub use machine::{Machine, Versions, cold_bytes, last_level_cache, processor};
 pub use spread::Spread;
 #[cfg(test)]
 pub(super) use sweep::tests as sample;
@@ -27,7 +28,7 @@ use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, P
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
-use ceiling::host_copy;
+
 use frames::{FrameTimes, Room};
 use std::collections::HashMap;
 use std::fmt;
@@ -38,8 +39,6 @@ use std::time::Duration;
 /// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at least.
 const REFERENCE_WORK: u64 = 20_000_000;
 const REFERENCE_ROWS: usize = 16;
-/// The cache that is assumed where the system tells of none.
-const USUAL_CACHE: u64 = 32 << 20;
 /// Results of the CPU engine that are kept to be compared with.
 const KEPT_RESULTS: usize = 4;
 
@@ -187,6 +186,17 @@ struct Baseline {
     output: Frame,
 }
 
+/// Which pictures take turns while an engine is timed.
+#[derive(Debug, Clone, Copy)]
+enum Pictures {
+    /// More than the last-level cache holds, in ordinary memory.
+    Cold,
+    /// The same in page-locked memory.
+    ColdAndPinned,
+    /// As few as can be, in ordinary memory.
+    Warm,
+}
+
 /// Measures cells. What several cells share (pictures on the card, ceilings, the reference's times) is measured once and kept.
 pub struct Bench {
     machine: Machine,
@@ -194,12 +204,14 @@ pub struct Bench {
     device: usize,
     effort: Effort,
     seed: u64,
+    /// Bytes that pictures which take turns have together, so that none is in a cache.
+    cold_bytes: u64,
     card: Option<KernelTimer>,
     ceilings: Vec<Ceiling>,
     arithmetic: Option<ArithmeticRates>,
     baselines: HashMap<String, Baseline>,
-    /// Frames in ordinary and in page-locked memory.
-    rooms: [Option<Room>; 2],
+    /// Frames in ordinary and in page-locked memory, more than any cache holds, and as few as can be.
+    rooms: [Option<Room>; 3],
     /// Of the CPU engine, for cells on the card: the work, the noise, the result.
     results: Vec<(String, u64, Frame)>,
 }
@@ -216,6 +228,7 @@ impl Bench {
         };
         let (machine, versions) = Machine::here(device);
         let bench = Bench {
+            cold_bytes: cold_bytes(machine.cache_bytes),
             machine,
             versions,
             device,
@@ -225,10 +238,17 @@ impl Bench {
             ceilings: Vec::new(),
             arithmetic: None,
             baselines: HashMap::new(),
-            rooms: [None, None],
+            rooms: [None, None, None],
             results: Vec::new(),
         };
         (bench, why_not)
+    }
+
+    /// Takes `bytes` for the size of the last-level cache, in place of what the system says.
+    pub fn with_cache(mut self, bytes: u64) -> Bench {
+        self.machine.cache_bytes = Some(bytes);
+        self.cold_bytes = cold_bytes(self.machine.cache_bytes);
+        self
     }
 
     /// An empty sweep on this machine.
@@ -331,9 +351,11 @@ impl Bench {
         let layout = *strip.output.layout();
         let made = filter(&mut engine, &layout, strip.seed)?;
         let checked = same(case, &made, &strip.output, "reference")?;
-        let timed = self.frames(&mut engine, case, false)?;
+        let timed = self.frames(&mut engine, case, Pictures::Cold)?;
+        let warm = self.frames(&mut engine, case, Pictures::Warm)?;
         let mut cell = cell(case, plan, Scope::Kernel, &timed.milliseconds)?;
         cell.engine = "cpu".to_owned();
+        cell.warm_milliseconds = Spread::of(&warm.milliseconds);
         cell.threads = Some(threads);
         cell.frames_in_turn = timed.turns;
         cell.samples_checked = checked;
@@ -391,7 +413,12 @@ impl Bench {
         };
         self.card()?;
         let mut engine = Cuda::new(case.chain(), options)?;
-        let timed = self.frames(&mut engine, case, scope != Scope::Pageable)?;
+        let pictures = if scope == Scope::Pageable {
+            Pictures::Cold
+        } else {
+            Pictures::ColdAndPinned
+        };
+        let timed = self.frames(&mut engine, case, pictures)?;
         drop(engine);
         let checked = self.check(case, timed.seed, &timed.output)?;
         let mut cell = cell(case, plan, scope, &timed.milliseconds)?;
@@ -404,23 +431,27 @@ impl Bench {
         Ok(cell)
     }
 
-    /// Times an engine on whole frames, in page-locked memory or in ordinary.
+    /// Times an engine on whole frames.
     fn frames(
         &mut self,
         engine: &mut dyn Engine,
         case: &Case,
-        pinned: bool,
+        pictures: Pictures,
     ) -> Result<FrameTimes, BenchError> {
         let layout = case.layout()?;
-        let (seed, cache) = (self.seed, self.cache());
-        let room = &mut self.rooms[usize::from(pinned)];
+        let seed = self.seed;
+        let together = match pictures {
+            Pictures::Cold | Pictures::ColdAndPinned => self.cold_bytes,
+            Pictures::Warm => 0,
+        };
+        let room = &mut self.rooms[pictures as usize];
         if !room.as_ref().is_some_and(|r| r.fits(&layout, engine.depth())) {
             // The old frames go first, so that the two sets are never held at once.
             *room = None;
         }
         let room = match room {
             Some(room) => room,
-            empty => empty.insert(Room::new(engine, &layout, seed, cache)?),
+            empty => empty.insert(Room::new(engine, &layout, seed, together)?),
         };
         Ok(frames::time(engine, room, self.effort)?)
     }
@@ -429,11 +460,6 @@ impl Bench {
         self.card
             .as_mut()
             .ok_or_else(|| EngineError::Unavailable("there is no CUDA card to measure on".to_owned()))
-    }
-
-    /// Twice the host's last-level cache: what frames that take turns have to exceed.
-    fn cache(&self) -> u64 {
-        2 * self.machine.cache_bytes.unwrap_or(USUAL_CACHE)
     }
 
     /// Compares what the card made with the CPU engine's result.
@@ -504,14 +530,15 @@ impl Bench {
         if let Some(known) = self.known_ceiling("cpu", CeilingKind::Copy, bytes as u64, Some(threads)) {
             return Ok(known);
         }
-        let giga_per_second = host_copy(bytes, threads, self.cache(), self.effort)?;
+        let copies = time_copies(bytes, threads, self.cold_bytes, self.effort)?;
+        let giga_per_second = 2.0 * bytes as f64 / 1e9 / (copies.median.max(1e-6) / 1e3);
         self.ceilings.push(Ceiling {
             engine: "cpu".to_owned(),
             kind: CeilingKind::Copy,
             bytes: Some(bytes as u64),
             threads: Some(threads),
             giga_per_second,
-            method: "copy of a picture from memory to memory, bytes read and written".to_owned(),
+            method: "copies of pictures that no cache holds, bytes read and written".to_owned(),
         });
         Ok(giga_per_second)
     }
@@ -689,6 +716,7 @@ fn cell(case: &Case, plan: &Plan, scope: Scope, times: &[f64]) -> Result<Cell, B
         height: case.height,
         border: case.border.to_string(),
         milliseconds,
+        warm_milliseconds: None,
         rows_timed: case.height,
         frames_in_turn: 0,
         bytes,
@@ -762,6 +790,7 @@ mod tests {
         assert!(cell.milliseconds.count >= 3 && cell.milliseconds.median > 0.0);
         assert!(cell.milliseconds.min <= cell.milliseconds.median);
         assert!(cell.milliseconds.median <= cell.milliseconds.p90);
+        assert!(cell.warm_milliseconds.is_some_and(|warm| warm.median > 0.0));
         let pixels = cell.gigapixels_per_second * cell.milliseconds.median * 1e6;
         assert!((pixels - 65.0 * 47.0).abs() < 1e-6, "{pixels}");
         let speed_up = cell.speed_up.unwrap() * cell.milliseconds.median;

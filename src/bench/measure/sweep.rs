@@ -81,8 +81,11 @@ pub struct Cell {
     pub height: usize,
     /// What lies beyond the edges.
     pub border: String,
-    /// Milliseconds a frame.
+    /// Milliseconds a frame; of pictures in the host's memory, where no cache holds them.
     pub milliseconds: Spread,
+    /// Milliseconds a frame of the CPU engine where as few pictures as can be take turns, so that caches hold
+    /// what they can of them. `None` for other engines.
+    pub warm_milliseconds: Option<Spread>,
     /// Rows of the frame that were timed; fewer than `height` for the reference, whose time is multiplied.
     pub rows_timed: usize,
     /// Frames that took turns, so that no cache holds them all.
@@ -253,6 +256,7 @@ pub(in crate::bench) mod tests {
             height: 1080,
             border: "replicate".to_owned(),
             milliseconds: Spread::of(&[0.02, 0.019, 0.021]).unwrap(),
+            warm_milliseconds: Spread::of(&[0.01, 0.009, 0.011]),
             rows_timed: 1080,
             frames_in_turn: 60,
             bytes: 4_147_200,

@@ -3,7 +3,7 @@
 use super::super::measure::{Cell, Sweep};
 
 /// The columns, in order.
-pub const CSV_COLUMNS: [&str; 31] = [
+pub const CSV_COLUMNS: [&str; 32] = [
     "engine",
     "scope",
     "variant",
@@ -21,6 +21,7 @@ pub const CSV_COLUMNS: [&str; 31] = [
     "milliseconds_min",
     "milliseconds_p90",
     "milliseconds_count",
+    "warm_milliseconds_median",
     "rows_timed",
     "frames_in_turn",
     "bytes",
@@ -70,6 +71,7 @@ fn values(cell: &Cell) -> [String; CSV_COLUMNS.len()] {
         cell.milliseconds.min.to_string(),
         cell.milliseconds.p90.to_string(),
         cell.milliseconds.count.to_string(),
+        number(cell.warm_milliseconds.map(|warm| warm.median)),
         cell.rows_timed.to_string(),
         cell.frames_in_turn.to_string(),
         cell.bytes.to_string(),

@@ -424,7 +424,8 @@ fn work(cell: &Cell) -> String {
 
 fn columns(published: bool) -> Vec<&'static str> {
     let mut columns = vec![
-        "engine", "block", "scope", "ms", "min", "p90", "Gpixel/s", "GB/s", "copy", "arith", "speed-up",
+        "engine", "block", "scope", "ms", "min", "p90", "warm", "Gpixel/s", "GB/s", "copy", "arith",
+        "speed-up",
     ];
     if published {
         columns.extend(["report's ms", "report's speed-up"]);
@@ -445,6 +446,7 @@ fn rows(cells: &[&Cell], published: bool) -> Vec<Vec<String>> {
             number(cell.milliseconds.median),
             number(cell.milliseconds.min),
             number(cell.milliseconds.p90),
+            optional(cell.warm_milliseconds.map(|warm| number(warm.median))),
             number(cell.gigapixels_per_second),
             number(cell.gigabytes_per_second),
             percent(cell.share_of_copy),

@@ -50,6 +50,13 @@ impl fmt::Display for Sweep {
         if work.is_some() {
             table.fmt(f)?;
         }
+        if self.cells.iter().any(|c| c.warm_milliseconds.is_some()) {
+            writeln!(
+                f,
+                "\nms: pictures and results in turn, together four times the last-level cache; warm: the same with as few \
+                 as can be; copies: ms over that of a plain copy"
+            )?;
+        }
         if self.cells.iter().any(|c| c.speed_up.is_some()) {
             writeln!(
                 f,
@@ -129,9 +136,11 @@ fn head_of_cells() -> Table {
         "ms",
         "min",
         "p90",
+        "warm",
         "Gpixel/s",
         "GB/s",
         "copy",
+        "copies",
         "arith",
         "speed-up",
     ])
@@ -154,9 +163,13 @@ fn row(cell: &Cell) -> Vec<String> {
         figure(cell.milliseconds.median),
         figure(cell.milliseconds.min),
         figure(cell.milliseconds.p90),
+        cell.warm_milliseconds
+            .map_or_else(String::new, |warm| figure(warm.median)),
         figure(cell.gigapixels_per_second),
         figure(cell.gigabytes_per_second),
         share(cell.share_of_copy),
+        cell.share_of_copy
+            .map_or_else(String::new, |share| figure(1.0 / share)),
         share(cell.share_of_arithmetic),
         cell.speed_up
             .map_or_else(String::new, |s| format!("{}x", figure(s))),

@@ -12,6 +12,7 @@ mod tune;
 
 use super::Failure;
 use clap::{Args, Subcommand};
+use std::num::NonZeroU32;
 
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]
@@ -40,6 +41,10 @@ pub(crate) struct Common {
     /// Short times, few of them, small frames: a first look, and nothing to publish.
     #[arg(long)]
     quick: bool,
+    /// MiB of the processor's last-level cache, four times of which pictures that take turns have together
+    /// [default: what the system says].
+    #[arg(long, value_name = "N")]
+    cache_mib: Option<NonZeroU32>,
     #[command(flatten)]
     output: output::OutputArguments,
 }

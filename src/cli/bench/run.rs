@@ -34,7 +34,10 @@ impl Run {
     pub(super) fn start(common: &Common) -> Result<Run, Failure> {
         let outputs = common.output.open()?;
         let effort = if common.quick { Effort::QUICK } else { Effort::FULL };
-        let (bench, why_no_card) = Bench::new(common.device, effort);
+        let (mut bench, why_no_card) = Bench::new(common.device, effort);
+        if let Some(mib) = common.cache_mib {
+            bench = bench.with_cache(u64::from(mib.get()) << 20);
+        }
         let stop = Stop::new();
         interrupt::watch(&stop, false, Policy::keeping())?;
         Ok(Run {
