@@ -590,7 +590,7 @@ fn a_strangers_file_is_filtered_in_a_sandbox() {
     }
 }
 
-/// Runs the program, and tells the most memory that it held, in MiB, as its own account in /proc says.
+/// Runs the program on `arguments`; its output, and the most memory that it held in MiB.
 #[cfg(target_os = "linux")]
 fn measured(arguments: &[&str]) -> (Output, u64) {
     let all = [
@@ -599,7 +599,13 @@ fn measured(arguments: &[&str]) -> (Output, u64) {
         &["--filter", "identity", "--engine", "cpu", "-q", "--overwrite"],
     ]
     .concat();
-    let mut child = command(&all).spawn().unwrap();
+    watched(command(&all).stdin(Stdio::null()))
+}
+
+/// Runs a command, and tells the most memory that it held, in MiB, as its own account in /proc says.
+#[cfg(target_os = "linux")]
+fn watched(command: &mut Command) -> (Output, u64) {
+    let mut child = command.spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
@@ -612,28 +618,36 @@ fn measured(arguments: &[&str]) -> (Output, u64) {
     (child.wait_with_output().unwrap(), peak >> 10)
 }
 
-/// A PNG file of 4x4 gray pixels with another chunk.
-fn png(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
-    let chunk = |name: &[u8; 4], data: &[u8]| {
-        let mut crc = flate2::Crc::new();
-        crc.update(name);
-        crc.update(data);
-        [
-            &(data.len() as u32).to_be_bytes(),
-            &name[..],
-            data,
-            &crc.sum().to_be_bytes(),
-        ]
-        .concat()
-    };
+/// A chunk of a PNG file.
+fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let mut crc = flate2::Crc::new();
+    crc.update(name);
+    crc.update(data);
+    [
+        &(data.len() as u32).to_be_bytes(),
+        &name[..],
+        data,
+        &crc.sum().to_be_bytes(),
+    ]
+    .concat()
+}
+
+/// A PNG file of so many gray pixels a side, all 0, with another chunk.
+fn png_of(side: u32, name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let size = side.to_be_bytes();
     [
         b"\x89PNG\r\n\x1a\n".to_vec(),
-        chunk(b"IHDR", &[0, 0, 0, 4, 0, 0, 0, 4, 8, 0, 0, 0, 0]),
+        chunk(b"IHDR", &[&size[..], &size, &[8, 0, 0, 0, 0]].concat()),
         chunk(name, data),
-        chunk(b"IDAT", &deflated(&[0; 20], 1)),
+        chunk(b"IDAT", &deflated(&vec![0; side as usize + 1], side as usize)),
         chunk(b"IEND", &[]),
     ]
     .concat()
+}
+
+/// A PNG file of 4x4 gray pixels with another chunk.
+fn png(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    png_of(4, name, data)
 }
 
 /// A piece again and again, compressed.
@@ -772,6 +786,172 @@ fn what_stands_beside_pictures_is_held_to_its_limit() {
     assert_eq!(done.status.code(), Some(1), "{}", said(&done));
 }
 
+/// A TIFF file of one strip that states so many gray pixels a side and has `data` bytes of them.
+#[cfg(target_os = "linux")]
+fn tiff_of(side: u32, data: u32) -> Vec<u8> {
+    let entries = [
+        (256, 4, side),
+        (257, 4, side),
+        (258, 3, 8),
+        (259, 3, 1),
+        (262, 3, 1),
+        (273, 4, 8),
+        (277, 3, 1),
+        (278, 4, side),
+        (279, 4, data),
+    ];
+    let entry = |&(tag, kind, value): &(u16, u16, u32)| {
+        [
+            &tag.to_le_bytes()[..],
+            &kind.to_le_bytes(),
+            &1_u32.to_le_bytes(),
+            &value.to_le_bytes(),
+        ]
+        .concat()
+    };
+    [
+        b"II*\0".to_vec(),
+        (8 + data).to_le_bytes().to_vec(),
+        vec![0; data as usize],
+        vec![entries.len() as u8, 0],
+        entries.iter().flat_map(entry).collect(),
+        vec![0; 4],
+    ]
+    .concat()
+}
+
+/// Small files that claim to be large pictures end within two seconds and 200 MiB, in 2 GiB of address space:
+/// what they claim is not even reserved.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_small_file_that_claims_to_be_large_is_refused_in_two_gibibytes() {
+    let folder = Folder::new();
+    let profile = [&b"x\0\0"[..], &deflated(&[0; 1 << 20], 2048)].concat();
+    let y4m = |side: u32| format!("YUV4MPEG2 W{side} H{side} F25:1\nFRAME\n");
+    let pam = "P7\nWIDTH 16000\nHEIGHT 16000\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\nabc";
+    // The name, what is in it, how the run ends, and a word that it says.
+    let cases: Vec<(&str, Vec<u8>, i32, &str)> = vec![
+        ("a.pgm", b"P5\n16000 16000\n255\nabc".to_vec(), 1, "truncated"),
+        ("a.pam", pam.as_bytes().to_vec(), 1, "truncated"),
+        ("small.tif", tiff_of(16_000, 100), 1, "may be damaged"),
+        ("large.tif", tiff_of(60_000, 1 << 18), 1, "--max-pixels"),
+        ("whole.png", png_of(32_000, b"prVt", b""), 1, "no more memory"),
+        ("profile.png", png(b"iCCP", &profile), 0, "16 MiB"),
+        ("a.y4m", y4m(37_000).into_bytes(), 1, "the header lies"),
+    ];
+    let run = |input: &str, stdin: Stdio| {
+        let began = Instant::now();
+        let limit = "ulimit -v 2097152; exec \"$@\"";
+        let run = watched(
+            Command::new("sh")
+                .args(["-c", limit, "sh", env!("CARGO_BIN_EXE_framepipe"), "filter"])
+                .args([input, "null:", "--filter", "box:size=3", "--engine", "cpu", "-q"])
+                .stdin(stdin)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped()),
+        );
+        (run, began.elapsed())
+    };
+    let judge = |name: &str, ((done, peak), took): ((Output, u64), Duration), code, word| {
+        assert_eq!(done.status.code(), Some(code), "{name}: {}", said(&done));
+        assert!(said(&done).contains(word), "{name}: {}", said(&done));
+        assert!(peak < 200, "{name}: {peak} MiB");
+        assert!(took < Duration::from_secs(2), "{name}: {took:?}");
+    };
+    for (name, content, code, word) in cases {
+        let path = folder.write(name, content);
+        judge(name, run(&path, Stdio::null()), code, word);
+    }
+    for (side, word) in [
+        (8_000, "the input is truncated"),
+        (16_000, "no more memory"),
+        (37_000, "--max-pixels"),
+    ] {
+        let path = folder.write("pipe", y4m(side));
+        let mut cat = Command::new("cat")
+            .arg(path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = Stdio::from(cat.stdout.take().unwrap());
+        judge("a pipe", run("-", stdin), 1, word);
+        cat.wait().unwrap();
+    }
+}
+
+/// Titles of many MiB, and a profile that FFmpeg's reader of animated PNG would unpack.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_containers_say_is_held_to_its_limit() {
+    let folder = Folder::new();
+    let clip = folder.name("clip.mkv");
+    ffmpeg(&["-f", "lavfi", "-i", "testsrc=s=64x48:d=1", "-c:v", "mpeg4", &clip]);
+    let text = |key: &str, mebibytes: usize| format!("{key}={}\n", "x".repeat(mebibytes << 20));
+    let texts = [text("title", 10), text("comment", 9), "artist=me\n".to_owned()].concat();
+    let texts = folder.write("texts.txt", format!(";FFMETADATA1\n{texts}"));
+    for name in ["texts.mkv", "texts.mp4"] {
+        let (path, out) = (folder.name(name), folder.name("out.mkv"));
+        ffmpeg(&[
+            "-i",
+            &clip,
+            "-i",
+            &texts,
+            "-map_metadata",
+            "1",
+            "-c",
+            "copy",
+            &path,
+        ]);
+        let (done, peak) = measured(&[&path, &out]);
+        assert!(done.status.success(), "{name}: {}", said(&done));
+        assert!(
+            said(&done).contains("16 MiB") && said(&done).contains("text 'title'"),
+            "{name}: {}",
+            said(&done)
+        );
+        assert!(peak < 200, "{name}: {peak} MiB");
+        // The longest goes, the others stay.
+        let kept = ffmpeg(&["-i", &out, "-f", "ffmetadata", "-"]);
+        let kept = String::from_utf8_lossy(&kept).to_lowercase();
+        assert!(kept.contains("artist=me") && !kept.contains("title="), "{name}");
+        assert!(kept.contains("comment=xxx"), "{name}");
+        assert_eq!(
+            filter(&[&path, "null:", "--strict"]).status.code(),
+            Some(1),
+            "{name}"
+        );
+    }
+    let plain = folder.name("plain.apng");
+    ffmpeg(&["-i", &clip, "-plays", "0", "-f", "apng", &plain]);
+    let bytes = fs::read(&plain).unwrap();
+    // The signature and the header of the picture come first.
+    let (head, rest) = bytes.split_at(33);
+    let profile = [&b"x\0\0"[..], &deflated(&[0; 1 << 20], 300)].concat();
+    let path = folder.write("profile.apng", [head, &chunk(b"iCCP", &profile), rest].concat());
+    let (done, peak) = measured(&[&path, "null:"]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains("colour (ICC) profile"), "{}", said(&done));
+    assert!(peak < 200, "{peak} MiB");
+    assert_eq!(filter(&[&path, "null:", "--strict"]).status.code(), Some(1));
+}
+
+/// A closed standard output is no place for frames; /dev/null is one.
+#[test]
+#[cfg(target_os = "linux")]
+fn frames_for_a_closed_standard_output_are_an_error() {
+    let run = |redirection: &str| {
+        let script = format!(
+            "exec {} filter synthetic:16x16:gray:25:3 - --filter identity --engine cpu -q {redirection}",
+            env!("CARGO_BIN_EXE_framepipe")
+        );
+        let done = Command::new("sh").args(["-c", &script]).output().unwrap();
+        (done.status.code(), said(&done))
+    };
+    assert_eq!(run(">/dev/null"), (Some(0), String::new()));
+    let (code, words) = run(">&-");
+    assert!(code == Some(1) && words.contains("is closed"), "{code:?} {words}");
+}
+
 /// Files of 6 GiB without a block on the disk.
 #[test]
 #[cfg(target_os = "linux")]
@@ -785,6 +965,15 @@ fn files_are_read_in_parts() {
         ("a.ppm", b"P6\n#"),
         ("a.bmp", b"BM"),
         ("a.tif", b"II*\0\x08\0\0\0"),
+        ("a.jp2", b"\0\0\0\x0cjP  \r\n\x87\n"),
+        ("a.j2k", b"\xff\x4f\xff\x51"),
+        ("a.qoi", b"qoif\0\0\0\x04\0\0\0\x04\x03\0"),
+        ("a.pfm", b"Pf\n4 4\n-1.0\n"),
+        ("a.jxl", b"\xff\x0a"),
+        ("a.exr", b"\x76\x2f\x31\x01\x02\0\0\0"),
+        ("a.dpx", b"SDPX"),
+        ("a.psd", b"8BPS\0\x01"),
+        ("a.avif", b"\0\0\0\x18ftypavif\0\0\0\0avifmif1"),
         (
             "a.webp",
             b"RIFF\xff\xff\xff\x7fWEBPVP8 \xf0\xff\xff\x7f\x30\x01\0\x9d\x01\x2a\x04\0\x04\0",

@@ -56,6 +56,12 @@ impl Outlet {
                             .to_owned(),
                 });
             }
+            if is_stand_in(&stdout) {
+                return Err(SinkError::Unsupported {
+                    path: "standard output".to_owned(),
+                    problem: "is closed; pipe it into a program, or name a file".to_owned(),
+                });
+            }
             let file = stdout
                 .as_fd()
                 .try_clone_to_owned()
@@ -220,6 +226,17 @@ impl Outlet {
             closed_early: self.closed,
         })
     }
+}
+
+/// True for the /dev/null that Rust's start-up puts in place of a closed standard output. It is opened for reading
+/// and writing, which no shell does for one's `>/dev/null`.
+fn is_stand_in(stdout: &io::Stdout) -> bool {
+    let Ok(flags) = rustix::fs::fcntl_getfl(stdout) else {
+        return false;
+    };
+    let null = rustix::fs::stat("/dev/null").map(|stat| stat.st_rdev);
+    let own = rustix::fs::fstat(stdout).map(|stat| stat.st_rdev);
+    flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR && null.is_ok() && null == own
 }
 
 /// The same pipe opened once more, so that writing to it does not sleep, and whoever shares the old one is not

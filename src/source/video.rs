@@ -22,6 +22,7 @@ use crate::frame::{
     Buffer, Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Patience, PixelFormat, Range, Rational,
     Remarks, SideData, too_large,
 };
+use crate::still::{Decoding, ImageKind};
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
 use std::collections::BTreeSet;
@@ -130,6 +131,7 @@ impl VideoSource {
             }
             return Err(SourceError::Io { path: name, cause });
         }
+        is_within_a_packet(path)?;
         let most_pixels = options.access.max_pixels.unwrap_or(MOST_PIXELS);
         let access = Access {
             max_pixels: Some(most_pixels),
@@ -883,6 +885,19 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
         ),
         None => Err(format!("it holds no video; {}", list())),
     }
+}
+
+/// Refuses a picture that is larger than FFmpeg's packets get, before two gigabytes of it are read for nothing.
+fn is_within_a_packet(path: &Path) -> Result<(), SourceError> {
+    let is_picture = ImageKind::read(path).is_some_and(|kind| kind.decoding() == Decoding::Ffmpeg);
+    let bytes = path.metadata().map_or(0, |file| file.len());
+    if is_picture && bytes > i32::MAX as u64 {
+        return Err(SourceError::Invalid {
+            path: path.display().to_string(),
+            problem: format!("is a picture of {bytes} bytes, and FFmpeg reads pictures of up to 2 GiB"),
+        });
+    }
+    Ok(())
 }
 
 /// True for what looks like the name of a protocol and what it is to open.
