@@ -391,14 +391,13 @@ fn ratio(text: &str) -> Option<f64> {
     Some(num.parse::<f64>().ok()? / den.parse::<f64>().ok()?)
 }
 
-/// A field order in words.
+/// A field order in words. How the lines of the fields are stored is the container's own affair: the pictures
+/// are the same, and codecs that state the order themselves have no word for it.
 pub fn order_word(order: FieldOrder) -> &'static str {
     match order {
         FieldOrder::Progressive => "progressive",
-        FieldOrder::TopFirst => "top field first",
-        FieldOrder::BottomFirst => "bottom field first",
-        FieldOrder::TopFirstInterleaved => "top field first, interleaved",
-        FieldOrder::BottomFirstInterleaved => "bottom field first, interleaved",
+        FieldOrder::TopFirst | FieldOrder::TopFirstInterleaved => "top field first",
+        FieldOrder::BottomFirst | FieldOrder::BottomFirstInterleaved => "bottom field first",
         FieldOrder::Mixed => "mixed",
     }
 }
