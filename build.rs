@@ -11,6 +11,8 @@ const RELEASES: [&str; 8] = ["5_1", "6_0", "6_1", "7_0", "7_1", "8_0", "8_1", "9
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // A feature of this crate; without it nobody looks for FFmpeg.
+    let is_used = env::var_os("CARGO_FEATURE_FFMPEG").is_some();
     let at_least =
         |release: &str| env::var(format!("DEP_FFMPEG_FFMPEG_{release}")).is_ok_and(|v| v == "true");
     for release in RELEASES {
@@ -19,7 +21,7 @@ fn main() {
             println!("cargo::rustc-cfg=ffmpeg_{release}");
         }
     }
-    if !at_least(RELEASES[0]) {
+    if is_used && !at_least(RELEASES[0]) {
         println!(
             "cargo::error=The FFmpeg libraries found here are older than 5.1. framepipe needs 5.1 or newer, \
              with development files; PKG_CONFIG_PATH tells where to look for them."

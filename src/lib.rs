@@ -1,20 +1,94 @@
-//! framepipe: a staged pipeline that decodes frames, convolves them exactly on the CPU or on CUDA, encodes
-//! the result, and reports where the time went.
+//! Blurs, sharpens and finds edges in pictures and videos, with the same bits on CPU and NVIDIA GPU.
 //!
-//! The data flows source -> pipeline -> engine -> sink; [`filter`] and [`frame`] lie underneath, [`report`]
-//! beside; [`bench`] measures them.
+//! A filter is a mask (convolution kernel) of up to 63x63 weights, by name or by numbers. It is applied in
+//! the pixel format that pictures have, 8 to 16 bits, planar or interleaved. Results are defined to the bit,
+//! for every engine, instruction set and number of threads.
+//!
+//! # A picture in memory
+//!
+//! [`filter_image`] reads and writes borrowed memory; rows may be padded. [`ImageFilter`] is the same for
+//! many pictures.
+//!
+//! ```
+//! use framepipe::{Chain, Image, ImageMut, PixelFormat, filter_image};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (width, height) = (64, 48);
+//! let mut input = vec![0_u8; width * height * 3];
+//! input[(24 * width + 32) * 3] = 255; // one red pixel
+//! let mut output = vec![0_u8; input.len()];
+//!
+//! let image = Image::new(&input, PixelFormat::RGB24, width, height)?;
+//! let mut blurred = ImageMut::new(&mut output, PixelFormat::RGB24, width, height)?;
+//! filter_image(&image, &mut blurred, &Chain::parse("gaussian:sigma=2")?, 0)?;
+//!
+//! assert_eq!(output[(24 * width + 32) * 3], 10); // spread over its neighbours
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A stream of frames
+//!
+//! ```text
+//!  source ──frames──> engine ──frames──> sink         each on threads of its own, queues between them
+//!    ^                  | ^                |
+//!    '── input pool <───' '── output pool <'          of fixed size: memory does not grow
+//! ```
+//!
+//! [`pipeline::run`] joins a [`source`], an [`engine`] and a [`sink`], which are traits with many
+//! implementations. It returns what was written, what was lost on the way, and where the time went
+//! ([`report`]).
+//!
+//! | you want | look at |
+//! |---|---|
+//! | masks, borders, components | [`filter`], [`Chain`] |
+//! | formats, memory, facts about pictures | [`frame`] |
+//! | frames of your own | `examples/own_ends.rs` in the package: [`source::Source`], [`sink::Sink`] |
+//! | videos with their sound and metadata | `examples/filter_video.rs`: `source::video`, `sink::video` |
+//! | image files and folders of them | `examples/blur_image.rs`: `source::images`, `sink::images` |
+//! | an NVIDIA card | `engine::cuda` |
+//!
+//! # Features
+//!
+//! | feature | what it brings | what building needs |
+//! |---|---|---|
+//! | none | filters, the CPU engine, the pipeline, raw video, Y4M | Rust |
+//! | `cuda` | the engine for NVIDIA cards | Rust; driver and NVRTC are loaded at run time |
+//! | `ffmpeg` | video files, conversions of pixel formats | FFmpeg 5.1 to 9 with headers, clang |
+//! | `images` | image files; implies `ffmpeg` | the same, cmake, NASM |
+//! | `cli` | the program; implies all others | the same |
+//!
+//! All are on unless `default-features = false` is said. Linux is what is tested.
 
-pub mod bench;
+#![warn(rustdoc::all)]
+
+#[cfg(feature = "ffmpeg")]
+#[doc(hidden)]
 pub mod convert;
 pub mod engine;
+#[cfg(feature = "ffmpeg")]
 mod ffmpeg;
 pub mod filter;
 pub mod frame;
+mod image;
 pub mod pipeline;
 pub mod report;
-#[cfg(target_os = "linux")]
-pub mod sandbox;
-pub mod shortage;
 pub mod sink;
 pub mod source;
+#[cfg(feature = "ffmpeg")]
 pub mod still;
+
+pub use filter::{Algorithm, Border, Chain, Filter, Planes};
+pub use frame::{Image, ImageMut, PixelFormat};
+pub use image::{ImageFilter, filter_image};
+
+// For the program, the tests and the benchmarks of this package. What is hidden from the documentation, here
+// and further below, is no part of the library's interface and changes without notice.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod bench;
+#[cfg(all(target_os = "linux", feature = "cli"))]
+#[doc(hidden)]
+pub mod sandbox;
+#[doc(hidden)]
+pub mod shortage;

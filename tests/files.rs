@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use framepipe::frame::{
-    Buffer, Colour, FieldOrder, Frame, FramePool, Layout, Metadata, Pageable, PixelFormat, Range, Rational,
+    Buffer, FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat, Range, Rational,
 };
 use framepipe::sink::images::ImageOptions;
 use framepipe::sink::{Flow, Rules, SinkError};
@@ -71,28 +71,10 @@ fn tight(frame: &Frame) -> Vec<u8> {
 }
 
 fn info(format: PixelFormat, width: usize, height: usize) -> StreamInfo {
-    StreamInfo {
-        format,
-        width,
-        height,
-        uniform: true,
-        brings_memory: false,
-        frame_rate: Some(Rational {
-            num: 30000,
-            den: 1001,
-        }),
-        time_base: Rational {
-            num: 1001,
-            den: 30000,
-        },
-        frames: None,
-        colour: Colour::default(),
-        sample_aspect: (0, 1),
-        field_order: FieldOrder::Progressive,
-        side_data: Vec::new(),
-        origin: None,
-        description: String::new(),
-    }
+    StreamInfo::new(format, width, height).at_rate(Rational {
+        num: 30000,
+        den: 1001,
+    })
 }
 
 fn all(source: &mut dyn Source) -> Result<Vec<Frame>, SourceError> {
@@ -868,10 +850,7 @@ fn two_sources_of_one_name_clash() {
     let sink = sink::images::create(&target, &facts, &replacing()).unwrap();
     for (k, file) in ["a/x.png", "b/x.png"].iter().enumerate() {
         let mut frame = numbered(noise(facts.format, 4, 4, 1, 0), k as u64);
-        frame.metadata = Metadata {
-            file: Some(Arc::new(PathBuf::from(file))),
-            ..Metadata::default()
-        };
+        frame.metadata.file = Some(Arc::new(PathBuf::from(file)));
         assert_eq!(sink.write(frame).is_ok(), k == 0);
     }
     assert_eq!(names(&target), ["x.png"]);

@@ -394,20 +394,21 @@ impl FilterArguments {
     }
 
     fn options(&self) -> PipelineOptions {
-        let defaults = PipelineOptions::default();
-        PipelineOptions {
-            queue: self.queue,
-            strict: self.strict,
-            source_workers: self.workers.map_or(defaults.source_workers, NonZeroUsize::get),
-            sink_workers: self.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
-            recording: Recording {
-                frames: self
-                    .trace
-                    .frames()
-                    .max(if self.wants_page() { page::FRAMES } else { 0 }),
-                throughput: self.report.is_some(),
-            },
+        let mut options = PipelineOptions::default();
+        options.queue = self.queue;
+        options.strict = self.strict;
+        if let Some(workers) = self.workers.map(NonZeroUsize::get) {
+            options.source_workers = workers;
+            options.sink_workers = workers;
         }
+        options.recording = Recording {
+            frames: self
+                .trace
+                .frames()
+                .max(if self.wants_page() { page::FRAMES } else { 0 }),
+            throughput: self.report.is_some(),
+        };
+        options
     }
 }
 

@@ -3,10 +3,7 @@
 pub mod flatten;
 mod loss;
 mod palette;
-mod range;
 mod ycgco;
-
-pub(crate) use range::RangeChange;
 
 pub(crate) use loss::{divides, is_full_range_name, loss, nearest_native};
 pub(crate) use palette::{Colour3, Indexed, MAX_COLOURS, indexed};
@@ -19,6 +16,7 @@ use crate::frame::{
 
 /// A conversion that cannot be.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConvertError {
     /// FFmpeg's scaler does not know one of the formats, or failed.
     #[error("swscale cannot convert {from} to {to}: {reason}")]

@@ -1,10 +1,12 @@
 //! What convolves: the plain reference, the threaded CPU engine, CUDA.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod luma;
 pub mod none;
 pub mod reference;
+#[doc(hidden)]
 pub mod verify;
 
 use crate::filter::PlanError;
@@ -115,6 +117,7 @@ pub struct DeviceTimes {
 
 /// Why frames could not be filtered.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// The filter cannot be applied to frames of this format.
     #[error(transparent)]
@@ -125,6 +128,14 @@ pub enum EngineError {
     /// The output frame's geometry is impossible.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// A picture and the one that its result goes to differ in size or format.
+    #[error("the result of a picture of {input} cannot go to one of {output}")]
+    Mismatch {
+        /// Size and format of what is filtered.
+        input: String,
+        /// Size and format of where it goes.
+        output: String,
+    },
     /// The engine cannot be started on this machine: what is missing and what to do.
     #[error("{0}")]
     Unavailable(String),

@@ -1,9 +1,8 @@
 //! What a decoded picture and its container say of it together.
 #![allow(unsafe_code)]
 
-use super::{Demuxer, Picture, for_frame};
-use crate::frame::fact::Fact;
-use crate::frame::{FieldOrder, Metadata, SideData};
+use super::{Demuxer, Picture};
+use crate::frame::{FieldOrder, Metadata};
 use ffmpeg_next::ffi;
 use std::ffi::c_int;
 
@@ -23,20 +22,6 @@ pub(crate) fn picture_facts(demuxer: &Demuxer, index: usize, picture: &Picture) 
         field_order,
         side_data: picture.side_data(),
         ..Metadata::default()
-    }
-}
-
-/// Adds the stream's blocks to those of a frame that lacks them. What the container says of rotation comes
-/// first, as in players.
-pub(crate) fn add_stream_blocks(metadata: &mut Metadata, stream: &[SideData]) {
-    for block in stream {
-        let block = for_frame(block).unwrap_or_else(|| block.clone());
-        let own = metadata.side_data.iter().position(|b| b.fact == block.fact);
-        match own {
-            Some(at) if block.fact == Fact::Rotation => metadata.side_data[at] = block,
-            Some(_) => {}
-            None => metadata.side_data.push(block),
-        }
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) use decoder::Decoder;
 pub(crate) use demuxer::{Demuxer, Medium, OpenFailure, StreamFacts};
 pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
-pub(crate) use facts::{add_stream_blocks, picture_facts};
+pub(crate) use facts::picture_facts;
 pub(crate) use format::{AvFormat, FormatFacts};
 pub(crate) use lend::lend;
 pub(crate) use memory::{Decoded, decoded};
@@ -52,7 +52,7 @@ pub(crate) use muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;
 pub(crate) use picture::Picture;
 pub(crate) use scaler::{Scaler, ScalerEnd};
-pub(crate) use side_data::{display_matrix, for_frame, for_stream};
+pub(crate) use side_data::{for_frame, for_stream};
 pub(crate) use text::rescale;
 
 use ffmpeg_next::ffi;

@@ -149,13 +149,3 @@ pub(crate) fn for_frame(block: &SideData) -> Option<SideData> {
         ..block.clone()
     })
 }
-
-/// A display matrix as a block of a stream.
-pub(crate) fn display_matrix(matrix: &[u8]) -> SideData {
-    SideData {
-        kind: ffi::AVPacketSideDataType::AV_PKT_DATA_DISPLAYMATRIX as u32,
-        fact: Fact::Rotation,
-        name: None,
-        data: matrix.into(),
-    }
-}

@@ -52,6 +52,7 @@ pub static OWN_MASK_KEYS: &[Key] = &[
 
 /// Why a text is no filter.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FilterError {
     /// No mask of this name.
     #[error("'{name}' is no filter{}; the filters are {}", suggestion(.nearest), list())]

@@ -26,6 +26,7 @@ pub struct Exact {
 
 /// Why a matrix is no mask.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MaskError {
     /// A side is even or zero.
     #[error("a mask of {width}x{height} has no centre; both sides must be odd, such as 3x3 or 5x3")]

@@ -21,6 +21,7 @@ pub(super) struct MaskFile {
 
 /// Why a file is no mask.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MaskFileError {
     /// It cannot be read.
     #[error("the mask file {} cannot be read: {cause}", path.display())]
@@ -58,6 +59,7 @@ pub enum MaskFileError {
 
 /// What is wrong with a line of a mask file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LineProblem {
     /// A number is none.
     #[error(transparent)]

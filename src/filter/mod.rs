@@ -86,6 +86,14 @@ impl FromStr for Algorithm {
 }
 
 /// Filters in the order of their application, and what they share.
+///
+/// ```
+/// use framepipe::{Border, Chain};
+///
+/// let chain = Chain::parse("gaussian:sigma=2,laplacian8")?.with_border(Border::Mirror);
+/// assert_eq!(chain.filters.len(), 2);
+/// # Ok::<(), framepipe::filter::FilterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     /// At least one.
@@ -96,4 +104,94 @@ pub struct Chain {
     pub planes: Planes,
     /// How the masks are applied.
     pub algorithm: Algorithm,
+}
+
+impl From<Filter> for Chain {
+    /// One filter, on every component but alpha, with the edge pixels repeated beyond the edges.
+    fn from(filter: Filter) -> Chain {
+        Chain {
+            filters: vec![filter],
+            border: Border::default(),
+            planes: Planes::default(),
+            algorithm: Algorithm::default(),
+        }
+    }
+}
+
+impl Chain {
+    /// Reads filters that are separated by commas, each as `framepipe masks` lists them and [`Filter`] reads
+    /// it. Border, planes and algorithm are the default ones.
+    ///
+    /// A comma separates filters if a letter follows, so that `mask:rows=1,2,1;2,4,2;1,2,1` is one filter. A
+    /// mask file with such a name must be read as a [`Filter`] of its own.
+    pub fn parse(text: &str) -> Result<Chain, FilterError> {
+        let separates = |&at: &usize| text[at + 1..].trim_start().starts_with(char::is_alphabetic);
+        let mut begin = 0;
+        let mut filters = Vec::new();
+        for end in text.match_indices(',').map(|(at, _)| at).filter(separates) {
+            filters.push(text[begin..end].parse()?);
+            begin = end + 1;
+        }
+        let mut chain = Chain::from(text[begin..].parse::<Filter>()?);
+        filters.append(&mut chain.filters);
+        Ok(Chain { filters, ..chain })
+    }
+
+    /// The same with another filter behind the others.
+    pub fn then(mut self, filter: Filter) -> Chain {
+        self.filters.push(filter);
+        self
+    }
+
+    /// The same with another border.
+    pub fn with_border(self, border: Border) -> Chain {
+        Chain { border, ..self }
+    }
+
+    /// The same for other components.
+    pub fn with_planes(self, planes: Planes) -> Chain {
+        Chain { planes, ..self }
+    }
+
+    /// The same by another algorithm.
+    pub fn with_algorithm(self, algorithm: Algorithm) -> Chain {
+        Chain { algorithm, ..self }
+    }
+}
+
+impl FromStr for Chain {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Chain::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn commas_before_letters_separate_filters() {
+        let labels = |text: &str| -> Vec<String> {
+            let filters = Chain::parse(text).unwrap().filters;
+            filters.into_iter().map(|filter| filter.label).collect()
+        };
+        assert_eq!(
+            labels("gaussian:sigma=2, laplacian8"),
+            ["gaussian:sigma=2", "laplacian8"]
+        );
+        assert_eq!(
+            labels("mask:rows=1,2,1;2,4,2;1,2,1:divisor=16,box:size=3"),
+            ["mask:rows=1,2,1;2,4,2;1,2,1:divisor=16", "box:size=3"]
+        );
+    }
+
+    #[test]
+    fn what_is_between_commas_must_be_a_filter() {
+        for text in ["", "box:size=3,", ",box:size=3", "box:size=3,nonsense"] {
+            assert!(Chain::parse(text).is_err(), "{text}");
+        }
+    }
 }

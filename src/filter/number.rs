@@ -19,6 +19,7 @@ pub(super) struct Ratio {
 
 /// A text that is no finite number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NumberError {
     /// Not a number at all.
     #[error("'{0}' is not a number; write an integer, a decimal or a fraction such as 1/16")]

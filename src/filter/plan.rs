@@ -142,7 +142,11 @@ impl Kernel {
 
 /// The chain cannot be applied to frames of this format.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
+    /// There is nothing to apply.
+    #[error("a chain needs at least one filter")]
+    Empty,
     /// The weights are too large.
     #[error("filter '{label}': {cause}")]
     Quantise {
@@ -170,6 +174,9 @@ pub enum PlanError {
 impl Plan {
     /// The plan of `chain` for frames of `format` with these colour facts.
     pub fn new(chain: &Chain, format: PixelFormat, colour: &Colour) -> Result<Plan, PlanError> {
+        if chain.filters.is_empty() {
+            return Err(PlanError::Empty);
+        }
         chain.planes.check(format)?;
         let steps = chain
             .filters

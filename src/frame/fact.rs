@@ -201,6 +201,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     let Metadata {
         pts: _,
         duration: _,
+        #[cfg(feature = "ffmpeg")]
         annotations,
         stands_in: _,
         colour:
@@ -248,6 +249,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     if icc_profile.is_some() {
         facts.insert(Fact::IccProfile, String::new());
     }
+    #[cfg(feature = "ffmpeg")]
     if let Some(words) = annotations.as_ref().map(|a| a.words()).filter(|w| !w.is_empty()) {
         facts.insert(Fact::Annotations, words);
     }

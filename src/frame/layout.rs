@@ -32,6 +32,7 @@ pub struct Layout {
 
 /// A frame's size or a plane's place that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// Width or height is zero.
     #[error("a frame of {width}x{height} pixels is empty")]
@@ -60,6 +61,30 @@ pub enum LayoutError {
         stride: usize,
         /// Bytes of the frame's memory.
         size: usize,
+    },
+    /// Memory that should hold a picture is too small.
+    #[error("{len} bytes cannot hold a picture of {needed} bytes")]
+    Short {
+        /// Bytes that the picture needs.
+        needed: usize,
+        /// Bytes that are there.
+        len: usize,
+    },
+    /// There is not one stride for each plane.
+    #[error("{format} has {expected} planes, so that it needs as many strides, and not {found}")]
+    Strides {
+        /// Pixel format.
+        format: PixelFormat,
+        /// Its planes.
+        expected: usize,
+        /// Strides that were given.
+        found: usize,
+    },
+    /// A plane to write begins before the one before it ends.
+    #[error("plane {plane} begins before the one before it ends; planes to write lie one after another")]
+    PlanesOverlap {
+        /// Index of the plane.
+        plane: usize,
     },
 }
 
@@ -109,6 +134,34 @@ impl Layout {
             planes,
             size,
         })
+    }
+
+    /// Planes one after another in a block of `size` bytes; `strides` has the bytes from row to row for each of
+    /// them.
+    pub fn with_strides(
+        format: PixelFormat,
+        width: usize,
+        height: usize,
+        strides: &[usize],
+        size: usize,
+    ) -> Result<Layout, LayoutError> {
+        let tight = Layout::new(format, width, height, 1)?;
+        if strides.len() != tight.planes().len() {
+            return Err(LayoutError::Strides {
+                format,
+                expected: tight.planes().len(),
+                found: strides.len(),
+            });
+        }
+        let mut offset = 0_usize;
+        let places = tight.planes().iter().zip(strides).map(|(plane, &stride)| {
+            let place = (offset, stride);
+            // What saturates is refused as a place outside of the memory.
+            offset = offset.saturating_add(stride.saturating_mul(plane.height));
+            place
+        });
+        let places: Vec<(usize, usize)> = places.collect();
+        Layout::with_places(format, width, height, &places, size)
     }
 
     /// A layout whose planes lie where another library put them: `places` are (offset, stride) of each plane in a

@@ -2,23 +2,29 @@
 
 mod colour;
 pub mod fact;
+mod image;
 mod layout;
 mod memory;
 mod patience;
 mod pixel_format;
+mod range;
 mod rational;
 mod remarks;
 mod turn;
 
 pub use colour::{Colour, Range};
+pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};
+#[doc(hidden)]
 pub use patience::{Patience, is_closed, wait_a_tick};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
+pub(crate) use range::RangeChange;
 pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
 pub use turn::{Turn, TurnError};
 
+#[cfg(feature = "ffmpeg")]
 use crate::still::annotations::Annotations;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +35,7 @@ use std::time::Instant;
 pub const METADATA_LIMIT: usize = 16 << 20;
 
 /// A sentence about what is larger than [`METADATA_LIMIT`], in words.
+#[cfg(feature = "ffmpeg")]
 pub(crate) fn too_large(words: &str) -> String {
     format!(
         "holds more than {} MiB beside its pixels, so that this is left out: {words}",
@@ -82,6 +89,7 @@ pub struct SideData {
 
 /// What travels with a frame beside its pixels.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Metadata {
     /// Presentation time in the stream's time base.
     pub pts: Option<i64>,
@@ -100,6 +108,7 @@ pub struct Metadata {
     /// Exif orientation, 1 to 8; 1 is upright.
     pub orientation: Option<u8>,
     /// What an image file says beside its pixels: Exif, XMP, resolution, texts, PNG's colour description.
+    #[cfg(feature = "ffmpeg")]
     pub annotations: Option<Arc<Annotations>>,
     /// Blocks that only source and sink understand (HDR metadata, captions).
     pub side_data: Vec<SideData>,

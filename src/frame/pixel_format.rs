@@ -129,108 +129,110 @@ const ABGR: &[PlaneFormat] = &[plane(
     0,
 )];
 
-use ColourModel::{Gray, Rgb, Yuv};
+/// Makes a constant of each row, and the list of all.
+macro_rules! formats {
+    ($($constant:ident, $name:literal, $model:ident, $depth:literal, $shift:literal, $planes:ident;)*) => {
+        /// The formats under FFmpeg's names, in capitals and without the ending `le`.
+        impl PixelFormat {
+            $(
+                #[doc = concat!("FFmpeg's `", $name, "`.")]
+                pub const $constant: PixelFormat = PixelFormat(&Descriptor {
+                    name: $name,
+                    model: ColourModel::$model,
+                    depth: $depth,
+                    shift: $shift,
+                    planes: $planes,
+                });
+            )*
+        }
 
-const fn format(
-    name: &'static str,
-    model: ColourModel,
-    depth: u8,
-    shift: u8,
-    planes: &'static [PlaneFormat],
-) -> Descriptor {
-    Descriptor {
-        name,
-        model,
-        depth,
-        shift,
-        planes,
-    }
+        const FORMATS: &[PixelFormat] = &[$(PixelFormat::$constant),*];
+    };
 }
 
-#[rustfmt::skip]
-static FORMATS: &[Descriptor] = &[
-    format("gray", Gray, 8, 0, GRAY),
-    format("gray9le", Gray, 9, 0, GRAY),
-    format("gray10le", Gray, 10, 0, GRAY),
-    format("gray12le", Gray, 12, 0, GRAY),
-    format("gray14le", Gray, 14, 0, GRAY),
-    format("gray16le", Gray, 16, 0, GRAY),
-    format("ya8", Gray, 8, 0, GRAY_ALPHA),
-    format("ya16le", Gray, 16, 0, GRAY_ALPHA),
-    format("yuv410p", Yuv, 8, 0, YUV410),
-    format("yuv411p", Yuv, 8, 0, YUV411),
-    format("yuv420p", Yuv, 8, 0, YUV420),
-    format("yuv420p9le", Yuv, 9, 0, YUV420),
-    format("yuv420p10le", Yuv, 10, 0, YUV420),
-    format("yuv420p12le", Yuv, 12, 0, YUV420),
-    format("yuv420p14le", Yuv, 14, 0, YUV420),
-    format("yuv420p16le", Yuv, 16, 0, YUV420),
-    format("yuv422p", Yuv, 8, 0, YUV422),
-    format("yuv422p9le", Yuv, 9, 0, YUV422),
-    format("yuv422p10le", Yuv, 10, 0, YUV422),
-    format("yuv422p12le", Yuv, 12, 0, YUV422),
-    format("yuv422p14le", Yuv, 14, 0, YUV422),
-    format("yuv422p16le", Yuv, 16, 0, YUV422),
-    format("yuv440p", Yuv, 8, 0, YUV440),
-    format("yuv440p10le", Yuv, 10, 0, YUV440),
-    format("yuv440p12le", Yuv, 12, 0, YUV440),
-    format("yuv444p", Yuv, 8, 0, YUV444),
-    format("yuv444p9le", Yuv, 9, 0, YUV444),
-    format("yuv444p10le", Yuv, 10, 0, YUV444),
-    format("yuv444p12le", Yuv, 12, 0, YUV444),
-    format("yuv444p14le", Yuv, 14, 0, YUV444),
-    format("yuv444p16le", Yuv, 16, 0, YUV444),
-    format("yuva444p", Yuv, 8, 0, YUVA444),
-    format("yuva444p9le", Yuv, 9, 0, YUVA444),
-    format("yuva444p10le", Yuv, 10, 0, YUVA444),
-    format("yuva444p12le", Yuv, 12, 0, YUVA444),
-    format("yuva444p16le", Yuv, 16, 0, YUVA444),
-    format("nv12", Yuv, 8, 0, NV12),
-    format("nv21", Yuv, 8, 0, NV21),
-    format("nv16", Yuv, 8, 0, NV16),
-    format("nv24", Yuv, 8, 0, NV24),
-    format("nv20le", Yuv, 10, 0, NV16),
-    format("p010le", Yuv, 10, 6, NV12),
-    format("p016le", Yuv, 16, 0, NV12),
-    format("p210le", Yuv, 10, 6, NV16),
-    format("p216le", Yuv, 16, 0, NV16),
-    format("p410le", Yuv, 10, 6, NV24),
-    format("p416le", Yuv, 16, 0, NV24),
-    format("p012le", Yuv, 12, 4, NV12),
-    format("gbrp", Rgb, 8, 0, GBR),
-    format("gbrp9le", Rgb, 9, 0, GBR),
-    format("gbrp10le", Rgb, 10, 0, GBR),
-    format("gbrp12le", Rgb, 12, 0, GBR),
-    format("gbrp14le", Rgb, 14, 0, GBR),
-    format("gbrp16le", Rgb, 16, 0, GBR),
-    format("gbrap", Rgb, 8, 0, GBRA),
-    format("gbrap10le", Rgb, 10, 0, GBRA),
-    format("gbrap12le", Rgb, 12, 0, GBRA),
-    format("gbrap16le", Rgb, 16, 0, GBRA),
-    format("rgb24", Rgb, 8, 0, RGB),
-    format("bgr24", Rgb, 8, 0, BGR),
-    format("rgba", Rgb, 8, 0, RGBA),
-    format("bgra", Rgb, 8, 0, BGRA),
-    format("argb", Rgb, 8, 0, ARGB),
-    format("abgr", Rgb, 8, 0, ABGR),
-    format("rgb48le", Rgb, 16, 0, RGB),
-    format("bgr48le", Rgb, 16, 0, BGR),
-    format("rgba64le", Rgb, 16, 0, RGBA),
-    format("bgra64le", Rgb, 16, 0, BGRA),
-];
+formats! {
+    GRAY, "gray", Gray, 8, 0, GRAY;
+    GRAY9, "gray9le", Gray, 9, 0, GRAY;
+    GRAY10, "gray10le", Gray, 10, 0, GRAY;
+    GRAY12, "gray12le", Gray, 12, 0, GRAY;
+    GRAY14, "gray14le", Gray, 14, 0, GRAY;
+    GRAY16, "gray16le", Gray, 16, 0, GRAY;
+    YA8, "ya8", Gray, 8, 0, GRAY_ALPHA;
+    YA16, "ya16le", Gray, 16, 0, GRAY_ALPHA;
+    YUV410P, "yuv410p", Yuv, 8, 0, YUV410;
+    YUV411P, "yuv411p", Yuv, 8, 0, YUV411;
+    YUV420P, "yuv420p", Yuv, 8, 0, YUV420;
+    YUV420P9, "yuv420p9le", Yuv, 9, 0, YUV420;
+    YUV420P10, "yuv420p10le", Yuv, 10, 0, YUV420;
+    YUV420P12, "yuv420p12le", Yuv, 12, 0, YUV420;
+    YUV420P14, "yuv420p14le", Yuv, 14, 0, YUV420;
+    YUV420P16, "yuv420p16le", Yuv, 16, 0, YUV420;
+    YUV422P, "yuv422p", Yuv, 8, 0, YUV422;
+    YUV422P9, "yuv422p9le", Yuv, 9, 0, YUV422;
+    YUV422P10, "yuv422p10le", Yuv, 10, 0, YUV422;
+    YUV422P12, "yuv422p12le", Yuv, 12, 0, YUV422;
+    YUV422P14, "yuv422p14le", Yuv, 14, 0, YUV422;
+    YUV422P16, "yuv422p16le", Yuv, 16, 0, YUV422;
+    YUV440P, "yuv440p", Yuv, 8, 0, YUV440;
+    YUV440P10, "yuv440p10le", Yuv, 10, 0, YUV440;
+    YUV440P12, "yuv440p12le", Yuv, 12, 0, YUV440;
+    YUV444P, "yuv444p", Yuv, 8, 0, YUV444;
+    YUV444P9, "yuv444p9le", Yuv, 9, 0, YUV444;
+    YUV444P10, "yuv444p10le", Yuv, 10, 0, YUV444;
+    YUV444P12, "yuv444p12le", Yuv, 12, 0, YUV444;
+    YUV444P14, "yuv444p14le", Yuv, 14, 0, YUV444;
+    YUV444P16, "yuv444p16le", Yuv, 16, 0, YUV444;
+    YUVA444P, "yuva444p", Yuv, 8, 0, YUVA444;
+    YUVA444P9, "yuva444p9le", Yuv, 9, 0, YUVA444;
+    YUVA444P10, "yuva444p10le", Yuv, 10, 0, YUVA444;
+    YUVA444P12, "yuva444p12le", Yuv, 12, 0, YUVA444;
+    YUVA444P16, "yuva444p16le", Yuv, 16, 0, YUVA444;
+    NV12, "nv12", Yuv, 8, 0, NV12;
+    NV21, "nv21", Yuv, 8, 0, NV21;
+    NV16, "nv16", Yuv, 8, 0, NV16;
+    NV24, "nv24", Yuv, 8, 0, NV24;
+    NV20, "nv20le", Yuv, 10, 0, NV16;
+    P010, "p010le", Yuv, 10, 6, NV12;
+    P016, "p016le", Yuv, 16, 0, NV12;
+    P210, "p210le", Yuv, 10, 6, NV16;
+    P216, "p216le", Yuv, 16, 0, NV16;
+    P410, "p410le", Yuv, 10, 6, NV24;
+    P416, "p416le", Yuv, 16, 0, NV24;
+    P012, "p012le", Yuv, 12, 4, NV12;
+    GBRP, "gbrp", Rgb, 8, 0, GBR;
+    GBRP9, "gbrp9le", Rgb, 9, 0, GBR;
+    GBRP10, "gbrp10le", Rgb, 10, 0, GBR;
+    GBRP12, "gbrp12le", Rgb, 12, 0, GBR;
+    GBRP14, "gbrp14le", Rgb, 14, 0, GBR;
+    GBRP16, "gbrp16le", Rgb, 16, 0, GBR;
+    GBRAP, "gbrap", Rgb, 8, 0, GBRA;
+    GBRAP10, "gbrap10le", Rgb, 10, 0, GBRA;
+    GBRAP12, "gbrap12le", Rgb, 12, 0, GBRA;
+    GBRAP16, "gbrap16le", Rgb, 16, 0, GBRA;
+    RGB24, "rgb24", Rgb, 8, 0, RGB;
+    BGR24, "bgr24", Rgb, 8, 0, BGR;
+    RGBA, "rgba", Rgb, 8, 0, RGBA;
+    BGRA, "bgra", Rgb, 8, 0, BGRA;
+    ARGB, "argb", Rgb, 8, 0, ARGB;
+    ABGR, "abgr", Rgb, 8, 0, ABGR;
+    RGB48, "rgb48le", Rgb, 16, 0, RGB;
+    BGR48, "bgr48le", Rgb, 16, 0, BGR;
+    RGBA64, "rgba64le", Rgb, 16, 0, RGBA;
+    BGRA64, "bgra64le", Rgb, 16, 0, BGRA;
+}
 
 impl PixelFormat {
     /// Every native format, in the table's order.
     pub fn all() -> impl Iterator<Item = PixelFormat> {
-        FORMATS.iter().map(PixelFormat)
+        FORMATS.iter().copied()
     }
 
     /// The format of FFmpeg's name `name`; a name without its `le` ending is accepted too. `None` if it is not native.
     pub fn from_name(name: &str) -> Option<PixelFormat> {
-        FORMATS
-            .iter()
-            .find(|f| f.name == name || (f.depth > 8 && f.name.strip_suffix("le") == Some(name)))
-            .map(PixelFormat)
+        PixelFormat::all().find(|format| {
+            let own = format.name();
+            own == name || (format.depth() > 8 && own.strip_suffix("le") == Some(name))
+        })
     }
 
     /// FFmpeg's name.
@@ -342,6 +344,7 @@ mod tests {
             PixelFormat::from_name("yuv420p10le")
         );
         assert_eq!(PixelFormat::from_name("pal8"), None);
+        assert_eq!(PixelFormat::from_name("yuv420p10"), Some(PixelFormat::YUV420P10));
     }
 
     #[test]

@@ -36,6 +36,7 @@ const fn turn(a: i8, b: i8, c: i8, d: i8) -> Turn {
 
 /// Why a picture was not turned.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TurnError {
     /// The size is impossible.
     #[error(transparent)]

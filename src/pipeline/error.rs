@@ -9,6 +9,7 @@ use std::time::Instant;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PipelineError {
     /// The input could not be read.
     #[error(transparent)]

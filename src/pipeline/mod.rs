@@ -58,6 +58,7 @@ pub struct Job {
 
 /// How many threads and buffers a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PipelineOptions {
     /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs
     /// memory and latency.
@@ -88,6 +89,16 @@ impl Default for PipelineOptions {
 }
 
 impl Job {
+    /// A job with the default options.
+    pub fn new(source: AnySource, engine: impl Engine + 'static, sink: AnySink) -> Job {
+        Job {
+            source,
+            engine: Box::new(engine),
+            sink,
+            options: PipelineOptions::default(),
+        }
+    }
+
     /// The buffers that the run will have.
     pub fn budget(&self) -> Budget {
         let source = match &self.source {
@@ -124,6 +135,7 @@ impl Job {
 
 /// What a run that did not fail has done.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The sink's last word; empty if the run was interrupted before its first frame.
     pub written: Written,

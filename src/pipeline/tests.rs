@@ -4,10 +4,7 @@
 
 use super::*;
 use crate::engine::{EngineError, Ranges};
-use crate::frame::{
-    AllocationError, Allocator, Buffer, Colour, FieldOrder, Layout, Memory, Pageable, PixelFormat, Rational,
-    Remarks,
-};
+use crate::frame::{AllocationError, Allocator, Buffer, Layout, Memory, Pageable, PixelFormat, Remarks};
 use crate::report::Spans;
 use crate::sink::{Flow, IndexedSink, Sink, SinkError};
 use crate::source::{IndexedSource, Source, SourceError, StreamInfo};
@@ -20,22 +17,7 @@ use std::time::Duration;
 const SIZE: usize = 64;
 
 fn info() -> StreamInfo {
-    StreamInfo {
-        format: PixelFormat::from_name("gray").unwrap(),
-        width: SIZE,
-        height: 1,
-        uniform: true,
-        brings_memory: false,
-        frame_rate: None,
-        time_base: Rational { num: 1, den: 25 },
-        frames: None,
-        colour: Colour::default(),
-        sample_aspect: (0, 1),
-        field_order: FieldOrder::Progressive,
-        side_data: Vec::new(),
-        origin: None,
-        description: "made-up frames".to_owned(),
-    }
+    StreamInfo::new(PixelFormat::GRAY, SIZE, 1).described("made-up frames")
 }
 
 fn layout() -> Layout {

@@ -17,6 +17,7 @@ pub struct Latencies {
 
 /// Percentiles, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LatencySummary {
     /// How many times were recorded.
     pub count: u64,

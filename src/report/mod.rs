@@ -6,6 +6,8 @@
 mod clock;
 mod latency;
 mod limit;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod page;
 mod spans;
 mod split;
@@ -108,6 +110,7 @@ pub struct Task {
 
 /// The report of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
@@ -145,6 +148,7 @@ pub struct Report {
 
 /// One stage in figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StageReport {
     /// Which one.
     pub stage: Stage,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// A device engine's account, from its own events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DeviceReport {
     /// The device's name.
     pub device: String,
@@ -40,6 +41,7 @@ pub struct DeviceReport {
 
 /// One of the three parts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PartReport {
     /// Seconds in which at least one frame's was under way.
     pub seconds: f64,

@@ -19,6 +19,7 @@ pub struct Throughput {
 
 /// Frames over time, for a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ThroughputReport {
     /// An interval's length in seconds; the last one may have been cut short by the run's end.
     pub interval_seconds: f64,

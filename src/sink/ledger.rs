@@ -2,10 +2,10 @@
 //! all that was lost.
 
 use super::Rules;
-use crate::convert::RangeChange;
-use crate::ffmpeg::{add_stream_blocks, display_matrix};
+#[cfg(feature = "ffmpeg")]
+use crate::ffmpeg::for_frame;
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{Colour, FieldOrder, Frame, Metadata, Range, Rational, SideData, Turn};
+use crate::frame::{Colour, FieldOrder, Frame, Metadata, Range, RangeChange, Rational, SideData, Turn};
 use crate::source::StreamInfo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub(super) enum Outcome {
     /// The output says it, or it is what everybody assumes.
     Carried,
     /// The samples were changed so that the fact no longer needs to be said; how, in words.
+    #[cfg_attr(not(feature = "ffmpeg"), allow(dead_code))]
     Converted(String),
     /// The output does not say it.
     Lost,
@@ -277,9 +278,36 @@ pub(super) fn stated(frame: &Metadata, info: &StreamInfo) -> Metadata {
     }
     add_stream_blocks(&mut metadata, &info.side_data);
     if let Some(turn) = metadata.orientation.take().and_then(Turn::from_exif) {
-        add_stream_blocks(&mut metadata, &[display_matrix(&turn.to_matrix())]);
+        let matrix = SideData {
+            // `for_frame` fills it in.
+            kind: 0,
+            fact: Fact::Rotation,
+            name: None,
+            data: turn.to_matrix().into(),
+        };
+        add_stream_blocks(&mut metadata, &[matrix]);
     }
     metadata
+}
+
+/// Adds the stream's blocks to those of a frame that lacks them. What the container says of rotation comes
+/// first, as in players.
+pub(super) fn add_stream_blocks(metadata: &mut Metadata, stream: &[SideData]) {
+    for block in stream {
+        let block = for_frame(block).unwrap_or_else(|| block.clone());
+        let own = metadata.side_data.iter().position(|b| b.fact == block.fact);
+        match own {
+            Some(at) if block.fact == Fact::Rotation => metadata.side_data[at] = block,
+            Some(_) => {}
+            None => metadata.side_data.push(block),
+        }
+    }
+}
+
+/// The block under the number by which a library's frames know it: none, without a library.
+#[cfg(not(feature = "ffmpeg"))]
+fn for_frame(_: &SideData) -> Option<SideData> {
+    None
 }
 
 /// The frame's own colour facts, and the stream's where the frame says nothing.
@@ -354,6 +382,7 @@ impl PlainLedger {
     }
 
     /// As [`PlainLedger::see`], for files that hold one frame each, so that nothing changes within an output.
+    #[cfg(feature = "images")]
     pub(super) fn see_alone(
         &mut self,
         metadata: &Metadata,
@@ -380,6 +409,7 @@ impl PlainLedger {
     }
 
     /// The stream's facts.
+    #[cfg(feature = "images")]
     pub(super) fn info(&self) -> &StreamInfo {
         &self.info
     }

@@ -1,14 +1,19 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+#[cfg(feature = "ffmpeg")]
 pub mod convert;
 pub mod fields;
+#[cfg(feature = "ffmpeg")]
 pub mod flatten;
+#[cfg(feature = "images")]
 pub mod images;
 mod ledger;
 pub mod null;
 mod outlet;
+#[doc(hidden)]
 pub mod part;
 pub mod raw;
+#[cfg(feature = "ffmpeg")]
 pub mod video;
 pub mod y4m;
 
@@ -93,6 +98,16 @@ pub enum AnySink {
 }
 
 impl AnySink {
+    /// A sink that is written in order.
+    pub fn stream(sink: impl Sink + 'static) -> AnySink {
+        AnySink::Stream(Box::new(sink))
+    }
+
+    /// A sink that several threads write to at once.
+    pub fn indexed(sink: impl IndexedSink + 'static) -> AnySink {
+        AnySink::Indexed(Arc::new(sink))
+    }
+
     /// The byte alignment of rows that the sink reads best.
     pub fn row_alignment(&self) -> usize {
         match self {
@@ -107,6 +122,7 @@ pub type OpenSink = Box<dyn FnOnce(&StreamInfo) -> Result<AnySink, SinkError> + 
 
 /// Why frames could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SinkError {
     /// A file could not be made or written.
     #[error("cannot write {path}: {cause}")]
@@ -131,6 +147,9 @@ pub enum SinkError {
         /// A sentence.
         problem: String,
     },
+    /// Any other failure, of a sink outside of this library.
+    #[error(transparent)]
+    Other(Box<dyn std::error::Error + Send + Sync>),
     /// The run ended while the sink waited; never the first cause.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -150,6 +169,13 @@ pub enum SinkError {
         /// Size and format of the output.
         expected: String,
     },
+}
+
+impl SinkError {
+    /// An error of a sink outside of this library.
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkError {
+        SinkError::Other(error.into())
+    }
 }
 
 /// Size and format, as [`SinkError::Mismatch`] tells them.

@@ -1,25 +1,33 @@
 //! Where frames come from: video files, image files, pipes, or a generator.
 
+#[cfg(feature = "images")]
+#[doc(hidden)]
 pub mod animation;
 pub mod fields;
+#[cfg(feature = "images")]
 pub mod images;
 mod inlet;
 pub mod raw;
 pub mod synthetic;
+#[cfg(feature = "ffmpeg")]
 pub mod video;
+#[cfg(feature = "images")]
 pub mod webp;
 pub mod y4m;
 
+#[cfg(feature = "ffmpeg")]
 pub use crate::ffmpeg::Access;
 use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     Remarks, SideData, Stopped, is_closed,
 };
 use crossbeam_channel::Receiver;
+#[cfg(feature = "ffmpeg")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The file and stream that frames are decoded from, so that a sink can copy the streams beside it.
+#[cfg(feature = "ffmpeg")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The media file.
@@ -30,8 +38,10 @@ pub struct Origin {
     pub access: Access,
 }
 
-/// What is known of a source before its first frame is read.
+/// What is known of a source before its first frame is read. Made by [`StreamInfo::new`]; what else is known
+/// is put into its fields.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct StreamInfo {
     /// The pixel format of the frames that the source gives.
     pub format: PixelFormat,
@@ -59,9 +69,57 @@ pub struct StreamInfo {
     /// Blocks that belong to the whole stream (display matrix, mastering display, content light level).
     pub side_data: Vec<SideData>,
     /// The media file, if there is one.
+    #[cfg(feature = "ffmpeg")]
     pub origin: Option<Origin>,
     /// One line for the summary: what is read and how, with any conversion that was needed.
     pub description: String,
+}
+
+impl StreamInfo {
+    /// Frames of one size and format, of which nothing else is known: no rate, no colour facts, ticks of
+    /// microseconds.
+    pub fn new(format: PixelFormat, width: usize, height: usize) -> StreamInfo {
+        StreamInfo {
+            format,
+            width,
+            height,
+            uniform: true,
+            brings_memory: false,
+            frame_rate: None,
+            time_base: Rational {
+                num: 1,
+                den: 1_000_000,
+            },
+            frames: None,
+            colour: Colour::default(),
+            sample_aspect: (0, 1),
+            field_order: FieldOrder::Progressive,
+            side_data: Vec::new(),
+            #[cfg(feature = "ffmpeg")]
+            origin: None,
+            description: String::new(),
+        }
+    }
+
+    /// The same at `rate` frames a second, one tick of a timestamp for each frame.
+    pub fn at_rate(self, rate: Rational) -> StreamInfo {
+        StreamInfo {
+            frame_rate: Some(rate),
+            time_base: Rational {
+                num: rate.den,
+                den: rate.num,
+            },
+            ..self
+        }
+    }
+
+    /// The same with a line for the summary.
+    pub fn described(self, description: impl Into<String>) -> StreamInfo {
+        StreamInfo {
+            description: description.into(),
+            ..self
+        }
+    }
 }
 
 /// What a source needs to make a frame: buffers, and word that the run has been stopped.
@@ -137,6 +195,16 @@ pub enum AnySource {
 }
 
 impl AnySource {
+    /// A source that is read in order.
+    pub fn stream(source: impl Source + 'static) -> AnySource {
+        AnySource::Stream(Box::new(source))
+    }
+
+    /// A source that several threads read at once.
+    pub fn indexed(source: impl IndexedSource + 'static) -> AnySource {
+        AnySource::Indexed(Arc::new(source))
+    }
+
     /// What is known before the first frame.
     pub fn info(&self) -> &StreamInfo {
         match self {
@@ -165,6 +233,7 @@ pub fn check_pixels(path: &str, width: usize, height: usize, most: u64) -> Resul
 
 /// Why frames could not be read. The sentences name the place and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// A file could not be opened or read.
     #[error("cannot read {path}: {cause}")]
@@ -207,10 +276,20 @@ pub enum SourceError {
         #[source]
         cause: LayoutError,
     },
+    /// Any other failure, of a source outside of this library.
+    #[error(transparent)]
+    Other(Box<dyn std::error::Error + Send + Sync>),
     /// No memory for a frame.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
     /// The run ended while the source waited; never the first cause.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+impl SourceError {
+    /// An error of a source outside of this library.
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SourceError {
+        SourceError::Other(error.into())
+    }
 }

@@ -4,8 +4,8 @@
 use super::inlet::{Inlet, ends_in_mid_frame};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{
-    BadRate, Buffer, Colour, FieldOrder, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational,
-    UnknownPixelFormat, parse_rate,
+    BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, UnknownPixelFormat,
+    parse_rate,
 };
 use std::fmt;
 use std::fs::File;
@@ -27,6 +27,7 @@ pub struct RawSpec {
 
 /// A geometry that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RawSpecError {
     /// Parts are missing or too many.
     #[error("'{0}' is no geometry; write WIDTHxHEIGHT:FORMAT:FPS, such as 1920x1080:yuv420p:30")]
@@ -65,25 +66,13 @@ impl RawSpec {
 
     /// What is known of a stream of this geometry.
     pub(super) fn info(&self, frames: Option<u64>, description: String) -> StreamInfo {
+        let (format, width, height) = (self.layout.format(), self.layout.width(), self.layout.height());
         StreamInfo {
-            format: self.layout.format(),
-            width: self.layout.width(),
-            height: self.layout.height(),
-            uniform: true,
-            brings_memory: false,
-            frame_rate: Some(self.rate),
-            time_base: Rational {
-                num: self.rate.den,
-                den: self.rate.num,
-            },
             frames,
-            colour: Colour::default(),
-            sample_aspect: (0, 1),
-            field_order: FieldOrder::Progressive,
-            side_data: Vec::new(),
-            origin: None,
-            description,
+            ..StreamInfo::new(format, width, height)
         }
+        .at_rate(self.rate)
+        .described(description)
     }
 }
 

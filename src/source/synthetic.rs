@@ -34,6 +34,7 @@ pub struct SyntheticSpec {
 
 /// A specification that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SyntheticSpecError {
     /// Parts are missing or too many.
     #[error(

@@ -186,29 +186,18 @@ impl VideoSource {
             cause: e.to_io(),
         };
         let (packet, picture) = (Packet::new().map_err(memory)?, Picture::new().map_err(memory)?);
-        let gray = PixelFormat::all().next();
         let mut source = VideoSource {
             strict: options.strict,
             access,
             timeout: options.timeout,
             // Replaced below, when the first picture tells the truth; the container's word is not always it.
             info: StreamInfo {
-                format: gray.ok_or_else(|| invalid("no pixel format is native".to_owned()))?,
-                width: 0,
-                height: 0,
-                uniform: true,
-                brings_memory: false,
                 frame_rate: demuxer.frame_rate(stream),
                 time_base: facts
                     .as_ref()
                     .map_or(Rational { num: 1, den: 1 }, |f| f.time_base),
-                frames: None,
-                colour: Colour::default(),
-                sample_aspect: (0, 1),
-                field_order: FieldOrder::default(),
                 side_data: demuxer.stream_side_data(stream),
-                origin: None,
-                description: String::new(),
+                ..StreamInfo::new(PixelFormat::GRAY, 0, 0)
             },
             demuxer,
             stream,

@@ -3,7 +3,7 @@
 //! so. One canvas and one frame are in memory.
 
 use super::{Source, SourceError, StreamInfo, Supply, check_pixels};
-use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
+use crate::frame::{Colour, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use crate::still::annotations::{self, Aside, Container};
 use image::codecs::webp::WebPDecoder;
 use image::{ColorType, ImageDecoder, ImageError};
@@ -139,23 +139,15 @@ impl WebpSource {
         });
         let mut source = WebpSource {
             info: StreamInfo {
-                format,
-                width,
-                height,
-                uniform: true,
-                brings_memory: false,
                 frame_rate: Some(rate),
                 time_base: Rational { num: 1, den: 1000 },
                 frames: Some(survey.frames),
                 colour: colour(),
-                sample_aspect: (0, 1),
-                field_order: FieldOrder::Progressive,
-                side_data: Vec::new(),
-                origin: None,
                 description: format!(
                     "{} frames of {name} (animated WebP, {repeats}), {width}x{height} {format}",
                     survey.frames
                 ),
+                ..StreamInfo::new(format, width, height)
             },
             file,
             canvas: vec![0; 4 * width * height],

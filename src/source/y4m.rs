@@ -219,16 +219,6 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
     }
     let rate = header.rate.unwrap_or(Rational { num: 25, den: 1 });
     let info = StreamInfo {
-        format: header.format,
-        width: header.width,
-        height: header.height,
-        uniform: true,
-        brings_memory: false,
-        frame_rate: Some(rate),
-        time_base: Rational {
-            num: rate.den,
-            den: rate.num,
-        },
         frames: inlet
             .length()
             .map(|l| l.saturating_sub(line.len() as u64 + 1) / (layout.size() as u64 + 6)),
@@ -239,8 +229,6 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
         },
         sample_aspect: header.aspect,
         field_order: header.field_order,
-        side_data: Vec::new(),
-        origin: None,
         description: format!(
             "y4m from {}: {}x{} {}, {:.6} frames/s{}",
             inlet.label(),
@@ -255,6 +243,7 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
             }
         )
         .replace(".000000 ", " "),
+        ..StreamInfo::new(header.format, header.width, header.height).at_rate(rate)
     };
     Ok(Box::new(Y4m {
         inlet,

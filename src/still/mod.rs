@@ -1,8 +1,13 @@
 //! Image files: which kinds there are, what each can hold, and how sequences of them are named. What reading
 //! and writing have in common lies here.
 
+#[doc(hidden)]
 pub mod annotations;
+#[cfg(feature = "images")]
 mod kind;
+#[cfg(feature = "images")]
+#[doc(hidden)]
 pub mod pattern;
 
+#[cfg(feature = "images")]
 pub use kind::{Decoding, Encoding, ImageKind, UnknownImageKind};

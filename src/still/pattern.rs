@@ -15,6 +15,7 @@ pub struct Pattern {
 
 /// A pattern that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PatternError {
     /// Two numbers in one name.
     #[error("'{0}' has more than one number; a pattern has one, such as frames/%05d.png")]

@@ -155,26 +155,24 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let sink = arguments
         .output
         .open(&info, &arguments.encoding, false, opened.files, None)?;
-    let defaults = PipelineOptions::default();
+    let mut options = PipelineOptions::default();
+    options.queue = arguments.queue;
+    if let Some(workers) = arguments.workers.map(NonZeroUsize::get) {
+        options.source_workers = workers;
+        options.sink_workers = workers;
+    }
+    options.recording = Recording {
+        frames: arguments
+            .trace
+            .frames()
+            .max(if wants_page { page::FRAMES } else { 0 }),
+        throughput: wants_page,
+    };
     let job = Job {
         source: opened.source,
         engine,
         sink,
-        options: PipelineOptions {
-            queue: arguments.queue,
-            source_workers: arguments
-                .workers
-                .map_or(defaults.source_workers, NonZeroUsize::get),
-            sink_workers: arguments.workers.map_or(defaults.sink_workers, NonZeroUsize::get),
-            strict: false,
-            recording: Recording {
-                frames: arguments
-                    .trace
-                    .frames()
-                    .max(if wants_page { page::FRAMES } else { 0 }),
-                throughput: wants_page,
-            },
-        },
+        options,
     };
     let stop = Stop::new();
     interrupt::watch(&stop, false, Policy::keeping())?;

@@ -29,7 +29,7 @@ pub use simd::{InstructionSet, UnknownInstructionSet};
 
 use super::{Engine, EngineError};
 use crate::filter::{Chain, Plan, Step};
-use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
+use crate::frame::{Allocator, Buffer, Colour, Frame, Image, ImageMut, Layout, Pageable, PixelFormat};
 use algorithm::{ChainPlan, StepPlan};
 use crossbeam_channel::{Receiver, bounded};
 use fft::OverlapSave;
@@ -85,6 +85,24 @@ impl Cpu {
             in_flight: VecDeque::new(),
             spare: Vec::new(),
         })
+    }
+
+    /// Filters `input` into `output`, both where they lie, and returns when it is done. Size and format must
+    /// agree.
+    pub(crate) fn filter(&mut self, input: &Image<'_>, output: &mut ImageMut<'_>) -> Result<(), EngineError> {
+        let layout = *input.layout();
+        let prepared = self.prepared(layout.format(), input.colour())?;
+        let inner = Layout::new(layout.format(), layout.width(), layout.height(), 64)?;
+        let mut between = self.spare.pop().unwrap_or_default();
+        let picture = Picture {
+            layout: &layout,
+            bytes: input.bytes(),
+        };
+        let place = *output.layout();
+        let output = (&place, output.bytes_mut());
+        apply_all(&self.threads, &prepared, picture, output, &inner, &mut between);
+        self.spare.push(between);
+        Ok(())
     }
 
     fn prepared(&mut self, format: PixelFormat, colour: Colour) -> Result<Arc<ChainPlan>, EngineError> {
@@ -184,39 +202,53 @@ struct Between([Vec<u8>; 2]);
 impl Job {
     /// Filters the frame; gives back the result and the memory that was worked in.
     fn run(mut self, threads: &Threads) -> (Frame, Between) {
-        let (layout, inner) = (*self.output.layout(), self.inner);
-        let Between([from, to]) = &mut self.between;
-        let steps = &self.prepared.plan.steps;
-        for (index, (step, step_plan)) in steps.iter().zip(&self.prepared.step_plans).enumerate() {
-            let picture = match index {
-                0 => Picture {
-                    layout: self.input.layout(),
-                    bytes: self.input.bytes(),
-                },
-                _ => Picture {
-                    layout: &inner,
-                    bytes: from,
-                },
-            };
-            if index + 1 == steps.len() {
-                apply(
-                    threads,
-                    step,
-                    step_plan,
-                    picture,
-                    &layout,
-                    self.output.bytes_mut(),
-                );
-            } else {
-                to.resize(inner.size(), 0);
-                apply(threads, step, step_plan, picture, &inner, to);
-                std::mem::swap(from, to);
-            }
-        }
+        let layout = *self.output.layout();
+        let picture = Picture {
+            layout: self.input.layout(),
+            bytes: self.input.bytes(),
+        };
+        let output = (&layout, self.output.bytes_mut());
+        apply_all(
+            threads,
+            &self.prepared,
+            picture,
+            output,
+            &self.inner,
+            &mut self.between,
+        );
         self.output.sequence = self.input.sequence;
         self.output.born = self.input.born;
         self.output.metadata = self.input.into_parts().0;
         (self.output, self.between)
+    }
+}
+
+/// Carries out all steps. The pictures between them lie as `inner` says.
+fn apply_all(
+    threads: &Threads,
+    prepared: &ChainPlan,
+    input: Picture<'_>,
+    (layout, output): (&Layout, &mut [u8]),
+    inner: &Layout,
+    between: &mut Between,
+) {
+    let Between([from, to]) = between;
+    let steps = &prepared.plan.steps;
+    for (index, (step, step_plan)) in steps.iter().zip(&prepared.step_plans).enumerate() {
+        let picture = match index {
+            0 => input,
+            _ => Picture {
+                layout: inner,
+                bytes: from,
+            },
+        };
+        if index + 1 == steps.len() {
+            apply(threads, step, step_plan, picture, layout, output);
+        } else {
+            to.resize(inner.size(), 0);
+            apply(threads, step, step_plan, picture, inner, to);
+            std::mem::swap(from, to);
+        }
     }
 }
 

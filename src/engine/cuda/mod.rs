@@ -27,15 +27,23 @@ mod ring;
 mod select;
 mod timing;
 
+// What follows with `doc(hidden)` is for benchmarks and tests.
+#[doc(hidden)]
 pub use compile::{Compiled, Recipe, Source};
 pub use driver::device::{DeviceInfo, Devices, available, devices, nvrtc_version, probe};
+#[doc(hidden)]
 pub use driver::memory::Reservation;
 pub use engine::Cuda;
 pub use kernels::variant::{MemoryVariant, UnknownMemoryVariant};
+#[doc(hidden)]
 pub use select::table::{Origin, Table, TableCell, VariantTime};
+#[doc(hidden)]
 pub use select::work::Work;
+#[doc(hidden)]
 pub use select::{SelectContext, contest, recipes};
+#[doc(hidden)]
 pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelTimer, KernelTimes};
+#[doc(hidden)]
 pub use timing::link::{Duplex, duplex};
 
 /// How transfers and kernels of different frames lie to each other.

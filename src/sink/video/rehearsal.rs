@@ -6,9 +6,10 @@
 
 use crate::ffmpeg::{
     AvError, Decoder, Demuxer, Encoder, EncoderSetup, Medium, Muxer, Packet, Picture, Received,
-    add_stream_blocks, picture_facts, rescale,
+    picture_facts, rescale,
 };
 use crate::frame::{Metadata, Rational, SideData};
+use crate::sink::ledger::add_stream_blocks;
 use std::path::Path;
 
 /// The size of a rehearsal's frames, a size that even H.261 knows.

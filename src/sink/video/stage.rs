@@ -6,12 +6,14 @@
 use super::choice::{self, FormatChoice, Hdr, Wishes};
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::{Running, VideoSink, alpha};
-use crate::convert::{self, Converter, RangeChange, YCGCO};
+use crate::convert::{self, Converter, YCGCO};
 use crate::ffmpeg::{
     Access, AvError, AvFormat, Demuxer, Encoder, EncoderSetup, Picture, Scaler, ScalerEnd, for_stream, log,
 };
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, SideData, Turn};
+use crate::frame::{
+    Colour, ColourModel, FieldOrder, Frame, Layout, Metadata, Range, RangeChange, SideData, Turn,
+};
 use crate::sink::ledger::{Ledger, Outcome, merged, stated};
 use crate::sink::{Rules, SinkError};
 

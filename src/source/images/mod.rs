@@ -9,7 +9,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
-use crate::frame::{Buffer, FieldOrder, Frame, Layout, Rational, Remarks};
+use crate::frame::{Buffer, Frame, Layout, Rational, Remarks};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
@@ -141,11 +141,7 @@ pub fn open_listed(
         (false, _) => "image files",
     };
     let info = StreamInfo {
-        format,
-        width,
-        height,
         uniform: count == 1 || pages.is_some(),
-        brings_memory: false,
         frame_rate: options.fps,
         time_base: options.fps.map_or(Rational { num: 1, den: 25 }, |r| Rational {
             num: r.den,
@@ -153,14 +149,11 @@ pub fn open_listed(
         }),
         frames: Some(count as u64),
         colour,
-        sample_aspect: (0, 1),
-        field_order: FieldOrder::Progressive,
-        side_data: Vec::new(),
-        origin: None,
         description: format!(
             "{count} {what} from {}, the first {width}x{height} {format}",
             input.display()
         ),
+        ..StreamInfo::new(format, width, height)
     };
     Ok(ImageFiles {
         files: files.into(),
