@@ -59,8 +59,11 @@
 //! | `cli` | the program; implies all others | the same |
 //!
 //! All are on unless `default-features = false` is said. Linux is what is tested.
-
-#![warn(rustdoc::all)]
+//!
+//! # What may change
+//!
+//! Errors, reports and what describes streams are `#[non_exhaustive]`. Options may get fields, too: end them
+//! with `..Default::default()`. Bits of results do not change.
 
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]

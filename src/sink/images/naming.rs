@@ -17,7 +17,7 @@ pub fn is_target(target: &Path) -> bool {
         || target.extension().is_none() && !target.exists()
 }
 
-/// The kind of file that [`create`] would write to `target`, so that frames can be converted for it.
+/// The kind of file that [`super::create`] would write to `target`, so that frames can be converted for it.
 pub fn kind_for(target: &Path, options: &ImageOptions) -> ImageKind {
     let by_source = || {
         let first = options.sources.as_ref().and_then(|s| s.first())?;
