@@ -135,3 +135,101 @@ pub(super) struct Scratch {
     pub(super) fir: fir::Scratch,
     pub(super) box_blur: box_blur::Scratch,
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::filter::{Border, Chain, Planes};
+    use crate::frame::Colour;
+
+    /// Filter, format, algorithm and size; and what makes it with each set of [`InstructionSet::ALL`]: one
+    /// word for all planes, or one for each.
+    const CHOICES: &str = "
+        box:size=3                  | gray     | auto      | 1920x1080 | scalar | box | box | box | box
+        box:size=3                  | gray     | direct    | 1920x1080 | scalar | box | box | box | box
+        box:size=3                  | gray12le | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        box:size=9                  | rgb24    | separable | 1920x1080 | scalar | box | box | box | box
+        box:size=15                 | gray     | direct    | 1920x1080 | fft    | fir | fir | fir | fir
+        box:size=25                 | gray10le | separable | 1920x1080 | scalar | box | box | box | box
+        box:size=63                 | yuv420p  | auto      | 1920x1080 | scalar | box | box | box | box
+        box:size=7                  | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
+        box:size=25                 | gray16le | direct    | 1920x1080 | fft    | fft | fft | fft | fft
+        box:size=3                  | rgba     | auto      | 1920x1080 | scalar | box | box | box | box
+        box:size=3                  | nv12     | auto      | 1920x1080 | scalar | box | box | box | box
+        gaussian:size=3             | gray     | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        gaussian:size=3             | rgb24    | direct    | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        gaussian:size=3             | rgba     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=3             | gray10le | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=3             | gray     | separable | 1920x1080 | scalar | fir | fir | fir | fir
+        sharpen                     | yuv420p  | auto      | 1920x1080 | scalar | 3x3 | 3x3 | 3x3 | 3x3
+        laplacian8                  | gray     | auto      | 1920x1080 | scalar | box | box | box | box
+        laplacian8:bias=20          | gray     | auto      | 1920x1080 | scalar | box | box | box | box
+        mask:rows=0 0 0;0 1 0;0 0 0 | gray     | auto      | 1920x1080 | scalar | box | box | box | box
+        sobel-x                     | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
+        mask:rows=1 2 3;4 5 6;7 8 9 | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:sigma=2            | gray     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:sigma=2            | nv12     | auto      | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:sigma=2            | rgba64le | auto      | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=7             | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
+        gaussian:size=25            | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
+        disk:radius=4               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=4               | gray16le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=6               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=6               | gray10le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12              | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12              | gray     | auto      | 20x15     | scalar | fir | fir | fir | fir
+        disk:radius=12              | yuv420p  | auto      | 640x480   | fft    | fir | fir | fir | fir
+        disk:radius=12              | rgb24    | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12              | rgba     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=31              | gray16le | auto      | 1920x1080 | fft    | fft | fft | fft | fft
+        gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fir
+    ";
+
+    /// What makes each plane of a filter's step.
+    fn chosen(cells: &[&str], set: InstructionSet) -> String {
+        let chain = Chain {
+            filters: vec![cells[0].parse().unwrap()],
+            border: Border::Mirror,
+            planes: Planes::All,
+            algorithm: cells[2].parse().unwrap(),
+        };
+        let format = cells[1].parse().unwrap();
+        let (width, height) = cells[3].split_once('x').unwrap();
+        let layout = Layout::new(format, width.parse().unwrap(), height.parse().unwrap(), 1).unwrap();
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let chain_plan = ChainPlan::new(plan, set);
+        let (step, step_plan) = (&chain_plan.plan.steps[0], &chain_plan.step_plans[0]);
+        let of_plane = |plane: usize| match &step_plan.algorithms[plane] {
+            _ if step_plan.overlap_save(step, plane, &layout).is_some() => "fft",
+            Algorithm::Portable => "scalar",
+            Algorithm::BoxBlur(_) => "box",
+            Algorithm::Symmetric3x3(_) => "3x3",
+            Algorithm::Fir(_) => "fir",
+        };
+        let mut names: Vec<&str> = (0..step.planes.len()).map(of_plane).collect();
+        if names.iter().all(|name| *name == names[0]) {
+            names.truncate(1);
+        }
+        names.join(", ")
+    }
+
+    #[test]
+    fn each_mask_gets_its_algorithm() {
+        let mut others = Vec::new();
+        for line in CHOICES.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            for (set, expected) in InstructionSet::ALL.into_iter().zip(&cells[4..]) {
+                if !set.is_available() {
+                    eprintln!("SKIPPED: this machine has no {set}");
+                    continue;
+                }
+                let found = chosen(&cells, set);
+                if found != *expected {
+                    others.push(format!("{set} takes {found}: {line}"));
+                }
+            }
+        }
+        assert!(others.is_empty(), "{others:#?}");
+    }
+}
