@@ -142,6 +142,10 @@ impl Engine for Luma {
         self.inner.submit(luma, room, 64)
     }
 
+    fn explanation(&mut self) -> Vec<String> {
+        self.inner.explanation()
+    }
+
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
         let Some(luma) = self.inner.collect()? else {
             return Ok(None);

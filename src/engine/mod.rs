@@ -43,6 +43,12 @@ pub trait Engine: Send {
     /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned to `row_alignment` bytes.
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
 
+    /// What was picked for the frame that was submitted last, and why, a line each; nothing if that is what was
+    /// picked for the frame before.
+    fn explanation(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Waits for the oldest frame in flight and gives it back; `None` if there is none. Sequence number, metadata and
     /// birth are the input's.
     fn collect(&mut self) -> Result<Option<Frame>, EngineError>;

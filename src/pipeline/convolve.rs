@@ -4,7 +4,7 @@ use super::error::{Halt, PipelineError};
 use super::order::Reorder;
 use super::stop::Stop;
 use super::{Progress, send};
-use crate::engine::{DeviceTimes, Engine};
+use crate::engine::{DeviceTimes, EXPLANATION, Engine};
 use crate::frame::{Frame, FramePool};
 use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -170,6 +170,9 @@ pub(super) fn run(
                         .submit(frame, buffer, output.row_alignment)
                         .map_err(|cause| PipelineError::Engine { sequence, cause })?;
                     drop(range);
+                    for line in engine.explanation() {
+                        tracing::info!(target: EXPLANATION, "{line}");
+                    }
                     let busy = began.elapsed();
                     clock.busy += busy;
                     clock.span(Doing::Submit, sequence, began, busy);

@@ -19,6 +19,7 @@ use super::{CudaOptions, Overlap};
 use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Plane};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct Cuda {
     cache: Cache,
     table: Table,
     prepared: Vec<(PlanKey, Arc<LaunchPlan>)>,
+    /// What was picked for the frame submitted last, if its plan is new.
+    explanation: Vec<String>,
     scratch: ScratchMemory,
     /// The one used longest ago first.
     slots: VecDeque<Slot>,
@@ -124,6 +127,7 @@ impl Cuda {
             table: Table::for_card(&device, &cache)?,
             cache,
             prepared: Vec::new(),
+            explanation: Vec::new(),
             scratch: ScratchMemory::default(),
             slots: (0..slots).map(Slot::new).collect(),
             idle: idle.collect::<Result<_, _>>()?,
@@ -164,8 +168,12 @@ impl Cuda {
                 card: &self.device.info,
                 table: &self.table,
             },
+            explanation: RefCell::default(),
         };
-        let prepared = Arc::new(LaunchPlan::new(plan, &request)?);
+        let prepared = LaunchPlan::new(plan, &request);
+        let explanation = request.explanation.into_inner();
+        let prepared = Arc::new(prepared?);
+        self.explanation = explanation;
         self.prepared.push((key, Arc::clone(&prepared)));
         Ok(prepared)
     }
@@ -552,6 +560,10 @@ impl Engine for Cuda {
         flight.cargo = Some(cargo);
         self.in_flight.push_back(flight);
         Ok(())
+    }
+
+    fn explanation(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.explanation)
     }
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {

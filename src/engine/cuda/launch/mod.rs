@@ -30,11 +30,12 @@ use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
-use crate::engine::{EXPLANATION, EngineError};
+use crate::engine::EngineError;
 use crate::filter::{ChannelStep, Kernel, Plan, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 use enqueue::Work;
+use std::cell::RefCell;
 use std::sync::Arc;
 use tensor_pass::TensorPass;
 
@@ -97,6 +98,14 @@ pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) cache: &'a Cache,
     pub(crate) terms: SelectContext<'a>,
+    /// What was picked, and why, a line each.
+    pub(crate) explanation: RefCell<Vec<String>>,
+}
+
+impl Request<'_> {
+    fn explain(&self, line: String) {
+        self.explanation.borrow_mut().push(line);
+    }
 }
 
 impl LaunchPlan {
@@ -233,13 +242,11 @@ impl Group {
             planes: &planes,
         };
         let (choice, why) = choose(&job, &request.terms)?;
-        tracing::info!(
-            target: EXPLANATION,
-            "{format}, {}x{} mask, {}: {why}",
-            step.kernel.size().0,
-            step.kernel.size().1,
+        let (columns, rows) = step.kernel.size();
+        request.explain(format!(
+            "{format}, {columns}x{rows} mask, {}: {why}",
             plane_list(&planes)
-        );
+        ));
         let kernels = match choice {
             Choice::Tensor(kernel) => {
                 let work = (step, format, interleaving);
@@ -284,15 +291,14 @@ impl Group {
     ) -> Result<Group, EngineError> {
         let planes: Vec<usize> = (0..step.planes.len()).collect();
         let [(first_width, first_height), (width, height)] = pair.sizes();
-        tracing::info!(
-            target: EXPLANATION,
-            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} bytes: both filters in one launch, whose products are \
-             few enough (--no-fuse keeps them apart)",
+        request.explain(format!(
+            "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} \
+             bytes: both filters in one launch, whose products are few enough (--no-fuse keeps them apart)",
             plane_list(&planes),
             kernel.source().name(),
             kernel.tile.0,
             kernel.tile.1,
-        );
+        ));
         let fitted = |sizes: &[_]| pair.fitted(kernel, sizes, &request.device.info);
         let pass = tensor_pass(kernel, fitted, (format, &planes), request)?;
         Ok(Group {
@@ -322,12 +328,10 @@ fn tensor_pass(
     let sizes: Vec<_> = sizes(&layout, planes).collect();
     let kernel = match fitted(&sizes) {
         Some(fitted) => {
-            tracing::info!(
-                target: EXPLANATION,
+            request.explain(format!(
                 "tiles of {}x{} bytes, for frames of {width}x{height} pixels to keep more of the card busy",
-                fitted.tile.0,
-                fitted.tile.1,
-            );
+                fitted.tile.0, fitted.tile.1,
+            ));
             fitted
         }
         None => kernel.clone(),

@@ -6,7 +6,6 @@
 //! are timed likewise, since they are what the kernels are held against.
 #![allow(unsafe_code)]
 
-use crate::engine::EngineError;
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::dependency::Sequence;
@@ -23,10 +22,12 @@ use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, recipes};
 use crate::engine::verify::fill_with_noise;
+use crate::engine::{EXPLANATION, EngineError};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
 use cudarc::driver::sys;
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,8 +200,12 @@ impl KernelTimer {
             device: &self.device,
             cache: &self.cache,
             terms: self.terms(case),
+            explanation: RefCell::default(),
         };
         let prepared = LaunchPlan::new(plan, &request)?;
+        for line in request.explanation.take() {
+            tracing::info!(target: EXPLANATION, "{line}");
+        }
         self.hang(&layout, prepared.step_count() > 1)?;
         let (turns, scratch) = self.places(&prepared, textures)?;
         self.poison()?;
