@@ -1,6 +1,7 @@
 //! Which engine filters, and its options.
 
 use super::Failure;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
@@ -106,30 +107,33 @@ impl FromStr for Block {
     }
 }
 
-/// The vector instructions by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SimdName {
-    /// Plain code for any machine.
-    Portable,
-    /// AVX2.
-    Avx2,
-    /// AVX2 and AVX-VNNI.
-    Avx2Vnni,
-    /// AVX-512F and BW.
-    Avx512,
-    /// AVX-512F, BW and VNNI.
-    Avx512Vnni,
-}
+/// Vector instructions by name: those that the engine knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SimdName(InstructionSet);
 
 impl SimdName {
-    pub(crate) fn set(self) -> InstructionSet {
-        match self {
-            SimdName::Portable => InstructionSet::Portable,
-            SimdName::Avx2 => InstructionSet::Avx2,
-            SimdName::Avx512 => InstructionSet::Avx512,
-            SimdName::Avx2Vnni => InstructionSet::Avx2Vnni,
-            SimdName::Avx512Vnni => InstructionSet::Avx512Vnni,
+    const ALL: [SimdName; InstructionSet::ALL.len()] = {
+        let mut all = [SimdName(InstructionSet::Portable); InstructionSet::ALL.len()];
+        let mut k = 0;
+        while k < all.len() {
+            all[k] = SimdName(InstructionSet::ALL[k]);
+            k += 1;
         }
+        all
+    };
+
+    pub(crate) fn set(self) -> InstructionSet {
+        self.0
+    }
+}
+
+impl ValueEnum for SimdName {
+    fn value_variants<'a>() -> &'a [SimdName] {
+        &SimdName::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) use vectors::{Compiled, Vectors, with_simd};
 pub enum InstructionSet {
     /// Plain Rust, vectorised as far as the compiler sees fit for any machine of this kind.
     Portable,
-    /// x86-64 with AVX2: 16 multiply-adds an instruction.
+    /// x86-64 with AVX2 and FMA: 16 multiply-adds an instruction.
     Avx2,
     /// The same with AVX-VNNI: 16 multiply-adds an instruction, which also adds them to the sums.
     Avx2Vnni,
@@ -53,6 +53,28 @@ impl InstructionSet {
         InstructionSet::Avx512,
         InstructionSet::Avx512Vnni,
     ];
+
+    /// Its name, as `--simd` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InstructionSet::Portable => "portable",
+            InstructionSet::Avx2 => "avx2",
+            InstructionSet::Avx2Vnni => "avx2-vnni",
+            InstructionSet::Avx512 => "avx512",
+            InstructionSet::Avx512Vnni => "avx512-vnni",
+        }
+    }
+
+    /// What it needs.
+    pub const fn about(self) -> &'static str {
+        match self {
+            InstructionSet::Portable => "Plain code for any machine",
+            InstructionSet::Avx2 => "AVX2",
+            InstructionSet::Avx2Vnni => "AVX2 and AVX-VNNI",
+            InstructionSet::Avx512 => "AVX-512F and BW",
+            InstructionSet::Avx512Vnni => "AVX-512F, BW and VNNI",
+        }
+    }
 
     /// True if this machine can run it.
     pub fn is_available(self) -> bool {
@@ -77,27 +99,26 @@ impl InstructionSet {
 
 impl fmt::Display for InstructionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            InstructionSet::Portable => "portable",
-            InstructionSet::Avx2 => "avx2",
-            InstructionSet::Avx2Vnni => "avx2-vnni",
-            InstructionSet::Avx512 => "avx512",
-            InstructionSet::Avx512Vnni => "avx512-vnni",
-        })
+        f.write_str(self.name())
     }
 }
 
 /// A word that names no instruction set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no instruction set; use portable, avx2, avx2-vnni, avx512 or avx512-vnni")]
+#[error("'{0}' is no instruction set; use one of {all}", all = names())]
 pub struct UnknownInstructionSet(pub String);
+
+/// The names of all sets.
+fn names() -> String {
+    InstructionSet::ALL.map(InstructionSet::name).join(", ")
+}
 
 impl FromStr for InstructionSet {
     type Err = UnknownInstructionSet;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let mut all = InstructionSet::ALL.into_iter();
-        all.find(|set| set.to_string() == word)
+        all.find(|set| set.name() == word)
             .ok_or_else(|| UnknownInstructionSet(word.to_owned()))
     }
 }
