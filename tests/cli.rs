@@ -220,6 +220,51 @@ fn explain_tells_the_engine_that_was_picked() {
 }
 
 #[test]
+fn explain_tells_how_the_cpu_makes_each_plane() {
+    let said = |input: &str, more: &[&str]| {
+        let mut arguments = vec![
+            "filter",
+            input,
+            "null:",
+            "--quiet",
+            "--engine",
+            "cpu",
+            "--explain",
+        ];
+        arguments.extend(more);
+        let done = run(&arguments);
+        assert_eq!(done.status.code(), Some(0));
+        text(&done.stderr)
+    };
+    let clip = "synthetic:64x48:yuv420p:30:3";
+    let chain = [
+        "--filter",
+        "box:size=5",
+        "--filter",
+        "gaussian:size=3",
+        "--simd",
+        "portable",
+    ];
+    let explained = said(clip, &[&chain[..], &["--planes", "luma"]].concat());
+    for line in [
+        "yuv420p, 5x5 mask, plane 0: scalar: row and column filter in plain Rust",
+        "yuv420p, 5x5 mask, planes 1, 2: copied or filled",
+        "yuv420p, 3x3 mask, plane 0: scalar: ",
+    ] {
+        assert_eq!(explained.matches(line).count(), 1, "{line}: {explained}");
+    }
+    // By the vectors that the machine has, if any.
+    let explained = said(clip, &["--filter", "box:size=5", "--algorithm", "separable"]);
+    let best = explained
+        .lines()
+        .find(|line| line.contains("5x5 mask, planes 0, 1, 2: "));
+    assert!(
+        best.is_some_and(|line| line.contains("box: ") || line.contains("scalar: ")),
+        "{explained}"
+    );
+}
+
+#[test]
 fn usage_errors_exit_with_2_and_touch_nothing() {
     let folder = Folder::new();
     let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));

@@ -168,7 +168,7 @@ pub(crate) struct EngineArguments {
     /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
     #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true, default_missing_value = "pageable")]
     pub(crate) no_overlap: Option<Serial>,
-    /// Tell on stderr which engine and which kernels were picked, and why.
+    /// Tell on stderr which engine was picked and how it makes each plane: algorithms and loops, or kernels.
     #[arg(long)]
     pub(crate) explain: bool,
 }

@@ -1,102 +1,85 @@
-//! Which algorithm carries out which part of a step: the only file that knows all of them.
+//! Which algorithm makes which plane: the only file that knows all of them.
 
-use super::box_blur;
-use super::fft::{self, OverlapSave, Transforms};
-use super::fir;
-use super::scalar;
+use super::box_blur::BoxBlur;
+use super::fft::Fft;
+use super::fir::Fir;
+use super::fir::symmetric_3x3::Symmetric3x3;
+use super::rows::alpha::Alpha;
+use super::rows::plane_filter::{PlaneFilter, PlanePart};
+use super::scalar::Scalar;
 use super::simd::{InstructionSet, Vectors};
-use crate::engine::cpu::fir::symmetric_3x3;
-use crate::engine::cpu::rows::alpha::{Alpha, Source};
-use crate::engine::cpu::rows::strip::Strip;
-use crate::filter::{Kernel, Plan, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::filter::{Plan, Step};
+use crate::frame::{Layout, PixelFormat, Plane};
+use std::sync::Arc;
 
-/// How one plane's part of a step is carried out.
-pub(super) enum Algorithm {
-    /// Plain Rust.
-    Portable,
-    /// Sums of windows that rows enter and leave.
-    BoxBlur(Box<box_blur::BoxBlur>),
-    /// Small masks that mirror themselves, on bytes where they lie.
-    Symmetric3x3(Box<symmetric_3x3::Symmetric3x3>),
-    /// Weighted sums, two rows or four at a time.
-    Fir(Box<fir::Fir>),
+/// An algorithm, ready for each plane that it can make of those given.
+type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
+
+/// All of them. The cheapest that can make a plane makes it, and of several the first one.
+const ALGORITHMS: [MakeReady; 5] = [
+    ready::<BoxBlur>,
+    ready::<Symmetric3x3>,
+    ready::<Fir>,
+    ready::<Scalar>,
+    ready::<Fft>,
+];
+
+fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
+    let mut before: Option<Arc<F>> = None;
+    let of_plane = |part: &PlanePart<'_>| {
+        let filter = Arc::new(F::new(part, before.as_deref())?);
+        before = Some(Arc::clone(&filter));
+        Some(filter as Arc<dyn PlaneFilter>)
+    };
+    parts.iter().map(of_plane).collect()
 }
 
-/// What plain loops take for a weight and a sample, in terms of [`Algorithm::terms`].
-const PLAIN_TERMS: usize = 4;
+/// What can make one plane of a step.
+struct Candidates(Vec<Arc<dyn PlaneFilter>>);
 
-impl Algorithm {
-    /// `under_alpha`: rows are weighted before they are convolved.
-    fn new(
-        step: &Step,
-        plane: usize,
-        format: PixelFormat,
-        set: InstructionSet,
-        under_alpha: bool,
-    ) -> Algorithm {
-        if let Some(vectors) = Vectors::of(set) {
-            if let Some(box_blur) = box_blur::BoxBlur::new(vectors, step, plane, format) {
-                return Algorithm::BoxBlur(Box::new(box_blur));
-            }
-            if let Some(symmetric_3x3) = symmetric_3x3::Symmetric3x3::new(vectors, step, plane, format)
-                && !under_alpha
-            {
-                return Algorithm::Symmetric3x3(Box::new(symmetric_3x3));
-            }
-            if let Some(fir) = fir::Fir::new(vectors, step, plane, format) {
-                return Algorithm::Fir(Box::new(fir));
-            }
-        }
-        Algorithm::Portable
-    }
-
-    /// What a sample takes of a direct mask, in multiply-adds of two samples and two weights each; `None`
-    /// where it does not grow with the mask.
-    fn terms(&self, kernel: &Kernel) -> Option<usize> {
-        match (self, kernel) {
-            (Algorithm::Portable, Kernel::Direct(k)) => {
-                Some(PLAIN_TERMS * k.weights.iter().filter(|&&q| q != 0).count())
-            }
-            (Algorithm::Fir(fir), Kernel::Direct(_)) => Some(fir.terms()),
-            _ => None,
-        }
-    }
-
-    pub(super) fn convolve(
-        &self,
-        step: &Step,
-        source: Source<'_>,
-        layout: &Layout,
-        strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
-    ) {
-        match self {
-            Algorithm::Portable => scalar::convolve(step, source, layout, strip),
-            Algorithm::BoxBlur(box_blur) => box_blur.convolve(source, layout, strip, &mut scratch.box_blur),
-            Algorithm::Symmetric3x3(symmetric_3x3) => {
-                symmetric_3x3.convolve(source, layout, strip, &mut scratch.symmetric_3x3);
-            }
-            Algorithm::Fir(fir) => fir.convolve(source, layout, strip, &mut scratch.fir),
+impl Candidates {
+    /// The cheapest for a plane of this size.
+    fn cheapest(&self, plane: &Plane) -> &dyn PlaneFilter {
+        let costs = self.0.iter().map(|filter| (filter, filter.cost(plane)));
+        match costs.min_by(|one, other| one.1.total_cmp(&other.1)) {
+            Some((filter, _)) => &**filter,
+            None => unreachable!("plain Rust makes every plane"),
         }
     }
 }
 
 /// How a step is carried out.
 pub(super) struct StepPlan {
-    /// One a plane.
-    pub(super) algorithms: Vec<Algorithm>,
-    /// Ways that large planes may take instead.
-    transforms: Option<Transforms>,
+    /// For each plane.
+    candidates: Vec<Candidates>,
     pub(super) alpha: Option<Alpha>,
 }
 
 impl StepPlan {
-    /// The way by Fourier transforms, if that is the faster one for a plane.
-    pub(super) fn overlap_save(&self, step: &Step, plane: usize, layout: &Layout) -> Option<&OverlapSave> {
-        let terms = self.algorithms[plane].terms(&step.kernel)?;
-        let transforms = self.transforms.as_ref()?;
-        transforms.faster(&layout.planes()[plane], &step.planes[plane], terms)
+    fn new(step: &Step, format: PixelFormat, set: InstructionSet, vectors: Option<Vectors>) -> StepPlan {
+        let alpha = Alpha::new(step, format, set);
+        let part = |plane| PlanePart {
+            step,
+            plane,
+            format,
+            // Alpha has no alpha.
+            premultiplied: alpha
+                .as_ref()
+                .is_some_and(|alpha| alpha.own_plane() != Some(plane)),
+            vectors,
+        };
+        let parts: Vec<PlanePart<'_>> = (0..step.planes.len()).map(part).collect();
+        let ready = ALGORITHMS.map(|ready| ready(&parts));
+        let of_plane = |plane: usize| Candidates(ready.iter().filter_map(|of| of[plane].clone()).collect());
+        StepPlan {
+            candidates: (0..parts.len()).map(of_plane).collect(),
+            alpha,
+        }
+    }
+
+    /// What makes a plane of such a picture.
+    pub(super) fn filter(&self, plane: usize, layout: &Layout) -> &dyn PlaneFilter {
+        self.candidates[plane].cheapest(&layout.planes()[plane])
     }
 }
 
@@ -108,32 +91,37 @@ pub(super) struct ChainPlan {
 
 impl ChainPlan {
     pub(super) fn new(plan: Plan, set: InstructionSet) -> ChainPlan {
-        let of_step = |step: &Step| {
-            let alpha = Alpha::new(step, plan.format, set);
-            let algorithm = |plane| Algorithm::new(step, plane, plan.format, set, alpha.is_some());
-            let algorithms: Vec<Algorithm> = (0..step.planes.len()).map(algorithm).collect();
-            let may_be_slower = algorithms
-                .iter()
-                .any(|algorithm| algorithm.terms(&step.kernel).is_some());
-            let transforms = || Transforms::new(step, plan.format, set);
-            StepPlan {
-                transforms: may_be_slower.then(transforms).flatten(),
-                algorithms,
-                alpha,
-            }
-        };
+        ChainPlan::with(plan, set, Vectors::of(set))
+    }
+
+    fn with(plan: Plan, set: InstructionSet, vectors: Option<Vectors>) -> ChainPlan {
+        let of_step = |step: &Step| StepPlan::new(step, plan.format, set, vectors);
         let step_plans = plan.steps.iter().map(of_step).collect();
         ChainPlan { plan, step_plans }
     }
-}
 
-/// What one thread works in. It grows to what the largest plane needs and is then never allocated again.
-#[derive(Default)]
-pub(super) struct Scratch {
-    pub(super) overlap_save: fft::Scratch,
-    pub(super) symmetric_3x3: symmetric_3x3::Scratch,
-    pub(super) fir: fir::Scratch,
-    pub(super) box_blur: box_blur::Scratch,
+    /// How each plane of such a picture is made, a line for all that are made in the same way.
+    pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for (step, step_plan) in self.plan.steps.iter().zip(&self.step_plans) {
+            let (columns, rows) = step.kernel.size();
+            let mut ways: Vec<(String, Vec<String>)> = Vec::new();
+            for (plane, place) in layout.planes().iter().enumerate() {
+                let way = step_plan.filter(plane, layout).plan(place);
+                let plane = plane.to_string();
+                match ways.iter_mut().find(|(known, _)| *known == way) {
+                    Some((_, planes)) => planes.push(plane),
+                    None => ways.push((way, vec![plane])),
+                }
+            }
+            lines.extend(ways.into_iter().map(|(way, planes)| {
+                let noun = if planes.len() == 1 { "plane" } else { "planes" };
+                let (format, planes) = (self.plan.format, planes.join(", "));
+                format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
+            }));
+        }
+        lines
+    }
 }
 
 #[cfg(test)]
@@ -198,16 +186,13 @@ mod tests {
         let (width, height) = cells[3].split_once('x').unwrap();
         let layout = Layout::new(format, width.parse().unwrap(), height.parse().unwrap(), 1).unwrap();
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-        let chain_plan = ChainPlan::new(plan, set);
-        let (step, step_plan) = (&chain_plan.plan.steps[0], &chain_plan.step_plans[0]);
-        let of_plane = |plane: usize| match &step_plan.algorithms[plane] {
-            _ if step_plan.overlap_save(step, plane, &layout).is_some() => "fft",
-            Algorithm::Portable => "scalar",
-            Algorithm::BoxBlur(_) => "box",
-            Algorithm::Symmetric3x3(_) => "3x3",
-            Algorithm::Fir(_) => "fir",
+        let plan = ChainPlan::with(plan, set, Vectors::assume(set));
+        let of_plane = |(plane, place)| {
+            let plan = plan.step_plans[0].filter(plane, &layout).plan(place);
+            let name = plan.split(':').next().unwrap();
+            name.trim_start_matches("symmetric ").to_owned()
         };
-        let mut names: Vec<&str> = (0..step.planes.len()).map(of_plane).collect();
+        let mut names: Vec<String> = layout.planes().iter().enumerate().map(of_plane).collect();
         if names.iter().all(|name| *name == names[0]) {
             names.truncate(1);
         }
@@ -220,8 +205,8 @@ mod tests {
         for line in CHOICES.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             for (set, expected) in InstructionSet::ALL.into_iter().zip(&cells[4..]) {
-                if !set.is_available() {
-                    eprintln!("SKIPPED: this machine has no {set}");
+                if set != InstructionSet::Portable && Vectors::assume(set).is_none() {
+                    eprintln!("SKIPPED: no loops of {set} are written for this kind of machine");
                     continue;
                 }
                 let found = chosen(&cells, set);
@@ -231,5 +216,13 @@ mod tests {
             }
         }
         assert!(others.is_empty(), "{others:#?}");
+    }
+
+    #[test]
+    fn colours_under_alpha_are_premultiplied_and_alpha_in_its_own_plane_is_not() {
+        if Vectors::assume(InstructionSet::Avx2).is_some() {
+            let cells = ["gaussian:size=3", "gbrap", "direct", "64x48"];
+            assert_eq!(chosen(&cells, InstructionSet::Avx2), "fir, fir, fir, 3x3");
+        }
     }
 }

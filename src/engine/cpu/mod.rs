@@ -13,8 +13,6 @@
 //! ```
 //!
 //! Imports point downwards only. Each folder is one algorithm, and its `mod.rs` says how it goes.
-// Where no vector instructions are known, what only they need is compiled, and never used.
-#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unreachable_code, unused))]
 
 mod algorithm;
 mod box_blur;
@@ -32,7 +30,6 @@ use crate::filter::{Chain, Plan, Step};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Image, ImageMut, Layout, Pageable, PixelFormat};
 use algorithm::{ChainPlan, StepPlan};
 use crossbeam_channel::{Receiver, bounded};
-use fft::OverlapSave;
 use rows::alpha::{Premultiplied, Source};
 use rows::strip::{Picture, strips};
 use std::collections::VecDeque;
@@ -47,6 +44,10 @@ pub struct Cpu {
     threads: Arc<Threads>,
     set: InstructionSet,
     prepared: Option<(PixelFormat, Colour, Arc<ChainPlan>)>,
+    /// The layout of the frame that was submitted last, if the plan was the same.
+    last: Option<Layout>,
+    /// How that frame's planes are made, if others were made in other ways before.
+    explanation: Vec<String>,
     /// Where the results of the frames in flight will come, oldest first.
     in_flight: VecDeque<Receiver<std::thread::Result<(Frame, Between)>>>,
     /// What frames that are done have worked in.
@@ -82,6 +83,8 @@ impl Cpu {
             threads: Arc::new(Threads::new(threads)?),
             set,
             prepared: None,
+            last: None,
+            explanation: Vec::new(),
             in_flight: VecDeque::new(),
             spare: Vec::new(),
         })
@@ -111,6 +114,7 @@ impl Cpu {
             _ => {
                 let prepared = Arc::new(ChainPlan::new(Plan::new(&self.chain, format, &colour)?, self.set));
                 self.prepared = Some((format, colour, Arc::clone(&prepared)));
+                self.last = None;
                 Ok(prepared)
             }
         }
@@ -148,10 +152,16 @@ impl Engine for Cpu {
 
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         let (format, width, height) = (input.format(), input.layout().width(), input.layout().height());
+        let prepared = self.prepared(format, input.metadata.colour)?;
+        let inner = Layout::new(format, width, height, 64)?;
+        if self.last != Some(inner) {
+            self.explanation = prepared.explanation(&inner);
+            self.last = Some(inner);
+        }
         let job = Job {
-            prepared: self.prepared(format, input.metadata.colour)?,
+            prepared,
             output: Frame::new(Layout::new(format, width, height, row_alignment)?, output)?,
-            inner: Layout::new(format, width, height, 64)?,
+            inner,
             between: self.spare.pop().unwrap_or_default(),
             input,
         };
@@ -163,6 +173,10 @@ impl Engine for Cpu {
             let _ = done.send(result);
         });
         Ok(())
+    }
+
+    fn explanation(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.explanation)
     }
 
     fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
@@ -263,16 +277,13 @@ fn apply(
 ) {
     let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
         let at_once = |plane: usize| {
-            step_plan
-                .overlap_save(step, plane, layout)
-                .map_or(2, OverlapSave::rows)
+            let place = &layout.planes()[plane];
+            step_plan.filter(plane, layout).rows_at_once(place)
         };
         let strips = strips(step, layout, planes, output, threads.share(), at_once);
         threads.each(strips, |scratch, mut strip| {
-            match step_plan.overlap_save(step, strip.plane, layout) {
-                Some(by) => by.convolve(step, source, layout, &mut strip, &mut scratch.overlap_save),
-                None => step_plan.algorithms[strip.plane].convolve(step, source, layout, &mut strip, scratch),
-            }
+            let filter = step_plan.filter(strip.plane, layout);
+            filter.filter(source, layout, &mut strip, scratch);
         });
     };
     let planes = 0..layout.planes().len();

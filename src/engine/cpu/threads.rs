@@ -1,6 +1,6 @@
 //! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
 
-use super::algorithm::Scratch;
+use super::simd::scratch::Scratch;
 use crate::engine::EngineError;
 use crate::shortage::Shortage;
 use std::collections::VecDeque;

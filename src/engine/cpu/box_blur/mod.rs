@@ -27,17 +27,18 @@ use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::prefetch::rows_to_prefetch;
 use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen::{self, Widening};
-use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::engine::cpu::simd::scratch::{self, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE};
-use crate::filter::{ChannelStep, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::filter::ChannelStep;
+use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use in_registers::InRegisters;
-use plan::{Ending, UniformMask};
+use plan::{BoxPlan, Ending, Way};
 use row_sums::RowSums;
 use sliding_window::{FewRows, LINES, Making, NewRow, Scale};
 
@@ -48,8 +49,7 @@ pub(super) struct BoxBlur {
     border: RowBorder,
     channels: Vec<ChannelStep>,
     widening: Widening,
-    mask: UniformMask,
-    ending: Ending,
+    plan: BoxPlan,
 }
 
 /// Middle rows that are kept where the centre weighs more: two new ones, and the one before them.
@@ -57,7 +57,7 @@ const CENTRES: usize = 3;
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(super) struct Scratch {
+struct Scratch {
     /// Rows with what lies beyond their ends, as many as are made at once.
     words: Vec<u16>,
     /// Of each sums of four samples of it or of all up to each, and sums of eight.
@@ -81,26 +81,15 @@ pub(super) struct Scratch {
     spare: Vec<u8>,
 }
 
-impl BoxBlur {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, if the mask is another one or if its
-    /// numbers need more than 16 bits.
-    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<BoxBlur> {
-        let channels = &step.planes[plane];
-        let mask = UniformMask::of(&step.kernel)?;
-        let max = i64::from(format.max_value());
-        if format.depth() > 12 || mask.columns as i64 * max > i64::from(i16::MAX) {
-            return None;
-        }
-        let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
-        let first = convolved.next()?;
-        // The loops do not tell channels apart.
-        if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
-            return None;
-        }
-        let ending = match mask.scale(first, max) {
-            Some(scale) => Ending::Scaled(scale),
-            None => mask.weighted(vectors, format, channels)?,
-        };
+/// Multiply-adds that a sample takes, whatever the size: less than with any other algorithm.
+const COST: f64 = 1.0;
+
+impl PlaneFilter for BoxBlur {
+    /// `None` if nothing is convolved in the plane, if the mask is another one or if its numbers need more
+    /// than 16 bits.
+    fn new(part: &PlanePart<'_>, _: Option<&BoxBlur>) -> Option<BoxBlur> {
+        let (vectors, format, channels) = (part.vectors?, part.format, part.channels());
+        let plan = BoxPlan::new(part, vectors)?;
         let encoding = if format.depth() == 8 {
             SampleEncoding::Bytes
         } else {
@@ -109,25 +98,34 @@ impl BoxBlur {
         Some(BoxBlur {
             vectors,
             format,
-            border: RowBorder::new(step.border, format, channels, (mask.columns, false)),
-            channels: channels.clone(),
+            border: RowBorder::new(part.step.border, format, channels, (plan.mask.columns, false)),
+            channels: channels.to_vec(),
             widening: encoding.widening(format),
-            mask,
-            ending,
+            plan,
         })
     }
 
-    /// Makes the strip's rows from the picture.
-    pub(super) fn convolve(
+    fn cost(&self, plane: &Plane) -> f64 {
+        samples(plane) * COST
+    }
+
+    fn plan(&self, _: &Plane) -> String {
+        format!("box: {}", self.plan)
+    }
+
+    fn filter(
         &self,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut scratch::Scratch,
     ) {
+        let scratch = scratch.of();
         with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
+}
 
+impl BoxBlur {
     /// The strip by way of the sums of its columns, where it is known what lies outside.
     fn convolve_by_columns<L: Simd>(
         &self,
@@ -139,7 +137,7 @@ impl BoxBlur {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
+        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
         let mut sums = ColumnSums::new(&mut scratch.columns, &self.border, samples);
         let first = strip.first_row as i64 - rows as i64 / 2;
         let partial = is_partial(&self.channels, source);
@@ -154,7 +152,7 @@ impl BoxBlur {
             };
             sums.extend(&scratch.apron, rows);
             let out = &mut strip.bytes[row * plane.stride..][..samples];
-            sums.make(simd, (self.mask.columns, plane.channels), scale, out);
+            sums.make(simd, (self.plan.mask.columns, plane.channels), scale, out);
             if partial {
                 complete(
                     &self.channels,
@@ -178,7 +176,7 @@ impl BoxBlur {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let (samples, rows) = (plane.width * plane.channels, self.mask.rows);
+        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
         let mut boxes = InRegisters::new(
             &mut scratch.small,
             &self.border,
@@ -224,25 +222,15 @@ impl BoxBlur {
         let plane = layout.planes()[strip.plane];
         self.border.find(plane.width, &mut scratch.apron);
         self.border.store_outside(plane.width, &mut scratch.outside);
-        if let Ending::Scaled(scale) = self.ending
-            && self.format.bytes_per_sample() == 1
-            && source.alpha.is_none()
-        {
-            let (size, channels) = ((self.mask.columns, self.mask.rows), self.border.channels());
-            if in_registers::suit(simd, size, channels, scale) {
-                self.convolve_small(simd, scale, source, layout, strip, scratch);
-                return;
+        match self.plan.way {
+            Way::InRegisters(scale) => self.convolve_small(simd, scale, source, layout, strip, scratch),
+            Way::ByColumns(scale) => self.convolve_by_columns(simd, scale, source, layout, strip, scratch),
+            Way::Window(row_sums) if row_sums.suits_two_rows(plane.width * plane.channels) => {
+                self.convolve_rows::<L, 2>(simd, row_sums, source, layout, strip, scratch);
             }
-            if column_sums::suit(size.0, channels) {
-                self.convolve_by_columns(simd, scale, source, layout, strip, scratch);
-                return;
+            Way::Window(row_sums) => {
+                self.convolve_rows::<L, 1>(simd, row_sums, source, layout, strip, scratch);
             }
-        }
-        let horizontal = RowSums::new(self.mask.columns, self.border.channels());
-        if horizontal.suits_two_rows(plane.width * plane.channels) {
-            self.convolve_rows::<L, 2>(simd, horizontal, source, layout, strip, scratch);
-        } else {
-            self.convolve_rows::<L, 1>(simd, horizontal, source, layout, strip, scratch);
         }
     }
 
@@ -261,7 +249,7 @@ impl BoxBlur {
         let bytes = self.format.bytes_per_sample();
         let (origin, lead) = (self.border.origin(), self.border.lead());
         let made = samples.next_multiple_of(TILE);
-        let rows = self.mask.rows;
+        let rows = self.plan.mask.rows;
         let padded = spread(lead + horizontal.reach(made));
         let slot = spread(made);
         let words = aligned(&mut scratch.words, R * padded);
@@ -272,7 +260,7 @@ impl BoxBlur {
         ring.fill(0);
         let sums = aligned(&mut scratch.sums, made);
         let weighted = aligned(&mut scratch.weighted, made);
-        match &self.ending {
+        match &self.plan.ending {
             Ending::Scaled(scale) => sums.fill(scale.add),
             Ending::Uneven { is_wide: false, .. } => sums.fill(0),
             Ending::Uneven { finish, .. } | Ending::Weighted { finish, .. } => {
@@ -297,15 +285,15 @@ impl BoxBlur {
                         .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
                 widen::load_row(simd, self.widening, entering, &mut words[origin..], padded);
                 RowBorder::fill(&scratch.apron, words, |sample| sample);
-                match &self.ending {
+                match &self.plan.ending {
                     Ending::Scaled(_) => {}
                     Ending::Uneven { others, .. } => {
                         for (line, j) in lines.iter_mut().zip(others) {
                             *line = (k + 1 + j) % rows;
                         }
                     }
-                    Ending::Weighted { .. } if self.mask.is_column => {
-                        for (two, (j, _)) in lines.as_chunks_mut().0.iter_mut().zip(self.mask.steps()) {
+                    Ending::Weighted { .. } if self.plan.mask.is_column => {
+                        for (two, (j, _)) in lines.as_chunks_mut().0.iter_mut().zip(self.plan.mask.steps()) {
                             *two = [(k + 1 + j) % rows, (k + rows - 1 - j) % rows];
                         }
                     }
@@ -322,7 +310,7 @@ impl BoxBlur {
                     }
                 }
             }
-            let making = match &self.ending {
+            let making = match &self.plan.ending {
                 Ending::Scaled(scale) => Making::Scaled {
                     sums,
                     scale,
@@ -392,12 +380,38 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::cpu::InstructionSet;
-    use crate::filter::{Algorithm, Border, Chain, Convolve, Filter, Mask, Plan, Planes};
+    use crate::filter::{Border, Chain, Convolve, Filter, Mask, Plan, Planes};
     use crate::frame::Colour;
+    use plan::UniformMask;
 
-    fn ending(size: usize, weights: Option<Vec<i64>>, direct: bool, max: i64) -> Option<&'static str> {
-        let format: PixelFormat = if max == 255 { "gray" } else { "gray12le" }.parse().unwrap();
-        let weights = weights.unwrap_or_else(|| vec![1; size * size]);
+    /// Sizes, weights where they are not all the same, algorithm, format and plan.
+    const PLANS: &str = "
+        3   | | direct    | gray     | rows in registers, one 16-bit factor
+        3   | | separable | gray     | rows in registers, one 16-bit factor
+        7   | | separable | gray     | column sums, one 16-bit factor
+        // Rows weigh more, or less.
+        9   | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
+        11  | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
+        15  | | separable | gray     | sliding window over sums of 4, unequal rows apart, 16-bit sums
+        // Sums that leave 16 bits.
+        17  | | separable | gray     | sliding window over sums of 8, unequal rows apart, 32-bit sums
+        25  | | separable | gray     | sliding window over sums of 8, unequal rows apart, 32-bit sums
+        31  | | separable | gray     | sliding window over sums of 8, weighted 32-bit sums
+        63  | | separable | gray     | sliding window over prefix sums, weighted 32-bit sums
+        // Quantisation mends the corners, where the window's edge is.
+        3   | | direct    | gray12le | none
+        // A row's sum leaves 16 bits.
+        9   | | separable | gray12le | none
+        3   | 1 1 1 1 8 1 1 1 1 | direct    | gray     | sliding window over samples, weighted 32-bit sums
+        3   | 1 1 1 2 7 1 1 1 1 | direct    | gray     | none
+    ";
+
+    fn plan(size: usize, weights: &str, algorithm: &str, format: &str) -> Option<String> {
+        let format: PixelFormat = format.parse().unwrap();
+        let weights: Vec<i64> = match weights {
+            "" => vec![1; size * size],
+            some => some.split(' ').map(|q| q.parse().unwrap()).collect(),
+        };
         let total = weights.iter().sum();
         let chain = Chain {
             filters: vec![Filter {
@@ -408,57 +422,31 @@ mod tests {
             }],
             border: Border::Mirror,
             planes: Planes::All,
-            algorithm: if direct {
-                Algorithm::Direct
-            } else {
-                Algorithm::Separable
-            },
+            algorithm: algorithm.parse().unwrap(),
         };
         let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
-        let vectors = Vectors::of(InstructionSet::Avx2)?;
-        let window = BoxBlur::new(vectors, &plan.steps[0], 0, format);
-        Some(match window.map(|window| window.ending) {
-            Some(Ending::Scaled(_)) => "scaled",
-            Some(Ending::Uneven { is_wide: false, .. }) => "uneven",
-            Some(Ending::Uneven { .. }) => "uneven, wide",
-            Some(Ending::Weighted { .. }) => "weighted",
-            None => "none",
-        })
+        let part = PlanePart {
+            step: &plan.steps[0],
+            plane: 0,
+            format,
+            premultiplied: false,
+            vectors: Vectors::assume(InstructionSet::Avx2),
+        };
+        BoxBlur::new(&part, None).map(|filter| filter.plan.to_string())
     }
 
     #[test]
-    fn each_mask_takes_the_ending_that_holds_its_numbers() {
-        if Vectors::of(InstructionSet::Avx2).is_none() {
-            eprintln!("SKIPPED: this machine has no AVX2");
+    fn each_mask_takes_the_way_that_holds_its_numbers() {
+        if Vectors::assume(InstructionSet::Avx2).is_none() {
+            eprintln!("SKIPPED: no loops are written for this kind of machine");
             return;
         }
-        let is = |expected, size, weights, direct, max| {
-            assert_eq!(
-                ending(size, weights, direct, max),
-                Some(expected),
-                "{size} {direct} {max}"
-            );
-        };
-        is("scaled", 3, None, true, 255);
-        is("scaled", 3, None, false, 255);
-        is("scaled", 7, None, false, 255);
-        // The middle row's excess shows.
-        is("uneven", 15, None, false, 255);
-        // Sums that leave 16 bits.
-        is("uneven, wide", 17, None, false, 255);
-        // Three rows weigh more, and five.
-        is("uneven", 9, None, false, 255);
-        is("uneven", 11, None, false, 255);
-        // Three rows weigh less, thirteen, and twelve.
-        is("uneven, wide", 25, None, false, 255);
-        is("weighted", 31, None, false, 255);
-        is("weighted", 63, None, false, 255);
-        // Quantisation mends the corners, where the window's edge is.
-        is("none", 3, None, true, 4095);
-        // A row's sum leaves 16 bits.
-        is("none", 9, None, false, 4095);
-        is("weighted", 3, Some(vec![1, 1, 1, 1, 8, 1, 1, 1, 1]), true, 255);
-        is("none", 3, Some(vec![1, 1, 1, 2, 7, 1, 1, 1, 1]), true, 255);
+        let lines = PLANS.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let found = plan(cells[0].parse().unwrap(), cells[1], cells[2], cells[3]);
+            assert_eq!(found.as_deref().unwrap_or("none"), cells[4], "{line}");
+        }
     }
 
     #[test]

@@ -1,11 +1,85 @@
-//! How a box is made: the mask that it is, and how its sums become samples.
+//! How a box is made: the mask that it is, how its sums are made, and how they become samples.
 
+use super::row_sums::RowSums;
 use super::sliding_window::{DIFFERENCES, FewRows, Scale};
+use super::{column_sums, in_registers};
+use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{Requantize, Sums};
-use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::vector::Order;
+use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Convolve, Kernel};
 use crate::frame::PixelFormat;
+use std::fmt;
+
+/// How the boxes of a plane are made.
+pub(super) struct BoxPlan {
+    pub(super) mask: UniformMask,
+    pub(super) way: Way,
+    pub(super) ending: Ending,
+}
+
+/// How sums are made.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    /// Of rows that stay in registers.
+    InRegisters(Scale),
+    /// Of the sums of columns.
+    ByColumns(Scale),
+    /// Of the sums of rows in a ring of lines.
+    Window(RowSums),
+}
+
+impl BoxPlan {
+    /// `None` if nothing is convolved in the plane, if the mask is another one or if its numbers need more
+    /// than 16 bits.
+    pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<BoxPlan> {
+        let (format, channels) = (part.format, part.channels());
+        let mask = UniformMask::of(&part.step.kernel)?;
+        let max = i64::from(format.max_value());
+        if format.depth() > 12 || mask.columns as i64 * max > i64::from(i16::MAX) {
+            return None;
+        }
+        let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
+        let first = convolved.next()?;
+        // The loops do not tell channels apart.
+        if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
+            return None;
+        }
+        let ending = match mask.scale(first, max) {
+            Some(scale) => Ending::Scaled(scale),
+            None => mask.weighted(vectors, format, channels)?,
+        };
+        let size = (mask.columns, mask.rows);
+        // Bytes that lie in the picture as they are.
+        let in_place = format.bytes_per_sample() == 1 && !part.premultiplied;
+        let suits_registers =
+            |scale| with_simd!(vectors, simd => in_registers::suit(simd, size, channels.len(), scale));
+        let way = match ending {
+            Ending::Scaled(scale) if in_place && suits_registers(scale) => Way::InRegisters(scale),
+            Ending::Scaled(scale) if in_place && column_sums::suit(size.0, channels.len()) => {
+                Way::ByColumns(scale)
+            }
+            _ => Way::Window(RowSums::new(size.0, channels.len())),
+        };
+        Some(BoxPlan { mask, way, ending })
+    }
+}
+
+impl fmt::Display for BoxPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.way {
+            Way::InRegisters(_) => f.write_str("rows in registers")?,
+            Way::ByColumns(_) => f.write_str("column sums")?,
+            Way::Window(row_sums) => write!(f, "sliding window over {row_sums}")?,
+        }
+        f.write_str(match self.ending {
+            Ending::Scaled(_) => ", one 16-bit factor",
+            Ending::Uneven { is_wide: false, .. } => ", unequal rows apart, 16-bit sums",
+            Ending::Uneven { .. } => ", unequal rows apart, 32-bit sums",
+            Ending::Weighted { .. } => ", weighted 32-bit sums",
+        })
+    }
+}
 
 /// How sums become samples.
 pub(super) enum Ending {

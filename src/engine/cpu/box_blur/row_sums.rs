@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
+use std::fmt;
 
 /// Fewer samples than this are added up where they are used; from here on they are added up by four, and from
 /// [`LEAST_RUNNING`] on all along the row. Where neighbours lie side by side, so that hardly any two loads
@@ -68,6 +69,16 @@ impl Way {
         WITH_ONE_MORE
             .contains(&(parts, sign))
             .then_some(Way::Parts { part, parts, sign })
+    }
+}
+
+impl fmt::Display for RowSums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.way {
+            Way::Alone => f.write_str("samples"),
+            Way::Parts { part, .. } => write!(f, "sums of {part}"),
+            Way::Running => f.write_str("prefix sums"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The
 //! last pass forth, the product with a spectrum and the first pass back are one.
 
-use super::float::{Complex, Float, Line};
+use crate::engine::cpu::simd::float::{Complex, Float, Line};
 
 /// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4:
 /// largest M first.

@@ -4,7 +4,7 @@
 //! tile        N x N samples of a component, N = 64, 128 or 256    overlap_save.rs
 //!    | two tiles, as real and imaginary part                      tile.rs
 //!    | transform, rows and then columns                           butterfly.rs
-//! spectrum    x the mask's spectrum, made once for a plane's N
+//! spectrum    x the mask's spectrum, made once for a step's N
 //!    | transform back
 //! sums        exact integers plus an error below E                tile.rs derives E
 //!    | round; a sum within E of a border between two levels is computed again as docs/arithmetic.md says
@@ -12,25 +12,24 @@
 //! ```
 //!
 //! What a sample costs hardly depends on the number of weights. [`Transforms`] picks the side that takes the
-//! least on a plane, makes its spectrum when a plane first asks for it, and says whether it beats a
-//! multiply-add for each weight. `float.rs` is what transforms ask of a vector of real numbers.
+//! least on a plane, and makes its spectrum when a plane first asks for it.
 
 mod butterfly;
-mod float;
-#[cfg(target_arch = "x86_64")]
-mod float_x86;
 mod overlap_save;
 mod recheck;
 mod tile;
 
-pub(super) use overlap_save::{OverlapSave, Scratch};
-
-use super::simd::InstructionSet;
-use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
-use crate::frame::{PixelFormat, Plane};
-use float::{Doubles2, Float, Singles4};
-use overlap_save::convolved;
-use std::sync::OnceLock;
+use super::rows::alpha::Source;
+use super::rows::plane_filter::{PlaneFilter, PlanePart};
+use super::rows::strip::Strip;
+use super::simd::float::{Doubles2, Float, Singles4, TransformTerms};
+use super::simd::scratch::Scratch;
+use super::simd::vector::Simd;
+use super::simd::{Vectors, with_simd};
+use crate::filter::{Border, ChannelStep, DirectKernel, Kernel};
+use crate::frame::{Layout, PixelFormat, Plane};
+use overlap_save::{OverlapSave, convolved};
+use std::sync::{Arc, OnceLock};
 use tile::{Spectra, Spectrum, Tiles, error, norm, spectrum};
 
 /// Weights of the smallest masks that it is tried for: smaller ones are faster by far in other ways.
@@ -43,35 +42,6 @@ const SIDES: [usize; 3] = [64, 128, 256];
 /// of 32 bits are worth while: well below what is transformed once more in 64 bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
-/// What a pair of tiles of each of [`SIDES`] takes, with staging its samples and writing its results, in
-/// multiply-adds of two samples and two weights each as `fir` does them (measured, docs/lab/2026-11-23-cpu-fft.md): in
-/// 32 bits, and in 64.
-struct Terms {
-    singles: [f64; 3],
-    doubles: [f64; 3],
-}
-
-const TERMS_PLAIN: Terms = Terms {
-    singles: [1.1e6, 5.6e6, 28e6],
-    doubles: [1.6e6, 7.5e6, 28e6],
-};
-
-const TERMS_AVX2: Terms = Terms {
-    singles: [0.42e6, 2.3e6, 12e6],
-    doubles: [0.7e6, 3.6e6, 22e6],
-};
-
-const TERMS_AVX512: Terms = Terms {
-    singles: [0.44e6, 2.4e6, 13e6],
-    doubles: [0.78e6, 4.0e6, 24e6],
-};
-
-/// There multiply-adds take half as long.
-const TERMS_AVX512_VNNI: Terms = Terms {
-    singles: [0.85e6, 4.2e6, 23e6],
-    doubles: [1.0e6, 5.1e6, 31e6],
-};
-
 /// How much more the same takes where samples of a component do not lie side by side.
 const INTERLEAVED: f64 = 1.35;
 
@@ -83,13 +53,22 @@ struct Maker {
     make: MakeSpectra,
     /// Numbers of 32 bits that a vector holds.
     lanes: usize,
+    terms: TransformTerms,
+}
+
+/// One plane's part of a step with a large direct mask.
+pub(super) struct Fft {
+    /// Those of all planes of the step.
+    transforms: Arc<Transforms>,
+    channels: Vec<ChannelStep>,
+    border: Border,
 }
 
 /// The transforms of a direct mask.
-pub(super) struct Transforms {
+struct Transforms {
     kernel: DirectKernel,
     format: PixelFormat,
-    set: InstructionSet,
+    vectors: Option<Vectors>,
     make: MakeSpectra,
     /// Over tiles of each of [`SIDES`].
     sides: [Side; 3],
@@ -128,58 +107,35 @@ fn tiles<S: Float, D: Float, const N: usize>(
     }
 }
 
-/// What makes spectra of these numbers.
-fn maker<S: Float + 'static, D: Float + 'static>(singles: S, doubles: D) -> Maker {
-    Maker {
-        make: Box::new(move |kernel, side, is_fast| match side {
-            64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
-            128 => tiles::<S, D, 128>(kernel, (singles, doubles), is_fast),
-            _ => tiles::<S, D, 256>(kernel, (singles, doubles), is_fast),
-        }),
-        lanes: S::LANES,
-    }
-}
-
-/// The vectors of a set, and what tiles take with them; `None` if it has none, or if this machine lacks them.
-#[cfg(target_arch = "x86_64")]
-fn by_vectors(set: InstructionSet) -> Option<(Maker, &'static Terms)> {
-    use float_x86::{Doubles4, Doubles8, Singles8, Singles16};
-    match set {
-        InstructionSet::Portable => None,
-        InstructionSet::Avx2 | InstructionSet::Avx2Vnni => Singles8::detect()
-            .zip(Doubles4::detect())
-            .map(|(singles, doubles)| (maker(singles, doubles), &TERMS_AVX2)),
-        InstructionSet::Avx512 | InstructionSet::Avx512Vnni => {
-            let terms = match set {
-                InstructionSet::Avx512 => &TERMS_AVX512,
-                _ => &TERMS_AVX512_VNNI,
-            };
-            let reals = Singles16::detect().zip(Doubles8::detect());
-            reals.map(|(singles, doubles)| (maker(singles, doubles), terms))
+impl Maker {
+    /// What makes spectra of these numbers.
+    fn of<S: Float, D: Float>(singles: S, doubles: D, terms: TransformTerms) -> Maker {
+        Maker {
+            make: Box::new(move |kernel, side, is_fast| match side {
+                64 => tiles::<S, D, 64>(kernel, (singles, doubles), is_fast),
+                128 => tiles::<S, D, 128>(kernel, (singles, doubles), is_fast),
+                _ => tiles::<S, D, 256>(kernel, (singles, doubles), is_fast),
+            }),
+            lanes: S::LANES,
+            terms,
         }
     }
-}
 
-/// No set has any.
-#[cfg(not(target_arch = "x86_64"))]
-fn by_vectors(_: InstructionSet) -> Option<(Maker, &'static Terms)> {
-    None
+    /// The same with the vectors of a set.
+    fn with<L: Simd>(simd: L) -> Maker {
+        Maker::of(simd.singles(), simd.doubles(), L::TRANSFORM_TERMS)
+    }
 }
 
 impl Transforms {
-    /// Those of a step; `None` if its mask is not direct, or so small that other ways are faster anyway.
-    pub(super) fn new(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Transforms> {
-        let Kernel::Direct(kernel) = &step.kernel else {
-            return None;
+    fn new(kernel: &DirectKernel, format: PixelFormat, vectors: Option<Vectors>) -> Transforms {
+        let Maker { make, lanes, terms } = match vectors {
+            Some(vectors) => with_simd!(vectors, simd => Maker::with(simd)),
+            None => Maker::of(Singles4, Doubles2, TransformTerms::PLAIN),
         };
-        if kernel.weights.len() < LEAST_WEIGHTS {
-            return None;
-        }
-        let plain = || (maker(Singles4, Doubles2), &TERMS_PLAIN);
-        let (Maker { make, lanes }, terms) = by_vectors(set).unwrap_or_else(plain);
         let side = |k: usize| {
             let points = SIDES[k];
-            // Sums that results are mended by have 32 bits up to 12-bit pixels.
+            // Sums that results are rechecked by have 32 bits up to 12-bit pixels.
             let is_fast = format.depth() <= 12
                 && doubted(kernel, f64::from(format.max_value()), points, lanes) <= MAX_UNCERTAIN_VECTORS;
             let terms = if is_fast { terms.singles } else { terms.doubles };
@@ -190,63 +146,124 @@ impl Transforms {
                 made: OnceLock::new(),
             }
         };
-        Some(Transforms {
+        Transforms {
             kernel: kernel.clone(),
             format,
-            set,
+            vectors,
             make,
             sides: [side(0), side(1), side(2)],
-        })
-    }
-
-    /// What a plane takes over tiles of a side.
-    fn terms(&self, side: &Side, plane: &Plane, channels: &[ChannelStep]) -> f64 {
-        let kept = |reach: usize| side.points + 1 - reach;
-        let tiles = plane.width.div_ceil(kept(self.kernel.width)) * convolved(channels).count();
-        let pairs = plane.height.div_ceil(kept(self.kernel.height)) * tiles.div_ceil(2);
-        let apart = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
-        side.terms * apart * pairs as f64
+        }
     }
 
     fn over<'a>(&self, side: &'a Side) -> &'a OverlapSave {
         side.made.get_or_init(|| {
             let spectra = (self.make)(&self.kernel, side.points, side.is_fast);
-            OverlapSave::new(&self.kernel, self.format, self.set, spectra)
+            OverlapSave::new(&self.kernel, self.format, self.vectors, spectra)
         })
     }
+}
 
-    /// The fastest on a plane, if it is faster than a way that takes so many terms a sample.
-    pub(super) fn faster(
-        &self,
-        plane: &Plane,
-        channels: &[ChannelStep],
-        terms: usize,
-    ) -> Option<&OverlapSave> {
-        let samples = plane.width * plane.height * plane.channels;
-        let each = self
-            .sides
+impl Fft {
+    /// What a plane takes over tiles of a side.
+    fn terms(&self, side: &Side, plane: &Plane) -> f64 {
+        let kernel = &self.transforms.kernel;
+        let kept = |reach: usize| side.points + 1 - reach;
+        let tiles = plane.width.div_ceil(kept(kernel.width)) * convolved(&self.channels).count();
+        let pairs = plane.height.div_ceil(kept(kernel.height)) * tiles.div_ceil(2);
+        let apart = if plane.channels > 1 { INTERLEAVED } else { 1.0 };
+        side.terms * apart * pairs as f64
+    }
+
+    /// The side that takes the least on a plane, and what it takes.
+    fn cheapest(&self, plane: &Plane) -> (&Side, f64) {
+        let [first, others @ ..] = &self.transforms.sides;
+        others
             .iter()
-            .map(|side| (side, self.terms(side, plane, channels)));
-        let (side, takes) = each.min_by(|one, other| one.1.total_cmp(&other.1))?;
-        (takes < (samples * terms) as f64).then(|| self.over(side))
+            .fold((first, self.terms(first, plane)), |least, side| {
+                let terms = self.terms(side, plane);
+                if terms < least.1 { (side, terms) } else { least }
+            })
     }
 
     /// Over tiles of each side.
     #[cfg(test)]
-    pub(super) fn all(&self) -> impl Iterator<Item = &OverlapSave> {
-        self.sides.iter().map(|side| self.over(side))
+    fn all(&self) -> impl Iterator<Item = &OverlapSave> {
+        self.transforms
+            .sides
+            .iter()
+            .map(|side| self.transforms.over(side))
+    }
+}
+
+impl PlaneFilter for Fft {
+    fn new(part: &PlanePart<'_>, before: Option<&Fft>) -> Option<Fft> {
+        let Kernel::Direct(kernel) = &part.step.kernel else {
+            return None;
+        };
+        let channels = part.channels();
+        if kernel.weights.len() < LEAST_WEIGHTS || convolved(channels).next().is_none() {
+            return None;
+        }
+        let transforms = match before {
+            Some(fft) => Arc::clone(&fft.transforms),
+            None => Arc::new(Transforms::new(kernel, part.format, part.vectors)),
+        };
+        Some(Fft {
+            transforms,
+            channels: channels.to_vec(),
+            border: part.step.border,
+        })
+    }
+
+    fn cost(&self, plane: &Plane) -> f64 {
+        self.cheapest(plane).1
+    }
+
+    fn rows_at_once(&self, plane: &Plane) -> usize {
+        self.cheapest(plane).0.points + 1 - self.transforms.kernel.height
+    }
+
+    fn plan(&self, plane: &Plane) -> String {
+        let Side { points, is_fast, .. } = self.cheapest(plane).0;
+        let numbers = if *is_fast {
+            "32 bits, uncertain results rechecked"
+        } else {
+            "64 bits"
+        };
+        format!("fft: overlap-save, tiles of {points}x{points} in {numbers}")
+    }
+
+    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {
+        let (side, _) = self.cheapest(&layout.planes()[strip.plane]);
+        let job = (&self.channels[..], self.border);
+        let overlap_save = self.transforms.over(side);
+        overlap_save.convolve(job, source, layout, strip, scratch);
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
-    use crate::frame::{Colour, Layout};
+    use crate::engine::cpu::rows::plane_filter::samples;
+    use crate::engine::cpu::simd::InstructionSet;
+    use crate::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes, Step};
+    use crate::frame::Colour;
+
+    /// What makes the first plane of a step with a set.
+    pub(super) fn fft(step: &Step, format: PixelFormat, set: InstructionSet) -> Option<Fft> {
+        let part = PlanePart {
+            step,
+            plane: 0,
+            format,
+            premultiplied: false,
+            vectors: Vectors::of(set),
+        };
+        Fft::new(&part, None)
+    }
 
     /// The step of a chain of one mask.
-    pub(in super::super) fn step(
+    pub(super) fn step(
         mask: Mask,
         border: Border,
         bias: f64,
@@ -277,9 +294,8 @@ pub(super) mod tests {
             let format = "gray".parse().unwrap();
             let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
             let layout = Layout::new(format, width, height, 1).unwrap();
-            let transforms = Transforms::new(&step, format, InstructionSet::Portable).unwrap();
-            let by = transforms.faster(&layout.planes()[0], &step.planes[0], 4 * size * size);
-            by.unwrap().rows() + size - 1
+            let fft = fft(&step, format, InstructionSet::Portable).unwrap();
+            fft.rows_at_once(&layout.planes()[0]) + size - 1
         };
         let large = (1920, 1080);
         assert_eq!([9, 25, 63].map(|size| side(size, large)), SIDES);
@@ -291,11 +307,11 @@ pub(super) mod tests {
         let format = "gray".parse().unwrap();
         let mask = Mask::from_integers(25, 25, vec![1; 625], 625).unwrap();
         let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
-        let transforms = Transforms::new(&step, format, InstructionSet::Portable).unwrap();
+        let fft = fft(&step, format, InstructionSet::Portable).unwrap();
         let is_faster = |width, height| {
             let layout = Layout::new(format, width, height, 1).unwrap();
             let plane = layout.planes()[0];
-            transforms.faster(&plane, &step.planes[0], 625).is_some()
+            fft.cost(&plane) < samples(&plane) * 625.0
         };
         assert!(is_faster(640, 480) && !is_faster(20, 15));
     }
@@ -309,8 +325,8 @@ pub(super) mod tests {
             let total = weights.iter().sum();
             let mask = Mask::from_integers(25, 25, weights, total).unwrap();
             let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
-            let transforms = Transforms::new(&step, format, InstructionSet::Portable).unwrap();
-            transforms.sides[1].is_fast
+            let fft = fft(&step, format, InstructionSet::Portable).unwrap();
+            fft.transforms.sides[1].is_fast
         };
         assert!(is_fast("gray", 0) && is_fast("gray10le", 0));
         // A weight of nine tenths: sums differ by as much as samples do.

@@ -8,21 +8,21 @@
 //! transformed once more in 64 bits, where none can be.
 
 use super::recheck::{Recheck, Tile};
-use super::tile::{Memory, Pair, Spectra, Tiles, Uncertain, row_of_results};
+use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::component::{Component, Place, store};
 use crate::engine::cpu::rows::strip::Strip;
-use crate::engine::cpu::simd::InstructionSet;
-use crate::engine::cpu::simd::scratch::{aligned, spread};
-use crate::filter::{ChannelStep, Convolve, DirectKernel, Step};
+use crate::engine::cpu::simd::Vectors;
+use crate::engine::cpu::simd::scratch::{self, aligned, spread};
+use crate::filter::{Border, ChannelStep, Convolve, DirectKernel};
 use crate::frame::{Layout, PixelFormat};
 
 /// Doubted vectors of a pair of tiles, as a share of all, beyond which it is transformed in 64 bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.5;
 
 /// What convolves with a mask over tiles of one side.
-pub(in crate::engine::cpu) struct OverlapSave {
+pub(super) struct OverlapSave {
     /// In 32 bits, where few results are doubted, and what computes those.
     fast: Option<(Box<dyn Tiles>, Recheck)>,
     /// In 64 bits.
@@ -35,8 +35,9 @@ pub(in crate::engine::cpu) struct OverlapSave {
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(in crate::engine::cpu) struct Scratch {
-    memory: Memory,
+struct Scratch {
+    /// The points of a tile, for each kind of vectors.
+    memory: scratch::Scratch,
     /// The rows of all components that a row of tiles reads, with what lies beyond their ends.
     staged: Vec<u16>,
     /// A tile's samples of the result each.
@@ -51,11 +52,11 @@ impl OverlapSave {
     pub(super) fn new(
         kernel: &DirectKernel,
         format: PixelFormat,
-        set: InstructionSet,
+        vectors: Option<Vectors>,
         Spectra { fast, exact }: Spectra,
     ) -> OverlapSave {
         OverlapSave {
-            fast: fast.map(|tiles| (tiles, Recheck::new(kernel, format.max_value(), set))),
+            fast: fast.map(|tiles| (tiles, Recheck::new(kernel, format.max_value(), vectors))),
             exact,
             mask: (kernel.width, kernel.height),
             shift: kernel.shift,
@@ -64,22 +65,23 @@ impl OverlapSave {
     }
 
     /// Rows that are made at once.
-    pub(in crate::engine::cpu) fn rows(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn rows(&self) -> usize {
         self.exact.kept().1
     }
 
-    /// Makes the strip's rows from the picture.
-    pub(in crate::engine::cpu) fn convolve(
+    /// Makes the strip's rows from the picture, as the plane's `channels` say.
+    pub(super) fn convolve(
         &self,
-        step: &Step,
+        (channels, border): (&[ChannelStep], Border),
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut scratch::Scratch,
     ) {
+        let scratch: &mut Scratch = scratch.of();
         let plane = layout.planes()[strip.plane];
         let row_bytes = layout.row_bytes(strip.plane);
-        let channels = &step.planes[strip.plane];
         let ((columns, rows), side) = (self.exact.kept(), self.exact.side());
         let components: Vec<Component<'_>> = convolved(channels)
             .map(|(channel, c)| Component {
@@ -90,7 +92,7 @@ impl OverlapSave {
                     channel,
                     format: self.format,
                 },
-                border: step.border,
+                border,
                 c,
             })
             .collect();
@@ -189,7 +191,7 @@ impl OverlapSave {
         stride: usize,
         c: [&Convolve; 2],
         outputs: [&mut [u16]; 2],
-        (memory, uncertain): (&mut Memory, &mut Vec<Uncertain>),
+        (memory, uncertain): (&mut scratch::Scratch, &mut Vec<Uncertain>),
     ) {
         // Half a unit of the sum more than the bias, to be as far from both wrong results.
         let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
@@ -217,9 +219,7 @@ impl OverlapSave {
 }
 
 /// The components that are convolved, and which they are.
-pub(in crate::engine::cpu) fn convolved(
-    channels: &[ChannelStep],
-) -> impl Iterator<Item = (usize, &Convolve)> {
+pub(super) fn convolved(channels: &[ChannelStep]) -> impl Iterator<Item = (usize, &Convolve)> {
     let channels = channels.iter().enumerate();
     channels.filter_map(|(channel, what)| Some((channel, what.convolved()?)))
 }
@@ -228,13 +228,13 @@ pub(in crate::engine::cpu) fn convolved(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::engine::cpu::fft::Transforms;
-    use crate::engine::cpu::fft::tests::step;
+    use crate::engine::cpu::fft::tests::{fft, step};
     use crate::engine::cpu::rows::strip::Picture;
     use crate::engine::cpu::rows::strip::strips;
     use crate::engine::cpu::scalar;
+    use crate::engine::cpu::simd::InstructionSet;
     use crate::engine::verify::BORDERS;
-    use crate::filter::{Border, Mask};
+    use crate::filter::{Border, Mask, Step};
 
     /// A number below `n`, other ones each time.
     fn below(state: &mut u64, n: u64) -> u64 {
@@ -253,18 +253,19 @@ mod tests {
         for mut strip in strips(step, layout, planes.clone(), &mut expected, 1, |_| 2) {
             scalar::convolve(step, source, layout, &mut strip);
         }
-        let mut scratch = Scratch::default();
+        let mut scratch = scratch::Scratch::default();
         let mut compared = false;
         for set in InstructionSet::available() {
-            let Some(transforms) = Transforms::new(step, layout.format(), set) else {
+            let Some(fft) = fft(step, layout.format(), set) else {
                 continue;
             };
             // Tiles of all sides that keep a fair share of what they transform.
-            for by in transforms.all().filter(|by| by.rows() > 16) {
+            for by in fft.all().filter(|by| by.rows() > 16) {
                 let mut out = vec![0xA5; layout.size()];
                 for mut strip in strips(step, layout, planes.clone(), &mut out, threads, |_| by.rows()) {
                     if convolved(strip.plane) {
-                        by.convolve(step, source, layout, &mut strip, &mut scratch);
+                        let job = (&step.planes[strip.plane][..], step.border);
+                        by.convolve(job, source, layout, &mut strip, &mut scratch);
                     } else {
                         scalar::convolve(step, source, layout, &mut strip);
                     }
@@ -361,8 +362,8 @@ mod tests {
             let step = step(mask, Border::Replicate, 0.0, "all", format).unwrap();
             let layout = Layout::new(format, 150, 140, 1).unwrap();
             for set in InstructionSet::available() {
-                let transforms = Transforms::new(&step, format, set).unwrap();
-                assert!(transforms.all().all(|by| by.fast.is_some()), "{set}");
+                let fft = fft(&step, format, set).unwrap();
+                assert!(fft.all().all(|by| by.fast.is_some()), "{set}");
             }
             assert!(agrees(&step, &layout, &vec![77; layout.size()], 1));
         }

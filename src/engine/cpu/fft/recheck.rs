@@ -3,7 +3,6 @@
 #![allow(unsafe_code)]
 
 use super::tile::{Uncertain, row_of_results};
-use crate::engine::cpu::simd::InstructionSet;
 use crate::engine::cpu::simd::vector::{Simd, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{Convolve, DirectKernel};
@@ -39,7 +38,7 @@ pub(super) struct Tile<'a> {
 
 impl Recheck {
     /// That of a mask for samples up to `largest` of at most 12 bits.
-    pub(super) fn new(kernel: &DirectKernel, largest: u32, set: InstructionSet) -> Recheck {
+    pub(super) fn new(kernel: &DirectKernel, largest: u32, vectors: Option<Vectors>) -> Recheck {
         let across = kernel.width.next_multiple_of(TOGETHER);
         let mut weights = vec![0; across * kernel.height];
         for (filled, row) in weights
@@ -50,7 +49,7 @@ impl Recheck {
             filled.iter_mut().zip(row).for_each(|(q, &of)| *q = of as i16);
         }
         Recheck {
-            vectors: Vectors::of(set),
+            vectors,
             weights,
             across,
             shift: kernel.shift,

@@ -31,9 +31,9 @@
 //! caller to find them in another way.
 
 use super::butterfly::Twiddles;
-use super::float::{Complex, Doubles2, Float, Line, Work};
+use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, Line, Work};
+use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::DirectKernel;
-use std::any::Any;
 
 /// Vectors beyond a block's points, so that blocks do not fall on each other in the cache.
 const APART: usize = 4;
@@ -71,25 +71,6 @@ pub(super) struct Uncertain {
     pub(super) lanes: [u16; 2],
 }
 
-/// What a thread works in: the points of a tile, for each kind of vectors that it has met.
-#[derive(Default)]
-pub(super) struct Memory(Vec<Box<dyn Any + Send>>);
-
-impl Memory {
-    /// That for vectors of one kind.
-    fn of<V: Send + 'static>(&mut self) -> &mut Vec<Complex<V>> {
-        let known = self.0.iter().position(|memory| memory.is::<Vec<Complex<V>>>());
-        let at = known.unwrap_or_else(|| {
-            self.0.push(Box::new(Vec::<Complex<V>>::new()));
-            self.0.len() - 1
-        });
-        let Some(points) = self.0[at].downcast_mut() else {
-            unreachable!("it was found by its type")
-        };
-        points
-    }
-}
-
 /// Convolves tiles with a mask.
 pub(super) trait Tiles: Send + Sync {
     /// Columns and rows of a tile that become results.
@@ -102,7 +83,7 @@ pub(super) trait Tiles: Send + Sync {
     fn lanes(&self) -> usize;
 
     /// Convolves two tiles; results that are out of range saturate.
-    fn convolve(&self, memory: &mut Memory, pair: Pair<'_>);
+    fn convolve(&self, memory: &mut Scratch, pair: Pair<'_>);
 }
 
 /// A mask's spectra over tiles of one side.
@@ -222,10 +203,10 @@ impl<R: Float, const N: usize> Tiles for Spectrum<R, N> {
         R::LANES
     }
 
-    fn convolve(&self, memory: &mut Memory, pair: Pair<'_>) {
+    fn convolve(&self, memory: &mut Scratch, pair: Pair<'_>) {
         self.reals.enter(Convolving {
             spectrum: self,
-            memory: memory.of(),
+            memory: memory.of::<Vec<Complex<R::V>>>(),
             pair,
         });
     }
@@ -357,7 +338,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::fft::float::Singles4;
+    use crate::engine::cpu::simd::float::Singles4;
 
     #[test]
     fn sums_of_64_bits_are_exact_whatever_the_mask() {

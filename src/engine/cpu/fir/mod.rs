@@ -33,19 +33,18 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::deinterleave::{self, Planar};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::prefetch;
-use crate::engine::cpu::rows::requantize::Requantize;
-use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::widen;
-use crate::engine::cpu::simd::scratch::{aligned, room, spread};
+use crate::engine::cpu::simd::scratch::{self, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
-use crate::filter::{ChannelStep, Kernel, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::filter::{ChannelStep, Kernel};
+use crate::frame::{Layout, PixelFormat, Plane};
 use column_filter::unrolled::Unrolled;
 use column_filter::{KeptSums, Lines};
-use plan::{Making, Parts, Row, Work, direct, in_groups, row_order, separable};
-use taps::{Group, TapTable, Taps};
+use plan::{FirPlan, Making, Row, Work, row_order};
+use taps::{Group, Taps};
 
 /// One plane's part of a step, ready for the inner loops.
 pub(super) struct Fir {
@@ -53,27 +52,16 @@ pub(super) struct Fir {
     format: PixelFormat,
     border: RowBorder,
     channels: Vec<ChannelStep>,
-    encoding: SampleEncoding,
     /// Rows of the mask.
     rows: usize,
-    work: Work,
-    /// The taps that make two rows anew.
-    taps: TapTable,
-    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
-    /// weights below each other are equal.
-    deltas: Option<TapTable>,
-    making: Making,
-    finish: Requantize,
-    /// True if results are rounded high words of sums.
-    high_words: bool,
-    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for
-    /// those of the result alone.
-    prefetches_in_rows: bool,
+    /// What a sample takes.
+    terms: usize,
+    plan: FirPlan,
 }
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(super) struct Scratch {
+struct Scratch {
     /// Rows with what lies beyond their ends, limb after limb.
     words: [Vec<u16>; 2],
     /// Rows of the result whose components lie one after the other.
@@ -91,66 +79,55 @@ pub(super) struct Scratch {
     spare: Vec<u8>,
 }
 
-impl Fir {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, or if its numbers need more than the
-    /// inner loops hold.
-    pub(super) fn new(vectors: Vectors, step: &Step, plane: usize, format: PixelFormat) -> Option<Fir> {
-        let channels = &step.planes[plane];
-        let mut parts = match &step.kernel {
-            Kernel::Direct(k) => {
-                let parts = direct(vectors, k, format, channels)?;
-                in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
-            }
-            Kernel::Separable(k) => separable(vectors, k, format, channels)?,
-        };
-        let limbs = parts.limbs();
-        let taps = parts.taps.len();
-        // Sums that are kept are read and written once more, which a few taps cost too.
-        parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
-        let making = parts.making(vectors, format);
-        let is_planar = matches!(parts.work, Work::Separable { planar: true, .. });
-        let prefetches_in_rows = with_simd!(vectors, simd => parts.work.prefetches(simd, taps, format));
-        let Parts {
-            encoding,
-            work,
-            taps,
-            deltas,
-            finish,
-            ..
-        } = parts;
+impl PlaneFilter for Fir {
+    /// `None` if nothing is convolved in the plane, or if its numbers need more than the inner loops hold.
+    fn new(part: &PlanePart<'_>, _: Option<&Fir>) -> Option<Fir> {
+        let (vectors, step, format, channels) = (part.vectors?, part.step, part.format, part.channels());
+        let plan = FirPlan::new(part, vectors)?;
+        let (columns, rows) = step.kernel.size();
         Some(Fir {
             vectors,
             format,
-            border: RowBorder::new(step.border, format, channels, (step.kernel.size().0, is_planar)),
-            channels: channels.clone(),
-            encoding,
-            rows: step.kernel.size().1,
-            work,
-            taps,
-            deltas,
-            making,
-            high_words: finish.rounds_high_words(),
-            finish,
-            prefetches_in_rows,
+            border: RowBorder::new(step.border, format, channels, (columns, plan.is_planar())),
+            channels: channels.to_vec(),
+            rows,
+            terms: terms(&step.kernel, &plan),
+            plan,
         })
     }
 
-    /// Of a direct mask, the multiply-adds that each sample of two rows below each other takes.
-    pub(super) fn terms(&self) -> usize {
-        self.deltas.as_ref().unwrap_or(&self.taps).len() * self.encoding.limbs()
+    fn cost(&self, plane: &Plane) -> f64 {
+        samples(plane) * self.terms as f64
     }
 
-    /// Makes the strip's rows from the picture.
-    pub(super) fn convolve(
+    fn plan(&self, _: &Plane) -> String {
+        format!("fir: {}", self.plan)
+    }
+
+    fn filter(
         &self,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut scratch::Scratch,
     ) {
+        let scratch = scratch.of();
         with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
+}
 
+/// Multiply-adds that each sample takes, of two rows below each other: two at least. Those of both passes are
+/// no more than there are weights.
+fn terms(kernel: &Kernel, plan: &FirPlan) -> usize {
+    let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
+    let terms = match kernel {
+        Kernel::Direct(_) => plan.deltas.as_ref().unwrap_or(&plan.taps).len() * plan.encoding.limbs(),
+        Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
+    };
+    terms.max(2)
+}
+
+impl Fir {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
@@ -163,7 +140,7 @@ impl Fir {
         let samples = self.border.samples(plane.width);
         let bytes = self.format.bytes_per_sample();
         let row_bytes = plane.width * plane.channels * bytes;
-        let apart = self.is_planar().then(|| Planar {
+        let apart = self.plan.is_planar().then(|| Planar {
             channels: plane.channels,
             pitch: self.border.pitch(plane.width),
         });
@@ -171,8 +148,8 @@ impl Fir {
         // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
         // four rows one more.
         let reach = self.rows / 2 + 1;
-        let makes_four = self.making.makes_four();
-        let slots = reach + usize::from(self.deltas.is_some() || makes_four);
+        let makes_four = self.plan.making.makes_four();
+        let slots = reach + usize::from(self.plan.deltas.is_some() || makes_four);
         self.border.find(plane.width, &mut scratch.apron);
         self.border.store_outside(plane.width, &mut scratch.outside);
         aligned(&mut scratch.lines, slots * line.slot);
@@ -196,10 +173,10 @@ impl Fir {
                 );
                 next += 1;
             }
-            let (table, first_line) = match (&self.deltas, &self.making) {
+            let (table, first_line) = match (&self.plan.deltas, &self.plan.making) {
                 (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
                 (_, Making::Any(Some(fours))) if is_four => (fours, pair),
-                _ => (&self.taps, pair),
+                _ => (&self.plan.taps, pair),
             };
             let first_slot = first_line % slots;
             let start = |k: usize| {
@@ -232,7 +209,7 @@ impl Fir {
                     &[],
                 ),
             };
-            let next = match self.prefetches_in_rows {
+            let next = match self.plan.prefetches_in_rows {
                 true => &[],
                 false => prefetch::rows_to_prefetch(source, strip.plane, first + 2 * next as i64, at_once),
             };
@@ -247,12 +224,12 @@ impl Fir {
                 lines,
                 taps: &taps.groups[0].single,
                 beyond,
-                finish: &self.finish,
+                finish: &self.plan.finish,
                 uniform,
-                high_words: self.high_words,
+                high_words: self.plan.high_words,
                 samples,
             };
-            match self.making {
+            match self.plan.making {
                 Making::Any(_) if is_four => {
                     self.make(simd, lines, taps, None, samples, rows.split::<4>());
                 }
@@ -273,7 +250,7 @@ impl Fir {
                     }
                 }
                 _ => {
-                    let running = self.deltas.as_ref().map(|_| KeptSums {
+                    let running = self.plan.deltas.as_ref().map(|_| KeptSums {
                         sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
                         resumes: pair > 0,
                     });
@@ -306,7 +283,7 @@ impl Fir {
         samples: usize,
         out: [&mut [u8]; R],
     ) {
-        let finish = (&self.finish, self.high_words);
+        let finish = (&self.plan.finish, self.plan.high_words);
         if self.format.bytes_per_sample() == 1 {
             column_filter::convolve::<L, 1, R>(simd, lines, taps, running, finish, samples, out);
         } else {
@@ -316,28 +293,24 @@ impl Fir {
 
     /// How the elements of lines lie.
     fn order(&self) -> Order {
-        match self.work {
+        match self.plan.work {
             Work::Separable { .. } => row_order(self.border.step()),
             Work::Direct { .. } => Order::Plain,
         }
     }
 
-    fn is_planar(&self) -> bool {
-        matches!(self.work, Work::Separable { planar: true, .. })
-    }
-
     fn columns(&self) -> usize {
-        match &self.work {
+        match &self.plan.work {
             Work::Direct { columns } | Work::Separable { columns, .. } => *columns,
         }
     }
 
     /// The form of the lines of two rows.
     fn line(&self, samples: usize) -> LineForm {
-        match &self.work {
+        match &self.plan.work {
             Work::Direct { .. } => {
                 let limb = self.padded(samples);
-                let limbs = self.encoding.limbs();
+                let limbs = self.plan.encoding.limbs();
                 LineForm {
                     limbs,
                     limb,
@@ -360,7 +333,7 @@ impl Fir {
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
         // What row passes begin with is made in whole steps.
-        let rest = match self.work {
+        let rest = match self.plan.work {
             Work::Separable { .. } => TILE,
             Work::Direct { .. } => 0,
         };
@@ -390,16 +363,20 @@ impl Fir {
             self.border.row(source, plane, y, outside, first),
             self.border.row(source, plane, y + 1, outside, second),
         ];
-        let widening = self.encoding.widening(self.format);
-        let (limbs, origin, lead) = (self.encoding.limbs(), self.border.origin(), self.border.lead());
+        let widening = self.plan.encoding.widening(self.format);
+        let (limbs, origin, lead) = (
+            self.plan.encoding.limbs(),
+            self.border.origin(),
+            self.border.lead(),
+        );
         let padded = self.padded(samples);
         let lines = aligned(lines, at + form.slot);
-        let Work::Separable { row, .. } = &self.work else {
+        let Work::Separable { row, .. } = &self.plan.work else {
             let line = &mut lines[at..at + form.slot];
             widen::pair_rows(simd, widening, rows, &mut line[origin..], padded);
             for (limb, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
-                RowBorder::fill(apron, line, |sample| pair(self.encoding.word(sample, limb)));
+                RowBorder::fill(apron, line, |sample| pair(self.plan.encoding.word(sample, limb)));
             }
             return;
         };
@@ -412,13 +389,13 @@ impl Fir {
                 None => widen::load_row(simd, widening, row, to, padded),
             }
             for (limb, words) in words.chunks_mut(padded).enumerate() {
-                RowBorder::fill(apron, words, |sample| self.encoding.word(sample, limb));
+                RowBorder::fill(apron, words, |sample| self.plan.encoding.word(sample, limb));
             }
         }
         let rows = words.each_ref().map(|row| &row[lead..]);
         // Those that take this line's place among the next rows to be made.
-        let ahead = match self.prefetches_in_rows {
-            true => prefetch::rows_to_prefetch(source, plane, y + self.making.at_once(), 2),
+        let ahead = match self.plan.prefetches_in_rows {
+            true => prefetch::rows_to_prefetch(source, plane, y + self.plan.making.at_once(), 2),
             false => &[],
         };
         match row {
@@ -438,4 +415,109 @@ struct LineForm {
     slot: usize,
     /// From a line's begin to what the first sample needs first.
     lead: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::engine::cpu::InstructionSet;
+    use crate::filter::{Border, Chain, Plan, Planes};
+    use crate::frame::Colour;
+
+    /// Filter, format and algorithm, and below them the plans with AVX2 and with AVX-512 and VNNI.
+    const PLANS: &str = "
+        mask:rows=1 2 3;4 5 6;7 8 9 | gray | direct
+            whole mask 2 rows
+            whole mask 2 rows unrolled<6>
+        mask:rows=1 2 3;4 5 6;7 8 9 | gray12le | direct
+            whole mask 2 rows unrolled<6>
+            whole mask 2 rows unrolled<6>
+        mask:rows=1 2 3;4 5 6;7 8 9 | gray16le | direct
+            whole mask 2 rows unrolled<6>
+            whole mask 2 rows unrolled<6>
+        gaussian:size=5 | gray16le | direct
+            whole mask 2 rows unrolled<15>, carry groups
+            whole mask 2 rows unrolled<15>, carry groups
+        gaussian:size=7 | gray | direct
+            whole mask 2 rows folded, pmulhrsw rounding
+            whole mask 4 rows folded
+        gaussian:size=15 | rgb24 | direct
+            whole mask 4 rows folded
+            whole mask 4 rows folded
+        sobel-x | gray | direct
+            whole mask 2 rows
+            whole mask 2 rows unrolled<4>
+        disk:radius=5 | gray | direct
+            whole mask 2 rows folded by deltas
+            whole mask 2 rows folded by deltas
+        gaussian:size=3 | gray | separable
+            row filter unrolled<2>, column filter 2 rows unrolled<2>, pmulhrsw rounding
+            row filter unrolled<2>, column filter 4 rows unrolled<2>, pmulhrsw rounding
+        gaussian:size=7 | gray | separable
+            row filter unrolled<4>, column filter 4 rows unrolled<4>, pmulhrsw rounding
+            row filter unrolled<4>, column filter 4 rows unrolled<4>, pmulhrsw rounding
+        gaussian:size=7 | rgb24 | separable
+            row filter unrolled<7>, column filter 4 rows unrolled<4>, pmulhrsw rounding
+            row filter unrolled<4> of components apart, column filter 4 rows unrolled<4>, pmulhrsw rounding
+        gaussian:size=7 | gray10le | separable
+            row filter unrolled<4>, column filter 4 rows unrolled<4>
+            row filter unrolled<4>, column filter 4 rows unrolled<4>
+        gaussian:size=7 | gray16le | separable
+            row filter in place, column filter 2 rows unrolled<4>, 2 limbs
+            row filter in place, column filter 4 rows unrolled<4>, 2 limbs
+        gaussian:size=25 | rgb24 | separable
+            row filter in place of components apart, column filter 4 rows unrolled<13>, pmulhrsw rounding
+            row filter unrolled<13> of components apart, column filter 4 rows
+        gaussian:size=63 | gray | separable
+            row filter in place, column filter 2 rows, pmulhrsw rounding
+            row filter in place, column filter 4 rows
+        gaussian:size=63 | gray16le | separable
+            row filter in carry groups, column filter 2 rows, 3 limbs
+            row filter in carry groups, column filter 2 rows, 3 limbs
+    ";
+
+    fn plan(filter: &str, format: &str, algorithm: &str, set: InstructionSet) -> Option<String> {
+        let chain = Chain {
+            filters: vec![filter.parse().unwrap()],
+            border: Border::Mirror,
+            planes: Planes::All,
+            algorithm: algorithm.parse().unwrap(),
+        };
+        let format = format.parse().unwrap();
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let part = PlanePart {
+            step: &plan.steps[0],
+            plane: 0,
+            format,
+            premultiplied: false,
+            vectors: Vectors::assume(set),
+        };
+        Some(FirPlan::new(&part, part.vectors?)?.to_string())
+    }
+
+    #[test]
+    fn each_mask_takes_the_loops_that_hold_its_numbers() {
+        if Vectors::assume(InstructionSet::Avx2).is_none() {
+            eprintln!("SKIPPED: no loops are written for this kind of machine");
+            return;
+        }
+        let lines: Vec<&str> = PLANS.trim().lines().map(str::trim).collect();
+        let (cases, rest) = lines.as_chunks::<3>();
+        assert!(cases.len() > 10 && rest.is_empty());
+        let mut others = Vec::new();
+        for [case, plans @ ..] in cases {
+            let cells: Vec<&str> = case.split('|').map(str::trim).collect();
+            for (set, expected) in [InstructionSet::Avx2, InstructionSet::Avx512Vnni]
+                .into_iter()
+                .zip(plans)
+            {
+                let found = plan(cells[0], cells[1], cells[2], set);
+                if found.as_deref() != Some(*expected) {
+                    others.push(format!("{case}, {set}: {found:?}"));
+                }
+            }
+        }
+        assert!(others.is_empty(), "{others:#?}");
+    }
 }

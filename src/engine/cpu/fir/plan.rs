@@ -1,4 +1,5 @@
-//! Which loops make a mask: the taps, the samples, and a proof that 32 bits hold the sums.
+//! Which loops make a mask: the taps, the samples, and a proof that 32 bits hold the sums. All of it is
+//! decided by [`FirPlan::new`].
 
 use super::column_filter;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
@@ -7,12 +8,115 @@ use crate::engine::cpu::fir::column_filter::unrolled::{self, UniformRequantize};
 use crate::engine::cpu::fir::row_filter::sixteen_bit::SixteenBit;
 use crate::engine::cpu::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::deinterleave;
+use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{self, Requantize, Sums};
 use crate::engine::cpu::rows::sample::{SampleEncoding, magnitude, range, total};
 use crate::engine::cpu::simd::vector::{self, Order, Simd};
 use crate::engine::cpu::simd::{Vectors, with_simd};
-use crate::filter::{ChannelStep, DirectKernel, SeparableKernel};
+use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel};
 use crate::frame::PixelFormat;
+use std::fmt;
+
+fn registers<L: Simd>(_: L) -> usize {
+    L::REGISTERS
+}
+
+/// How the mask of a plane is made.
+pub(super) struct FirPlan {
+    pub(super) encoding: SampleEncoding,
+    pub(super) work: Work,
+    /// The taps that make two rows anew.
+    pub(super) taps: TapTable,
+    /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
+    /// weights below each other are equal.
+    pub(super) deltas: Option<TapTable>,
+    pub(super) making: Making,
+    pub(super) finish: Requantize,
+    /// True if results are rounded high words of sums.
+    pub(super) high_words: bool,
+    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for
+    /// those of the result alone.
+    pub(super) prefetches_in_rows: bool,
+}
+
+impl FirPlan {
+    /// `None` if nothing is convolved in the plane, or if its numbers need more than the inner loops hold.
+    pub(super) fn new(part: &PlanePart<'_>, vectors: Vectors) -> Option<FirPlan> {
+        let (format, channels) = (part.format, part.channels());
+        let mut parts = match &part.step.kernel {
+            Kernel::Direct(k) => {
+                let parts = direct(vectors, k, format, channels)?;
+                in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
+            }
+            Kernel::Separable(k) => separable(vectors, k, format, channels)?,
+        };
+        let (limbs, taps) = (parts.limbs(), parts.taps.len());
+        // Sums that are kept are read and written once more, which a few taps cost too.
+        parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
+        let making = parts.making(vectors, format);
+        // The general loop has registers for that of two rows only, and then of few registers.
+        let is_general = !matches!(making, Making::Unrolled { .. });
+        let is_rounded = !is_general || (limbs == 1 && parts.deltas.is_none() && !making.makes_four());
+        let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
+        let high_words = parts.finish.rounds_high_words()
+            && format.bytes_per_sample() == 1
+            && is_rounded
+            && (!is_general || few_registers);
+        let prefetches_in_rows = with_simd!(vectors, simd => parts.work.prefetches(simd, taps, format));
+        Some(FirPlan {
+            making,
+            prefetches_in_rows,
+            high_words,
+            encoding: parts.encoding,
+            work: parts.work,
+            taps: parts.taps,
+            deltas: parts.deltas,
+            finish: parts.finish,
+        })
+    }
+
+    /// True if rows are filtered with their components one after the other.
+    pub(super) fn is_planar(&self) -> bool {
+        matches!(self.work, Work::Separable { planar: true, .. })
+    }
+}
+
+impl fmt::Display for FirPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limbs = match &self.work {
+            Work::Direct { .. } => {
+                f.write_str("whole mask ")?;
+                self.encoding.limbs()
+            }
+            Work::Separable {
+                row, planar, limbs, ..
+            } => {
+                let apart = if *planar { " of components apart" } else { "" };
+                write!(f, "row filter {row}{apart}, column filter ")?;
+                *limbs
+            }
+        };
+        let rows = self.making.at_once();
+        match &self.making {
+            Making::Unrolled { .. } => write!(f, "{rows} rows unrolled<{}>", self.taps.len())?,
+            Making::Any(_) => write!(f, "{rows} rows")?,
+        }
+        if self.taps.folded() > 0 {
+            f.write_str(" folded")?;
+        }
+        if self.deltas.is_some() {
+            f.write_str(" by deltas")?;
+        }
+        if limbs > 1 {
+            write!(f, ", {limbs} limbs")?;
+        }
+        f.write_str(match self.making {
+            Making::Unrolled { uniform, .. } if uniform.has_groups() => ", carry groups",
+            _ if self.high_words => ", pmulhrsw rounding",
+            _ => "",
+        })
+    }
+}
 
 pub(super) enum Work {
     Direct {
@@ -52,6 +156,19 @@ pub(super) enum Row {
     Grouped(SixteenBit),
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Row::Any(pass) => f.write_str(match pass.pairing {
+                Pairing::InPlace(_) => "in place",
+                Pairing::Interleaved(_) => "interleaved",
+            }),
+            Row::Unrolled(few) => write!(f, "unrolled<{}>", few.terms()),
+            Row::Grouped(_) => f.write_str("in carry groups"),
+        }
+    }
+}
+
 /// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the
 /// next rows of the picture and those of the result.
 const fn short_column<L: Simd>() -> usize {
@@ -88,14 +205,14 @@ impl Making {
 }
 
 /// What a kernel needs of its plane.
-pub(super) struct Parts {
-    pub(super) encoding: SampleEncoding,
-    pub(super) work: Work,
-    pub(super) taps: TapTable,
-    pub(super) deltas: Option<TapTable>,
+struct Parts {
+    encoding: SampleEncoding,
+    work: Work,
+    taps: TapTable,
+    deltas: Option<TapTable>,
     /// The taps that end groups (see `carry`), where these are groups.
     ends: u32,
-    pub(super) finish: Requantize,
+    finish: Requantize,
 }
 
 /// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two
@@ -154,7 +271,7 @@ pub(super) fn row_order(step: usize) -> Order {
 
 /// Of components that are taken apart for a row of so many weights, since that is better, what all are made
 /// with.
-pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
+fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
     let first = convolved.next()?;
     let made = |c: &ChannelStep| c.convolved().map(|c| (c.low, c.high));
@@ -164,7 +281,7 @@ pub(super) fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize)
 }
 
 /// The encoding, the passes and the last step of a separable kernel.
-pub(super) fn separable(
+fn separable(
     vectors: Vectors,
     kernel: &SeparableKernel,
     format: PixelFormat,
@@ -251,7 +368,7 @@ pub(super) fn separable(
 }
 
 /// The encoding, the taps and the last step of a direct kernel.
-pub(super) fn direct(
+fn direct(
     vectors: Vectors,
     kernel: &DirectKernel,
     format: PixelFormat,
@@ -291,7 +408,7 @@ pub(super) fn direct(
 }
 
 /// The same as `limbs` with taps in groups, where that is better than words in two limbs.
-pub(super) fn in_groups(
+fn in_groups(
     limbs: &Parts,
     vectors: Vectors,
     kernel: &DirectKernel,
@@ -326,7 +443,7 @@ pub(super) fn in_groups(
 }
 
 impl Parts {
-    pub(super) fn limbs(&self) -> usize {
+    fn limbs(&self) -> usize {
         match &self.work {
             Work::Direct { .. } => self.encoding.limbs(),
             Work::Separable { limbs, .. } => *limbs,
@@ -334,7 +451,7 @@ impl Parts {
     }
 
     /// What all samples are made with, where that is the same and sums are not kept.
-    pub(super) fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
+    fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
         let uniform: Option<UniformRequantize> =
             with_simd!(vectors, simd => UniformRequantize::of(simd, &self.finish, self.ends, limbs, bytes));
@@ -342,8 +459,8 @@ impl Parts {
     }
 
     /// The loops that make rows.
-    pub(super) fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
-        let (lanes, limbs, folded) = (vectors.lanes(), self.limbs(), self.taps.folded());
+    fn making(&self, vectors: Vectors, format: PixelFormat) -> Making {
+        let (limbs, folded) = (self.limbs(), self.taps.folded());
         if let Some(uniform) = self.uniform(vectors, format) {
             let most = if self.ends != 0 {
                 unrolled::MOST_GROUPED
@@ -356,7 +473,9 @@ impl Parts {
                 return Making::Unrolled { uniform, two, four };
             }
         }
-        let four = self.deltas.is_none() && column_filter::makes_four_rows(lanes, limbs, folded);
+        let makes_four =
+            with_simd!(vectors, simd => column_filter::makes_four_rows_with(simd, limbs, folded));
+        let four = self.deltas.is_none() && makes_four;
         Making::Any(four.then(|| self.taps.four_rows()))
     }
 

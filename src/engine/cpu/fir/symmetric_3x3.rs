@@ -13,13 +13,14 @@ use super::taps::pack;
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::complete::{complete, is_partial};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::prefetch::{prefetch, rows_to_prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
-use crate::engine::cpu::simd::scratch::room;
+use crate::engine::cpu::simd::scratch::{self, room};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
-use crate::filter::{ChannelStep, DirectKernel, Kernel, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::filter::{ChannelStep, DirectKernel, Kernel};
+use crate::frame::{Layout, PixelFormat, Plane};
 
 /// One plane's part of a step with such a mask.
 pub(in crate::engine::cpu) struct Symmetric3x3 {
@@ -32,7 +33,7 @@ pub(in crate::engine::cpu) struct Symmetric3x3 {
 
 /// The memory that a thread works in.
 #[derive(Default)]
-pub(in crate::engine::cpu) struct Scratch {
+struct Scratch {
     /// A row outside the frame.
     outside: Vec<u8>,
     /// The last of the output rows, where the strip has no such rows.
@@ -57,43 +58,50 @@ fn mask(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Mask> {
     })
 }
 
-impl Symmetric3x3 {
-    /// The plane's part of `step`; `None` if nothing is convolved in it, or if the mask or the samples are
-    /// others.
-    pub(in crate::engine::cpu) fn new(
-        vectors: Vectors,
-        step: &Step,
-        plane: usize,
-        format: PixelFormat,
-    ) -> Option<Symmetric3x3> {
-        let channels = &step.planes[plane];
+/// Multiply-adds that a sample takes, less than with any line of `fir`: bytes are taken where they lie.
+const COST: f64 = 1.5;
+
+impl PlaneFilter for Symmetric3x3 {
+    /// `None` if nothing is convolved in the plane, or if the mask or the samples are others.
+    fn new(part: &PlanePart<'_>, _: Option<&Symmetric3x3>) -> Option<Symmetric3x3> {
+        let (step, format, channels) = (part.step, part.format, part.channels());
         let Kernel::Direct(kernel) = &step.kernel else {
             return None;
         };
         let is_convolved = channels.iter().any(|c| c.convolved().is_some());
-        if format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
+        if part.premultiplied || format.depth() != 8 || !is_convolved || channels.len() > MOST_CHANNELS {
             return None;
         }
         Some(Symmetric3x3 {
-            vectors,
+            vectors: part.vectors?,
             format,
             border: RowBorder::new(step.border, format, channels, (kernel.width, false)),
             mask: mask(kernel, channels)?,
-            channels: channels.clone(),
+            channels: channels.to_vec(),
         })
     }
 
-    /// Makes the strip's rows from the picture.
-    pub(in crate::engine::cpu) fn convolve(
+    fn cost(&self, plane: &Plane) -> f64 {
+        samples(plane) * COST
+    }
+
+    fn plan(&self, _: &Plane) -> String {
+        format!("symmetric 3x3: {ROWS} rows at a time, bytes where they lie")
+    }
+
+    fn filter(
         &self,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut scratch::Scratch,
     ) {
+        let scratch = scratch.of();
         with_simd!(self.vectors, simd => self.convolve_with(simd, source, layout, strip, scratch));
     }
+}
 
+impl Symmetric3x3 {
     fn convolve_with<L: Simd>(
         &self,
         simd: L,

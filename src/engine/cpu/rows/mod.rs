@@ -15,13 +15,15 @@
 //! picture   R G B R G B ..            complete.rs     channels that are not convolved, colours without alpha
 //! ```
 //!
-//! `prefetch.rs` asks for the rows to come; `component.rs` is the way in for algorithms in plain Rust.
+//! `plane_filter.rs` is what an algorithm is; `prefetch.rs` asks for the rows to come; `component.rs` is the way
+//! in for algorithms in plain Rust.
 
 pub(super) mod alpha;
 pub(super) mod border;
 pub(super) mod complete;
 pub(super) mod component;
 pub(super) mod deinterleave;
+pub(super) mod plane_filter;
 pub(super) mod prefetch;
 pub(super) mod requantize;
 pub(super) mod sample;

@@ -16,10 +16,55 @@ mod row;
 
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::component::{Component, Place, load, store};
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
-use crate::frame::Layout;
+use crate::frame::{Layout, Plane};
 use row::{Sum, accumulate, accumulate_column, finish, intermediate};
+
+/// One plane's part of any step.
+pub(super) struct Scalar {
+    step: Step,
+    /// What a sample takes.
+    terms: usize,
+    /// True if nothing is convolved.
+    keeps: bool,
+}
+
+/// What plain loops take for a weight and a sample, in multiply-adds of two samples and two weights each.
+const TERMS: usize = 4;
+
+impl PlaneFilter for Scalar {
+    fn new(part: &PlanePart<'_>, _: Option<&Scalar>) -> Option<Scalar> {
+        let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
+        let weights = match &part.step.kernel {
+            Kernel::Direct(k) => count(&k.weights),
+            Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
+        };
+        Some(Scalar {
+            step: part.step.clone(),
+            terms: TERMS * weights.max(1),
+            keeps: part.channels().iter().all(|c| c.convolved().is_none()),
+        })
+    }
+
+    fn cost(&self, plane: &Plane) -> f64 {
+        samples(plane) * self.terms as f64
+    }
+
+    fn plan(&self, _: &Plane) -> String {
+        match &self.step.kernel {
+            _ if self.keeps => "copied or filled".to_owned(),
+            Kernel::Direct(_) => "scalar: whole mask in plain Rust".to_owned(),
+            Kernel::Separable(_) => "scalar: row and column filter in plain Rust".to_owned(),
+        }
+    }
+
+    fn filter(&self, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>, _: &mut Scratch) {
+        convolve(&self.step, source, layout, strip);
+    }
+}
 
 /// Makes the strip's rows from the picture.
 pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: &mut Strip<'_>) {

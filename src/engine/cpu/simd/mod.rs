@@ -11,10 +11,11 @@
 //! ```
 //!
 //! Loops in plain Rust go through [`Compiled`] instead: the compiler makes vectors of them for each set. The
-//! kind of machine is known here alone (and in `fft`, for vectors of real numbers): x86-64 has the folder
-//! `x86_64`, and elsewhere `no_vectors.rs` has a [`Vectors`] without values. A new kind is a folder beside
-//! these.
+//! kind of machine is known here alone: x86-64 has the folder `x86_64`, and elsewhere `no_vectors.rs` has a
+//! [`Vectors`] without values. A new kind is a folder beside these, a `cfg` below and names in
+//! [`InstructionSet`].
 
+pub(super) mod float;
 pub(super) mod scratch;
 pub(super) mod unroll;
 pub(super) mod vector;

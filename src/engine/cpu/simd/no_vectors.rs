@@ -1,11 +1,20 @@
 //! Machines whose vector instructions no loop is written for: plain loops are all there is.
+//!
+//! [`Vectors`] has no values here, and the one type of them that is [`Simd`] has none either, so that loops
+//! are checked on such machines, too, and none is compiled.
+#![allow(unsafe_code)]
 
 use super::InstructionSet;
-use super::vector::Plain;
+use super::float::{Doubles2, Singles4, TransformTerms};
+use super::vector::{Order, Plain, Simd, Work};
+use std::convert::Infallible;
 
 /// The vector instructions of a set: there are none.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu) enum Vectors {}
+#[allow(dead_code, reason = "there are none to make it of")]
+pub(in crate::engine::cpu) enum Vectors {
+    None(NoVectors),
+}
 
 impl Vectors {
     /// None, whatever the set.
@@ -13,19 +22,191 @@ impl Vectors {
         None
     }
 
+    /// None even for tests.
+    #[cfg(test)]
+    pub(in crate::engine::cpu) fn assume(_: InstructionSet) -> Option<Vectors> {
+        None
+    }
+
     /// Numbers that a vector holds.
     pub(in crate::engine::cpu) fn lanes(self) -> usize {
-        match self {}
+        let Vectors::None(none) = self;
+        match none.0 {}
     }
 }
 
-/// What an expression gives for no set at all.
+/// What an expression gives for a set that there is none of.
 macro_rules! with_simd {
     ($vectors:expr, $lanes:ident => $work:expr) => {
-        match $vectors {}
+        match $vectors {
+            $crate::engine::cpu::simd::Vectors::None($lanes) => $work,
+        }
     };
 }
 pub(in crate::engine::cpu) use with_simd;
+
+/// A proof that nobody has.
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "nobody has it")]
+pub(in crate::engine::cpu) struct NoVectors(Infallible);
+
+impl Simd for NoVectors {
+    type V = NoVectors;
+
+    const LANES: usize = 4;
+
+    const REGISTERS: usize = 16;
+
+    const FUSED_MULTIPLY_ADD: bool = false;
+
+    const LATENCY_BOUND: bool = false;
+
+    type Singles = Singles4;
+
+    type Doubles = Doubles2;
+
+    const TRANSFORM_TERMS: TransformTerms = TransformTerms::PLAIN;
+
+    fn singles(self) -> Singles4 {
+        match self.0 {}
+    }
+
+    fn doubles(self) -> Doubles2 {
+        match self.0 {}
+    }
+
+    fn enter<W: Work>(self, _: W) {
+        match self.0 {}
+    }
+
+    fn splat(self, _: i32) -> Self::V {
+        match self.0 {}
+    }
+
+    unsafe fn load<T>(self, _: *const T) -> Self::V {
+        match self.0 {}
+    }
+
+    unsafe fn store<T>(self, _: *mut T, _: Self::V) {
+        match self.0 {}
+    }
+
+    fn prefetch<T>(self, _: *const T) {
+        match self.0 {}
+    }
+
+    fn add(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn add_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn sub_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply_round_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn add_pairs(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn average_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn running_sums<const C: usize>(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
+        match self.0 {}
+    }
+
+    fn shift_words_down(self, _: Self::V, _: u32) -> Self::V {
+        match self.0 {}
+    }
+
+    fn shift_words_up(self, _: Self::V, _: u32) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply_add(self, _: Self::V, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn shift_down(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn shift_up(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn and(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn xor(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn merge(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn interleave_words(self, _: Self::V, _: Self::V) -> [Self::V; 2] {
+        match self.0 {}
+    }
+
+    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, _: *const u8) -> [Self::V; C] {
+        match self.0 {}
+    }
+
+    unsafe fn interleave<const C: usize, const BYTES: usize>(self, _: [*const u8; C], _: *mut u8) {
+        match self.0 {}
+    }
+
+    fn pack_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    unsafe fn widen(self, _: *const u8) -> Self::V {
+        match self.0 {}
+    }
+
+    unsafe fn pair_bytes(self, _: *const u8, _: *const u8) -> [Self::V; 2] {
+        match self.0 {}
+    }
+
+    unsafe fn pair_words(self, _: *const u16, _: *const u16) -> [Self::V; 2] {
+        match self.0 {}
+    }
+
+    unsafe fn store_bytes<const N: usize>(self, _: [Self::V; N], _: Order, _: *mut u8) {
+        match self.0 {}
+    }
+
+    unsafe fn store_packed(self, _: [Self::V; 2], _: Order, _: *mut u8) {
+        match self.0 {}
+    }
+
+    unsafe fn store_merged(self, _: [Self::V; 2], _: Order, _: *mut u8) {
+        match self.0 {}
+    }
+
+    unsafe fn store_even_odd(self, _: [Self::V; 2], _: *mut u8) {
+        match self.0 {}
+    }
+
+    unsafe fn store_words(self, _: [Self::V; 2], _: Order, _: u16, _: u32, _: *mut u8) {
+        match self.0 {}
+    }
+}
 
 /// The set of instructions that a plain loop is compiled for.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,8 @@
 //! of the set: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
+use super::float::{Float, TransformTerms};
+
 /// How the samples of two neighbouring vectors of numbers lie in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) enum Order {
@@ -46,6 +48,25 @@ pub(in crate::engine::cpu) trait Simd: Copy {
 
     /// True if products are added to sums by the instruction that multiplies.
     const FUSED_MULTIPLY_ADD: bool;
+
+    /// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums
+    /// of as many vectors as fill that time.
+    const LATENCY_BOUND: bool;
+
+    /// Vectors of real numbers of 32 bits.
+    type Singles: Float;
+
+    /// Vectors of real numbers of 64 bits.
+    type Doubles: Float;
+
+    /// What Fourier transforms take with these.
+    const TRANSFORM_TERMS: TransformTerms;
+
+    /// The same proof for real numbers of 32 bits.
+    fn singles(self) -> Self::Singles;
+
+    /// The same proof for real numbers of 64 bits.
+    fn doubles(self) -> Self::Doubles;
 
     /// Runs a loop, compiled for this set.
     fn enter<W: Work>(self, work: W);
@@ -212,10 +233,4 @@ pub(in crate::engine::cpu) const TILE: usize = 64;
 /// True for sets of 32 registers instead of 16, which hold the sums of twice as many vectors.
 pub(in crate::engine::cpu) const fn has_32_registers<L: Simd>() -> bool {
     L::REGISTERS == 32
-}
-
-/// True where a sum waits for each product as long as it takes to multiply, and registers hold the sums of as
-/// many vectors as fill that time.
-pub(in crate::engine::cpu) const fn is_latency_bound<L: Simd>() -> bool {
-    L::FUSED_MULTIPLY_ADD && has_32_registers::<L>()
 }

@@ -96,7 +96,7 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
         2 if const { R == 2 && has_32_registers::<L>() } => {
             simd.enter(Rows::<BYTES, 2, 4, R, false>(work));
         }
-        2 if const { makes_four_rows(L::LANES, 2, 0) || R == 2 } => {
+        2 if const { makes_four_rows::<L>(2, 0) || R == 2 } => {
             simd.enter(Rows::<BYTES, 2, 2, R, false>(work));
         }
         3 if const { R == 2 } => simd.enter(Rows::<BYTES, 3, 2, R, false>(work)),
@@ -110,12 +110,17 @@ const MANY_FOLDED: usize = 20;
 
 /// True if four output rows are made at a time, from lines of so many limbs and with so many folded taps, so
 /// that a line is read half as often.
-pub(super) const fn makes_four_rows(lanes: usize, limbs: usize, folded: usize) -> bool {
-    if lanes == 16 {
+pub(super) const fn makes_four_rows<L: Simd>(limbs: usize, folded: usize) -> bool {
+    if has_32_registers::<L>() {
         limbs <= 2
     } else {
         limbs == 1 && folded >= MANY_FOLDED
     }
+}
+
+/// The same with the vectors at hand.
+pub(super) fn makes_four_rows_with<L: Simd>(_: L, limbs: usize, folded: usize) -> bool {
+    makes_four_rows::<L>(limbs, folded)
 }
 
 /// What [`convolve`] has checked.

@@ -13,7 +13,7 @@ use crate::engine::cpu::fir::taps::Tap;
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize};
 use crate::engine::cpu::simd::unroll::unroll;
-use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers, is_latency_bound};
+use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
 /// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group
 /// of taps.
@@ -97,6 +97,11 @@ pub(in crate::engine::cpu::fir) struct UniformRequantize {
 const LIMBS: usize = 2;
 
 impl UniformRequantize {
+    /// True if taps are in groups.
+    pub(in crate::engine::cpu::fir) fn has_groups(&self) -> bool {
+        self.ends != 0
+    }
+
     /// What samples of `bytes` bytes are made with, if that is the same for all and if they are made of so
     /// many limbs in a way that such loops know. `ends` has a bit for each tap that is the last one of its
     /// group, or none.
@@ -376,7 +381,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let at = x + 2 * L::LANES * v;
             // SAFETY: the caller has bounded what is read.
             let results = unsafe {
-                if const { is_latency_bound::<L>() && N <= 6 && P == 1 } {
+                if const { L::LATENCY_BOUND && N <= 6 && P == 1 } {
                     self.results::<L, 2>(simd, constants, [at, at + L::LANES])
                 } else {
                     let [first] = self.results::<L, 1>(simd, constants, [at]);

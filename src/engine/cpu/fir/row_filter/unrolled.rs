@@ -9,7 +9,7 @@ use super::{InterleavedTerms, Pairing, RowFilter};
 use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers, is_latency_bound};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
 /// A row pass of so few terms.
 pub(in crate::engine::cpu::fir) struct UnrolledRow {
@@ -98,6 +98,14 @@ impl UnrolledRow {
             start: pass.start,
             shift: pass.shift,
         })
+    }
+
+    /// How many terms it has.
+    pub(in crate::engine::cpu::fir) fn terms(&self) -> usize {
+        match &self.terms {
+            Terms::InPlace { weights, .. } => weights.len(),
+            Terms::Interleaved { count, .. } => *count,
+        }
     }
 
     /// True if [`UnrolledRow::make`] asks for what is `ahead`.
@@ -329,7 +337,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             weights[t] = [simd.splat(self.weights[t][0]), simd.splat(self.weights[t][1])];
         }
         let rows = rows.map(<[u16]>::as_ptr);
-        if const { is_latency_bound::<L>() } {
+        if const { L::LATENCY_BOUND } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
                 prefetch(simd, [ahead], 2 * x, 8 * L::LANES);

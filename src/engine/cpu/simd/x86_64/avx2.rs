@@ -5,20 +5,30 @@
 // unroll.
 #![allow(clippy::needless_range_loop)]
 
+use super::float::{Doubles4, Singles8};
+use crate::engine::cpu::simd::float::TransformTerms;
 use crate::engine::cpu::simd::vector::{Order, Simd, Work};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-/// The proof that this machine has AVX2, and AVX-VNNI if that is true.
+/// The proof that this machine has AVX2 with fused multiply-adds of real numbers, and AVX-VNNI if that is
+/// true.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx2<VNNI> {
     /// The proof, if there is one.
     pub(super) fn detect() -> Option<Avx2<VNNI>> {
-        let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
+        let has_avx2 =
+            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
         let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
         has_all.then_some(Avx2(()))
+    }
+
+    /// The proof, as if there were one: for plans, which run nothing.
+    #[cfg(test)]
+    pub(super) fn assume() -> Avx2<VNNI> {
+        Avx2(())
     }
 }
 
@@ -196,6 +206,28 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     const REGISTERS: usize = 16;
 
     const FUSED_MULTIPLY_ADD: bool = VNNI;
+
+    // Sixteen registers are too few for a second chain of sums.
+    const LATENCY_BOUND: bool = false;
+
+    type Singles = Singles8;
+
+    type Doubles = Doubles4;
+
+    const TRANSFORM_TERMS: TransformTerms = TransformTerms {
+        singles: [0.42e6, 2.3e6, 12e6],
+        doubles: [0.7e6, 3.6e6, 22e6],
+    };
+
+    fn singles(self) -> Singles8 {
+        // SAFETY: `self` proves AVX2 and fused multiply-adds.
+        unsafe { Singles8::new() }
+    }
+
+    fn doubles(self) -> Doubles4 {
+        // SAFETY: `self` proves AVX2 and fused multiply-adds.
+        unsafe { Doubles4::new() }
+    }
 
     #[inline]
     fn enter<W: Work>(self, work: W) {

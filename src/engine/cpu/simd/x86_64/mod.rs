@@ -1,7 +1,9 @@
-//! x86-64: vectors of AVX2 and AVX-512, and plain loops compiled for either.
+//! x86-64: vectors of AVX2 and AVX-512, of integers and (`float.rs`) of real numbers, and plain loops
+//! compiled for either.
 
 mod avx2;
 mod avx512;
+mod float;
 
 use super::InstructionSet;
 use super::vector::{Plain, Simd, Work};
@@ -27,6 +29,18 @@ impl Vectors {
             InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
             InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
         }
+    }
+
+    /// Those of `set` whether this machine has them or not: for tests of plans, which run nothing.
+    #[cfg(test)]
+    pub(in crate::engine::cpu) fn assume(set: InstructionSet) -> Option<Vectors> {
+        Some(match set {
+            InstructionSet::Portable => return None,
+            InstructionSet::Avx2 => Vectors::Avx2(Avx2::assume()),
+            InstructionSet::Avx2Vnni => Vectors::Avx2Vnni(Avx2::assume()),
+            InstructionSet::Avx512 => Vectors::Avx512(Avx512::assume()),
+            InstructionSet::Avx512Vnni => Vectors::Avx512Vnni(Avx512::assume()),
+        })
     }
 }
 

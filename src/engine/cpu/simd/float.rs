@@ -1,21 +1,21 @@
 //! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of
-//! numbers.
+//! numbers; and such vectors in plain Rust, which every machine has.
 
 /// A vector of real parts and one of imaginary parts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Complex<V> {
-    pub(super) re: V,
-    pub(super) im: V,
+pub(in crate::engine::cpu) struct Complex<V> {
+    pub(in crate::engine::cpu) re: V,
+    pub(in crate::engine::cpu) im: V,
 }
 
 /// A line of so many complex points, as many lines at a time as a vector has lanes.
-pub(super) type Line<R, const N: usize> = [Complex<<R as Float>::V>; N];
+pub(in crate::engine::cpu) type Line<R, const N: usize> = [Complex<<R as Float>::V>; N];
 
 /// A set of instructions for vectors of floating-point numbers, and the proof that this machine has it.
 ///
 /// Everything is meant to be compiled into [`Float::enter`], whose instructions are those of the set: hence
 /// the `inline(always)` throughout.
-pub(super) trait Float: Copy + Send + Sync + 'static {
+pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     /// A number.
     type Number: Copy + Send + Sync;
 
@@ -75,6 +75,25 @@ pub(super) trait Float: Copy + Send + Sync + 'static {
     fn transpose(self, from: &[Complex<Self::V>], to: &mut [Complex<Self::V>]);
 }
 
+/// What Fourier transforms of a pair of tiles of 64, 128 and 256 points a side take with a set, with staging
+/// their samples and writing their results, in its multiply-adds of two samples and two weights each
+/// (measured, docs/lab/2026-11-23-cpu-fft.md).
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine::cpu) struct TransformTerms {
+    /// In 32 bits.
+    pub(in crate::engine::cpu) singles: [f64; 3],
+    /// In 64 bits.
+    pub(in crate::engine::cpu) doubles: [f64; 3],
+}
+
+impl TransformTerms {
+    /// In plain Rust.
+    pub(in crate::engine::cpu) const PLAIN: TransformTerms = TransformTerms {
+        singles: [1.1e6, 5.6e6, 28e6],
+        doubles: [1.6e6, 7.5e6, 28e6],
+    };
+}
+
 /// A loop over vectors. `run` is `inline(always)`, and so is what it calls.
 pub(in crate::engine::cpu) trait Work<R> {
     /// The loop.
@@ -86,7 +105,7 @@ macro_rules! plain {
     ($(#[$doc:meta])* $name:ident, $number:ty, $lanes:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
-        pub(super) struct $name;
+        pub(in crate::engine::cpu) struct $name;
 
         impl Float for $name {
             type Number = $number;

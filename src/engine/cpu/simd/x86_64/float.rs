@@ -1,18 +1,8 @@
 //! Vectors of real numbers in AVX2 with fused multiply-adds, and in AVX-512.
 #![allow(unsafe_code)]
 
-use super::float::{Complex, Float, Work};
+use crate::engine::cpu::simd::float::{Complex, Float, Work};
 use core::arch::x86_64::*;
-
-/// True if this machine has AVX2 and fused multiply-adds.
-fn has_avx2() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
-}
-
-/// True if this machine has AVX-512F, which includes both.
-fn has_avx512() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-}
 
 /// Columns of four rows within each 128 bits: quarter q of the vector c holds lane 4q + c of all rows.
 macro_rules! columns_within_quarters {
@@ -277,19 +267,22 @@ unsafe fn singles16_far(value: __m512, within: __m512) -> u32 {
 /// [`Float`] by the instructions named.
 macro_rules! vectors {
     (
-        $(#[$doc:meta])* $name:ident, $v:ty, $number:ty, $lanes:literal, $features:literal, $has:ident,
+        $(#[$doc:meta])* $name:ident, $v:ty, $number:ty, $lanes:literal, $features:literal,
         $splat:ident, $load:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $mul_sub:ident,
         $max:ident, $min:ident,
         $of_words:ident, $to_words:ident, $far:ident, $columns:ident
     ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
-        pub(super) struct $name(());
+        pub(in crate::engine::cpu) struct $name(());
 
         impl $name {
-            /// The proof, if there is one.
-            pub(in crate::engine::cpu) fn detect() -> Option<$name> {
-                $has().then_some($name(()))
+            /// The proof.
+            ///
+            /// # Safety
+            /// The machine has the features.
+            pub(super) unsafe fn new() -> $name {
+                $name(())
             }
         }
 
@@ -406,7 +399,7 @@ macro_rules! vectors {
 
 vectors!(
     /// The proof that this machine has AVX2 and fused multiply-adds: vectors of four numbers of 64 bits.
-    Doubles4, __m256d, f64, 4, "avx2,fma", has_avx2,
+    Doubles4, __m256d, f64, 4, "avx2,fma",
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd,
     _mm256_fmsub_pd, _mm256_max_pd, _mm256_min_pd,
     doubles4_of_words, doubles4_to_words, doubles4_far, columns_of_doubles4
@@ -414,7 +407,7 @@ vectors!(
 
 vectors!(
     /// The same: vectors of eight numbers of 32 bits.
-    Singles8, __m256, f32, 8, "avx2,fma", has_avx2,
+    Singles8, __m256, f32, 8, "avx2,fma",
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps,
     _mm256_fmsub_ps, _mm256_max_ps, _mm256_min_ps,
     singles8_of_words, singles8_to_words, singles8_far, columns_of_singles8
@@ -422,7 +415,7 @@ vectors!(
 
 vectors!(
     /// The proof that this machine has AVX-512F: vectors of eight numbers of 64 bits.
-    Doubles8, __m512d, f64, 8, "avx512f", has_avx512,
+    Doubles8, __m512d, f64, 8, "avx512f",
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd,
     _mm512_fmsub_pd, _mm512_max_pd, _mm512_min_pd,
     doubles8_of_words, doubles8_to_words, doubles8_far, columns_of_doubles8
@@ -430,7 +423,7 @@ vectors!(
 
 vectors!(
     /// The same: vectors of sixteen numbers of 32 bits.
-    Singles16, __m512, f32, 16, "avx512f", has_avx512,
+    Singles16, __m512, f32, 16, "avx512f",
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps,
     _mm512_fmsub_ps, _mm512_max_ps, _mm512_min_ps,
     singles16_of_words, singles16_to_words, singles16_far, columns_of_singles16
