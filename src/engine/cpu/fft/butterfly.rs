@@ -5,6 +5,10 @@
 //! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The
 //! last pass forth, the product with a spectrum and the first pass back are one.
 
+// Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
+// unroll.
+#![allow(clippy::needless_range_loop)]
+
 use crate::engine::cpu::simd::float::{Complex, Float, Line};
 
 /// The factors exp(-2 pi i j k / M), j = 1 to 3, of the passes over blocks of M points, for k below M / 4:
@@ -35,83 +39,79 @@ impl<R: Float> Twiddles<R> {
     /// Forth.
     #[inline(always)]
     pub(super) fn forward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        self.first_passes(reals, x);
-        if last::<N>() == 8 {
-            for block in x.as_chunks_mut::<8>().0 {
-                *block = forward_of_eight(reals, block);
-            }
-        } else {
-            for block in x.as_chunks_mut::<4>().0 {
-                *block = forward_of_four(reals, *block);
-            }
-        }
+        self.run::<N, true, false>(reals, x, None);
     }
 
     /// Back, `N` times as large.
     #[inline(always)]
     pub(super) fn backward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        if last::<N>() == 8 {
-            for block in x.as_chunks_mut::<8>().0 {
-                *block = inverse_of_eight(reals, block);
-            }
-        } else {
-            for block in x.as_chunks_mut::<4>().0 {
-                *block = inverse_of_four(reals, *block);
-            }
-        }
-        self.last_passes(reals, x);
+        self.run::<N, false, true>(reals, x, None);
     }
 
     /// Forth, times `spectrum`, and back, `N` times as large.
     #[inline(always)]
     pub(super) fn through<const N: usize>(&self, reals: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
-        self.first_passes(reals, x);
+        self.run::<N, true, true>(reals, x, Some(spectrum));
+    }
+
+    /// `FORTH`, times what is given, and `BACK`.
+    #[inline(always)]
+    fn run<const N: usize, const FORTH: bool, const BACK: bool>(
+        &self,
+        reals: R,
+        x: &mut Line<R, N>,
+        spectrum: Option<&Line<R, N>>,
+    ) {
+        let has_third = N / 16 > last::<N>();
+        if FORTH {
+            pass::<R, N, false>(reals, x, N, &self.0[0]);
+            pass::<R, N, false>(reals, x, N / 4, &self.0[1]);
+            if has_third {
+                pass::<R, N, false>(reals, x, N / 16, &self.0[2]);
+            }
+        }
         if last::<N>() == 8 {
-            let spectrum = spectrum.as_chunks::<8>().0;
-            for (block, by) in x.as_chunks_mut::<8>().0.iter_mut().zip(spectrum) {
-                let mut y = forward_of_eight(reals, block);
-                for (y, by) in y.iter_mut().zip(by) {
-                    *y = product(reals, *y, *by);
+            for (k, block) in x.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let mut y = *block;
+                if FORTH {
+                    y = forward_of_eight(reals, &y);
                 }
-                *block = inverse_of_eight(reals, &y);
+                if let Some(spectrum) = spectrum {
+                    y = products(reals, y, &spectrum.as_chunks::<8>().0[k]);
+                }
+                if BACK {
+                    y = inverse_of_eight(reals, &y);
+                }
+                *block = y;
             }
         } else {
-            let spectrum = spectrum.as_chunks::<4>().0;
-            for (block, by) in x.as_chunks_mut::<4>().0.iter_mut().zip(spectrum) {
-                let mut y = forward_of_four(reals, *block);
-                for (y, by) in y.iter_mut().zip(by) {
-                    *y = product(reals, *y, *by);
+            for (k, block) in x.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let mut y = *block;
+                if FORTH {
+                    y = of_four::<R, false>(reals, y);
                 }
-                *block = inverse_of_four(reals, y);
+                if let Some(spectrum) = spectrum {
+                    y = products(reals, y, &spectrum.as_chunks::<4>().0[k]);
+                }
+                if BACK {
+                    y = of_four::<R, true>(reals, y);
+                }
+                *block = y;
             }
         }
-        self.last_passes(reals, x);
-    }
-
-    /// The passes forth but for the last one.
-    #[inline(always)]
-    fn first_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        pass_forward::<R, N>(reals, x, N, &self.0[0]);
-        pass_forward::<R, N>(reals, x, N / 4, &self.0[1]);
-        if N / 16 > last::<N>() {
-            pass_forward::<R, N>(reals, x, N / 16, &self.0[2]);
+        if BACK {
+            if has_third {
+                pass::<R, N, true>(reals, x, N / 16, &self.0[2]);
+            }
+            pass::<R, N, true>(reals, x, N / 4, &self.0[1]);
+            pass::<R, N, true>(reals, x, N, &self.0[0]);
         }
-    }
-
-    /// The passes back but for the first one.
-    #[inline(always)]
-    fn last_passes<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        if N / 16 > last::<N>() {
-            pass_inverse::<R, N>(reals, x, N / 16, &self.0[2]);
-        }
-        pass_inverse::<R, N>(reals, x, N / 4, &self.0[1]);
-        pass_inverse::<R, N>(reals, x, N, &self.0[0]);
     }
 }
 
-/// A pass forth over blocks of `m` points.
+/// A pass over blocks of `m` points: forth, or `BACK`, which undoes it, but four times as large.
 #[inline(always)]
-fn pass_forward<R: Float, const N: usize>(
+fn pass<R: Float, const N: usize, const BACK: bool>(
     reals: R,
     x: &mut Line<R, N>,
     m: usize,
@@ -125,45 +125,21 @@ fn pass_forward<R: Float, const N: usize>(
             everywhere(reals, turn[2]),
         ];
         for block in x.chunks_exact_mut(m) {
-            let y = forward_of_four(
-                reals,
-                [block[k], block[k + h], block[k + 2 * h], block[k + 3 * h]],
-            );
-            block[k] = y[0];
-            block[k + h] = product(reals, y[1], by[0]);
-            block[k + 2 * h] = product(reals, y[2], by[1]);
-            block[k + 3 * h] = product(reals, y[3], by[2]);
-        }
-    }
-}
-
-/// The pass back that undoes [`pass_forward`], but four times as large.
-#[inline(always)]
-fn pass_inverse<R: Float, const N: usize>(
-    reals: R,
-    x: &mut Line<R, N>,
-    m: usize,
-    twiddles: &[[Complex<R::Number>; 3]],
-) {
-    let h = m / 4;
-    for (k, turn) in twiddles[..h].iter().enumerate() {
-        let by = [
-            everywhere(reals, turn[0]),
-            everywhere(reals, turn[1]),
-            everywhere(reals, turn[2]),
-        ];
-        for block in x.chunks_exact_mut(m) {
-            let y = [
-                block[k],
-                product_back(reals, block[k + h], by[0]),
-                product_back(reals, block[k + 2 * h], by[1]),
-                product_back(reals, block[k + 3 * h], by[2]),
-            ];
-            let y = inverse_of_four(reals, y);
-            block[k] = y[0];
-            block[k + h] = y[1];
-            block[k + 2 * h] = y[2];
-            block[k + 3 * h] = y[3];
+            let mut y = [block[k], block[k + h], block[k + 2 * h], block[k + 3 * h]];
+            if BACK {
+                for j in 0..3 {
+                    y[j + 1] = product_back(reals, y[j + 1], by[j]);
+                }
+            }
+            y = of_four::<R, BACK>(reals, y);
+            if !BACK {
+                for j in 0..3 {
+                    y[j + 1] = product(reals, y[j + 1], by[j]);
+                }
+            }
+            for j in 0..4 {
+                block[k + j * h] = y[j];
+            }
         }
     }
 }
@@ -228,47 +204,41 @@ fn product_back<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Comp
     }
 }
 
+/// Each point times that of a spectrum.
 #[inline(always)]
-fn forward_of_four<R: Float>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
-    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
-    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
-    [
-        add(reals, even, even_next),
-        sub_turned(reals, odd, odd_next),
-        sub(reals, even, even_next),
-        add_turned(reals, odd, odd_next),
-    ]
-}
-
-#[inline(always)]
-fn inverse_of_four<R: Float>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
-    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
-    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
-    [
-        add(reals, even, even_next),
-        add_turned(reals, odd, odd_next),
-        sub(reals, even, even_next),
-        sub_turned(reals, odd, odd_next),
-    ]
-}
-
-/// `a` times `1 + i`, over the square root of two.
-#[inline(always)]
-fn eighth_turn<R: Float>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
-    let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
-    Complex {
-        re: reals.mul(reals.sub(a.re, a.im), half),
-        im: reals.mul(reals.add(a.re, a.im), half),
+fn products<R: Float, const M: usize>(reals: R, mut x: Line<R, M>, by: &Line<R, M>) -> Line<R, M> {
+    for k in 0..M {
+        x[k] = product(reals, x[k], by[k]);
     }
+    x
 }
 
-/// `a` times `1 - i`, over the square root of two.
+/// The sums of four points, forth or `BACK`.
 #[inline(always)]
-fn eighth_turn_back<R: Float>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
+fn of_four<R: Float, const BACK: bool>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
+    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
+    let turned = [sub_turned(reals, odd, odd_next), add_turned(reals, odd, odd_next)];
+    [
+        add(reals, even, even_next),
+        turned[usize::from(BACK)],
+        sub(reals, even, even_next),
+        turned[usize::from(!BACK)],
+    ]
+}
+
+/// `a` times `1 - i`, or, `BACK`, `1 + i`, over the square root of two.
+#[inline(always)]
+fn eighth_turn<R: Float, const BACK: bool>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
     let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
+    let (re, im) = if BACK {
+        (reals.sub(a.re, a.im), reals.add(a.re, a.im))
+    } else {
+        (reals.add(a.re, a.im), reals.sub(a.im, a.re))
+    };
     Complex {
-        re: reals.mul(reals.add(a.re, a.im), half),
-        im: reals.mul(reals.sub(a.im, a.re), half),
+        re: reals.mul(re, half),
+        im: reals.mul(im, half),
     }
 }
 
@@ -280,16 +250,16 @@ fn forward_of_eight<R: Float>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
         add(reals, x[2], x[6]),
         add(reals, x[3], x[7]),
     ];
-    let low = forward_of_four(reals, low);
+    let low = of_four::<R, false>(reals, low);
     // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the
     // fourth, it is left to the next ones.
     let (a, b) = (
         sub(reals, x[0], x[4]),
-        eighth_turn_back(reals, sub(reals, x[1], x[5])),
+        eighth_turn::<R, false>(reals, sub(reals, x[1], x[5])),
     );
     let (c, d) = (
         sub(reals, x[2], x[6]),
-        eighth_turn_back(reals, sub(reals, x[3], x[7])),
+        eighth_turn::<R, false>(reals, sub(reals, x[3], x[7])),
     );
     let (even, odd) = (sub_turned(reals, a, c), add_turned(reals, a, c));
     let (even_next, odd_next) = (sub_turned(reals, b, d), add_turned(reals, b, d));
@@ -308,9 +278,12 @@ fn forward_of_eight<R: Float>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
 
 #[inline(always)]
 fn inverse_of_eight<R: Float>(reals: R, y: &Line<R, 8>) -> Line<R, 8> {
-    let low = inverse_of_four(reals, [y[0], y[1], y[2], y[3]]);
-    let high = inverse_of_four(reals, [y[4], y[5], y[6], y[7]]);
-    let (second, fourth) = (eighth_turn(reals, high[1]), eighth_turn(reals, high[3]));
+    let low = of_four::<R, true>(reals, [y[0], y[1], y[2], y[3]]);
+    let high = of_four::<R, true>(reals, [y[4], y[5], y[6], y[7]]);
+    let (second, fourth) = (
+        eighth_turn::<R, true>(reals, high[1]),
+        eighth_turn::<R, true>(reals, high[3]),
+    );
     [
         add(reals, low[0], high[0]),
         add(reals, low[1], second),
