@@ -26,21 +26,20 @@ mod sliding_window;
 use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
-use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use crate::engine::cpu::rows::prefetch::rows_to_prefetch;
-use crate::engine::cpu::rows::sample::SampleEncoding;
+use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
-use crate::engine::cpu::rows::widen::{self, Widening};
-use crate::engine::cpu::simd::scratch::{self, aligned, room, spread};
+use crate::engine::cpu::rows::words::sample::SampleEncoding;
+use crate::engine::cpu::rows::words::widen::{self, Widening};
+use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Simd, TILE};
 use crate::filter::ChannelStep;
 use crate::frame::{Layout, PixelFormat, Plane};
 use column_sums::ColumnSums;
 use in_registers::InRegisters;
-use plan::{BoxPlan, Ending, Way};
+use plan::{BoxPlan, Way};
 use row_sums::RowSums;
-use sliding_window::{FewRows, LINES, Making, NewRow, Scale};
+use sliding_window::{LINES, NewRow, Scale};
 
 /// One plane's part of a step with such a mask.
 pub(super) struct BoxBlur {
@@ -58,6 +57,14 @@ const CENTRES: usize = 3;
 /// The memory that a thread works in.
 #[derive(Default)]
 struct Scratch {
+    /// A row outside the frame, as rows are stored.
+    outside: Vec<u8>,
+    memory: Memory,
+}
+
+/// What the ways to make boxes work in.
+#[derive(Default)]
+struct Memory {
     /// Rows with what lies beyond their ends, as many as are made at once.
     words: Vec<u16>,
     /// Of each sums of four samples of it or of all up to each, and sums of eight.
@@ -69,8 +76,6 @@ struct Scratch {
     sums: Vec<u16>,
     /// The windows' weighted sums.
     weighted: Vec<i32>,
-    /// A row outside the frame, as rows are stored.
-    outside: Vec<u8>,
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
     apron: border::Apron,
@@ -126,91 +131,6 @@ impl PlaneFilter for BoxBlur {
 }
 
 impl BoxBlur {
-    /// The strip by way of the sums of its columns, where it is known what lies outside.
-    fn convolve_by_columns<L: Simd>(
-        &self,
-        simd: L,
-        scale: Scale,
-        source: Source<'_>,
-        layout: &Layout,
-        strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
-    ) {
-        let plane = layout.planes()[strip.plane];
-        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
-        let mut sums = ColumnSums::new(&mut scratch.columns, &self.border, samples);
-        let first = strip.first_row as i64 - rows as i64 / 2;
-        let partial = is_partial(&self.channels, source);
-        let row_at = |k: usize| match self.border.row_index(first + k as i64, plane.height) {
-            Some(y) => source.picture.row(strip.plane, y),
-            None => &scratch.outside,
-        };
-        for k in 0..rows - 1 + strip.rows {
-            sums.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
-            let Some(row) = k.checked_sub(rows - 1) else {
-                continue;
-            };
-            sums.extend(&scratch.apron, rows);
-            let out = &mut strip.bytes[row * plane.stride..][..samples];
-            sums.make(simd, (self.plan.mask.columns, plane.channels), scale, out);
-            if partial {
-                complete(
-                    &self.channels,
-                    self.format,
-                    source,
-                    (strip.plane, strip.first_row + row),
-                    out,
-                );
-            }
-        }
-    }
-
-    /// The same by way of rows that stay in registers.
-    fn convolve_small<L: Simd>(
-        &self,
-        simd: L,
-        scale: Scale,
-        source: Source<'_>,
-        layout: &Layout,
-        strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
-    ) {
-        let plane = layout.planes()[strip.plane];
-        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
-        let mut boxes = InRegisters::new(
-            &mut scratch.small,
-            &self.border,
-            &scratch.apron,
-            (rows, scale),
-            plane.width,
-        );
-        let partial = is_partial(&self.channels, source);
-        let first = strip.first_row as i64 - rows as i64 / 2;
-        let spare = room(&mut scratch.spare, in_registers::AT_ONCE * samples);
-        for row in (0..strip.rows).step_by(in_registers::AT_ONCE) {
-            let from = std::array::from_fn(|k| {
-                let y = self.border.row_index(first + (row + k) as i64, plane.height);
-                y.map_or((&scratch.outside[..], 0), |y| {
-                    source.picture.place(strip.plane, y)
-                })
-            });
-            let out = OutputRows {
-                bytes: &mut strip.bytes[row * plane.stride..],
-                stride: plane.stride,
-                row_bytes: samples,
-                spare,
-            };
-            boxes.make(simd, from, out.split());
-            if partial {
-                for row in (row..strip.rows).take(in_registers::AT_ONCE) {
-                    let out = &mut strip.bytes[row * plane.stride..][..samples];
-                    let y = strip.first_row + row;
-                    complete(&self.channels, self.format, source, (strip.plane, y), out);
-                }
-            }
-        }
-    }
-
     fn convolve_with<L: Simd>(
         &self,
         simd: L,
@@ -220,56 +140,98 @@ impl BoxBlur {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        self.border.find(plane.width, &mut scratch.apron);
-        self.border.store_outside(plane.width, &mut scratch.outside);
+        let Scratch { outside, memory } = scratch;
+        self.border.find(plane.width, &mut memory.apron);
+        let input = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let job = (&input, &plane);
         match self.plan.way {
-            Way::InRegisters(scale) => self.convolve_small(simd, scale, source, layout, strip, scratch),
-            Way::ByColumns(scale) => self.convolve_by_columns(simd, scale, source, layout, strip, scratch),
+            Way::InRegisters(scale) => self.in_registers(simd, scale, job, strip, memory),
+            Way::ByColumns(scale) => self.by_columns(simd, scale, job, strip, memory),
             Way::Window(row_sums) if row_sums.suits_two_rows(plane.width * plane.channels) => {
-                self.convolve_rows::<L, 2>(simd, row_sums, source, layout, strip, scratch);
+                self.by_window::<L, 2>(simd, row_sums, job, strip, memory);
             }
-            Way::Window(row_sums) => {
-                self.convolve_rows::<L, 1>(simd, row_sums, source, layout, strip, scratch);
+            Way::Window(row_sums) => self.by_window::<L, 1>(simd, row_sums, job, strip, memory),
+        }
+    }
+
+    /// The strip by way of the sums of its columns.
+    fn by_columns<L: Simd>(
+        &self,
+        simd: L,
+        scale: Scale,
+        (input, plane): (&PlaneRows<'_>, &Plane),
+        strip: &mut Strip<'_>,
+        memory: &mut Memory,
+    ) {
+        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
+        let mut sums = ColumnSums::new(&mut memory.columns, &self.border, samples);
+        let row_at = |k: usize| input.in_place(k as i64 - rows as i64 / 2);
+        for k in 0..rows - 1 + strip.rows {
+            sums.change(simd, row_at(k), k.checked_sub(rows).map(row_at));
+            let Some(row) = k.checked_sub(rows - 1) else {
+                continue;
+            };
+            sums.extend(&memory.apron, rows);
+            let out = &mut strip.bytes[row * plane.stride..][..samples];
+            sums.make(simd, (self.plan.mask.columns, plane.channels), scale, out);
+            input.complete(row, out);
+        }
+    }
+
+    /// The strip by way of rows that stay in registers.
+    fn in_registers<L: Simd>(
+        &self,
+        simd: L,
+        scale: Scale,
+        (input, plane): (&PlaneRows<'_>, &Plane),
+        strip: &mut Strip<'_>,
+        memory: &mut Memory,
+    ) {
+        let (samples, rows) = (plane.width * plane.channels, self.plan.mask.rows);
+        let apron = &memory.apron;
+        let mut boxes = InRegisters::new(&mut memory.small, &self.border, apron, (rows, scale), plane.width);
+        let spare = room(&mut memory.spare, in_registers::AT_ONCE * samples);
+        for row in (0..strip.rows).step_by(in_registers::AT_ONCE) {
+            let from = std::array::from_fn(|k| input.place((row + k) as i64 - rows as i64 / 2));
+            let out = OutputRows {
+                bytes: &mut strip.bytes[row * plane.stride..],
+                stride: plane.stride,
+                row_bytes: samples,
+                spare,
+            };
+            boxes.make(simd, from, out.split());
+            for row in (row..strip.rows).take(in_registers::AT_ONCE) {
+                input.complete(row, &mut strip.bytes[row * plane.stride..][..samples]);
             }
         }
     }
 
-    /// The strip by way of windows' sums, `R` rows at a time, where it is known what lies outside.
-    fn convolve_rows<L: Simd, const R: usize>(
+    /// The strip by way of windows' sums, `R` rows at a time.
+    fn by_window<L: Simd, const R: usize>(
         &self,
         simd: L,
-        horizontal: RowSums,
-        source: Source<'_>,
-        layout: &Layout,
+        row_sums: RowSums,
+        (input, plane): (&PlaneRows<'_>, &Plane),
         strip: &mut Strip<'_>,
-        scratch: &mut Scratch,
+        memory: &mut Memory,
     ) {
-        let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
-        let bytes = self.format.bytes_per_sample();
-        let (origin, lead) = (self.border.origin(), self.border.lead());
+        let (lead, rows) = (self.border.lead(), self.plan.mask.rows);
         let made = samples.next_multiple_of(TILE);
-        let rows = self.plan.mask.rows;
-        let padded = spread(lead + horizontal.reach(made));
+        let padded = spread(lead + row_sums.reach(made));
+        let words = aligned(&mut memory.words, R * padded);
+        let mut parts = memory.parts.each_mut().map(|parts| aligned(parts, R * padded));
         let slot = spread(made);
-        let words = aligned(&mut scratch.words, R * padded);
-        let mut parts = scratch.parts.each_mut().map(|parts| aligned(parts, R * padded));
+        let mut ring = LineRing::new(&mut memory.ring, (rows, slot), (CENTRES + 1) * slot);
         // A window begins empty: nothing leaves it until it is full.
-        let zeros = rows + CENTRES;
-        let ring = aligned(&mut scratch.ring, (zeros + 1) * slot);
-        ring.fill(0);
-        let sums = aligned(&mut scratch.sums, made);
-        let weighted = aligned(&mut scratch.weighted, made);
-        match &self.plan.ending {
-            Ending::Scaled(scale) => sums.fill(scale.add),
-            Ending::Uneven { is_wide: false, .. } => sums.fill(0),
-            Ending::Uneven { finish, .. } | Ending::Weighted { finish, .. } => {
-                weighted.fill(finish.start[0][0]);
-            }
-        }
-        let row_bytes = samples * bytes;
-        let first = strip.first_row as i64 - rows as i64 / 2;
-        let partial = is_partial(&self.channels, source);
+        ring.memory().fill(0);
+        let centre = |row: usize| (rows + row % CENTRES) * slot;
+        let zeros = (rows + CENTRES) * slot;
+        let sums = aligned(&mut memory.sums, made);
+        let weighted = aligned(&mut memory.weighted, made);
+        self.plan.ending.begin(sums, weighted);
+        let row_bytes = samples * self.format.bytes_per_sample();
+        let under_alpha = &mut memory.under_alpha;
         for k in (0..rows - 1 + strip.rows).step_by(R) {
             // The rows of the strip that the entering ones complete, if they do.
             let completed: [_; R] = std::array::from_fn(|r| {
@@ -278,98 +240,49 @@ impl BoxBlur {
             });
             let mut lines = [[zeros; LINES]; R];
             for ((r, lines), words) in lines.iter_mut().enumerate().zip(words.chunks_mut(padded)) {
-                let k = k + r;
-                let y = first + k as i64;
-                let entering =
-                    self.border
-                        .row(source, strip.plane, y, &scratch.outside, &mut scratch.under_alpha);
-                widen::load_row(simd, self.widening, entering, &mut words[origin..], padded);
-                RowBorder::fill(&scratch.apron, words, |sample| sample);
-                match &self.plan.ending {
-                    Ending::Scaled(_) => {}
-                    Ending::Uneven { others, .. } => {
-                        for (line, j) in lines.iter_mut().zip(others) {
-                            *line = (k + 1 + j) % rows;
-                        }
-                    }
-                    Ending::Weighted { .. } if self.plan.mask.is_column => {
-                        for (two, (j, _)) in lines.as_chunks_mut().0.iter_mut().zip(self.plan.mask.steps()) {
-                            *two = [(k + 1 + j) % rows, (k + rows - 1 - j) % rows];
-                        }
-                    }
-                    Ending::Weighted { .. } => {
-                        let Some(row) = completed[r] else {
-                            continue;
-                        };
-                        let centre = |row: usize| rows + row % CENTRES;
-                        let to = &mut ring[centre(row) * slot..][..made];
-                        let middle = source.row(strip.plane, strip.first_row + row, &mut scratch.under_alpha);
+                let entering = input.row((k + r) as i64 - rows as i64 / 2, under_alpha);
+                let to = &mut words[self.border.origin()..];
+                widen::load_row(simd, self.widening, entering, to, padded);
+                RowBorder::fill(&memory.apron, words, |sample| sample);
+                match completed[r] {
+                    Some(row) if self.plan.weighs_centre() => {
+                        let middle = input.row(row as i64, under_alpha);
+                        let to = &mut ring.memory()[centre(row)..][..made];
                         widen::load_row(simd, self.widening, middle, to, made);
                         lines[0] = centre(row);
                         lines[1] = row.checked_sub(1).map_or(zeros, centre);
                     }
+                    _ => self.plan.lines(&ring, k + r, lines),
                 }
             }
-            let making = match &self.plan.ending {
-                Ending::Scaled(scale) => Making::Scaled {
-                    sums,
-                    scale,
-                    left: self.widening.shift,
-                },
-                Ending::Uneven {
-                    weights,
-                    newest,
-                    others,
-                    is_wide,
-                    finish,
-                } => {
-                    let few = FewRows {
-                        weights: *weights,
-                        newest: *newest,
-                        others: others.len(),
-                    };
-                    if *is_wide {
-                        let sums = &mut *weighted;
-                        Making::UnevenWide { sums, few, finish }
-                    } else {
-                        Making::Uneven { sums, few, finish }
-                    }
-                }
-                Ending::Weighted { weights, finish } => Making::Weighted {
-                    sums: weighted,
-                    weights: *weights,
-                    finish,
-                },
-            };
+            let making = self.plan.ending.making(sums, weighted, self.widening.shift);
             let [mut fours_or_all, mut eights] = parts.each_mut().map(|parts| parts.chunks_mut(padded));
             let mut each = words.chunks(padded);
             let new: [_; R] = std::array::from_fn(|r| {
                 let words = each.next().unwrap_or_default();
                 let parts = [&mut fours_or_all, &mut eights].map(|parts| parts.next().unwrap_or_default());
                 NewRow {
-                    sums: horizontal.add_up(simd, words, lead, parts, made),
-                    at: (k + r) % rows * slot,
-                    lines: lines[r].map(|line| line * slot),
+                    sums: row_sums.add_up(simd, words, lead, parts, made),
+                    at: ring.slot(k + r),
+                    lines: lines[r],
                 }
             });
             let from = |row: usize| row * plane.stride;
             let begin = completed.iter().flatten().next().map_or(0, |&row| from(row));
             let mut there = strip.bytes[begin..].chunks_mut(plane.stride);
-            let mut spare = room(&mut scratch.spare, R * row_bytes).chunks_mut(row_bytes);
+            let mut spare = room(&mut memory.spare, R * row_bytes).chunks_mut(row_bytes);
             let out = completed.map(|row| {
                 let out = if row.is_some() { there.next() } else { spare.next() };
                 &mut out.unwrap_or_default()[..row_bytes]
             });
-            let next = rows_to_prefetch(source, strip.plane, first + (k + R) as i64, R);
-            if bytes == 1 {
-                sliding_window::make::<L, 1, R>(simd, (new, next), (ring, made), making, out);
-            } else {
-                sliding_window::make::<L, 2, R>(simd, (new, next), (ring, made), making, out);
+            let new = (new, input.ahead((k + R) as i64 - rows as i64 / 2, R));
+            let ring = (ring.memory(), made);
+            match self.format.bytes_per_sample() {
+                1 => sliding_window::make::<L, 1, R>(simd, new, ring, making, out),
+                _ => sliding_window::make::<L, 2, R>(simd, new, ring, making, out),
             }
-            for row in completed.into_iter().flatten().filter(|_| partial) {
-                let out = &mut strip.bytes[from(row)..][..row_bytes];
-                let y = strip.first_row + row;
-                complete(&self.channels, self.format, source, (strip.plane, y), out);
+            for row in completed.into_iter().flatten() {
+                input.complete(row, &mut strip.bytes[from(row)..][..row_bytes]);
             }
         }
     }

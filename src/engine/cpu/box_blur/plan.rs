@@ -1,10 +1,11 @@
 //! How a box is made: the mask that it is, how its sums are made, and how they become samples.
 
 use super::row_sums::RowSums;
-use super::sliding_window::{DIFFERENCES, FewRows, Scale};
+use super::sliding_window::{DIFFERENCES, FewRows, LINES, Making, Scale};
 use super::{column_sums, in_registers};
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{Requantize, Sums};
+use crate::engine::cpu::simd::scratch::LineRing;
 use crate::engine::cpu::simd::vector::Order;
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Convolve, Kernel};
@@ -62,6 +63,79 @@ impl BoxPlan {
             _ => Way::Window(RowSums::new(size.0, channels.len())),
         };
         Some(BoxPlan { mask, way, ending })
+    }
+
+    /// True if sums of whole masks change by what the centre weighs more.
+    pub(super) fn weighs_centre(&self) -> bool {
+        matches!(self.ending, Ending::Weighted { .. }) && !self.mask.is_column
+    }
+
+    /// Where the lines lie by which sums change beside the line `k` that enters the window and the one that
+    /// leaves it: those at which weights of a column differ.
+    pub(super) fn lines(&self, ring: &LineRing<'_, u16>, k: usize, lines: &mut [usize; LINES]) {
+        let rows = self.mask.rows;
+        match &self.ending {
+            Ending::Uneven { others, .. } => {
+                for (line, j) in lines.iter_mut().zip(others) {
+                    *line = ring.slot(k + 1 + j);
+                }
+            }
+            Ending::Weighted { .. } if self.mask.is_column => {
+                for (two, (j, _)) in lines.as_chunks_mut().0.iter_mut().zip(self.mask.steps()) {
+                    *two = [ring.slot(k + 1 + j), ring.slot(k + rows - 1 - j)];
+                }
+            }
+            Ending::Scaled(_) | Ending::Weighted { .. } => {}
+        }
+    }
+}
+
+impl Ending {
+    /// What the sums of windows begin with, those of 16 bits and those of 32.
+    pub(super) fn begin(&self, sums: &mut [u16], weighted: &mut [i32]) {
+        match self {
+            Ending::Scaled(scale) => sums.fill(scale.add),
+            Ending::Uneven { is_wide: false, .. } => sums.fill(0),
+            Ending::Uneven { finish, .. } | Ending::Weighted { finish, .. } => {
+                weighted.fill(finish.start[0][0]);
+            }
+        }
+    }
+
+    /// How rows are made of these sums, of samples that are shifted up by `left`.
+    pub(super) fn making<'a>(
+        &'a self,
+        sums: &'a mut [u16],
+        weighted: &'a mut [i32],
+        left: u32,
+    ) -> Making<'a> {
+        match self {
+            Ending::Scaled(scale) => Making::Scaled { sums, scale, left },
+            Ending::Uneven {
+                weights,
+                newest,
+                others,
+                is_wide,
+                finish,
+            } => {
+                let few = FewRows {
+                    weights: *weights,
+                    newest: *newest,
+                    others: others.len(),
+                };
+                if *is_wide {
+                    let sums = weighted;
+                    Making::UnevenWide { sums, few, finish }
+                } else {
+                    Making::Uneven { sums, few, finish }
+                }
+            }
+            Ending::Weighted { weights, finish } => Making::Weighted {
+                sums: weighted,
+                weights: *weights,
+                finish,
+            },
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 use super::recheck::{Recheck, Tile};
 use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};
 use crate::engine::cpu::rows::alpha::Source;
-use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::component::{Component, Place, store};
+use crate::engine::cpu::rows::plane_rows::complete;
 use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::{self, aligned, spread};
@@ -103,7 +103,6 @@ impl OverlapSave {
         let tiles: Vec<(usize, usize)> = (0..components.len())
             .flat_map(|component| (0..across).map(move |tile| (component, tile)))
             .collect();
-        let partial = is_partial(channels, source);
         for first in (0..strip.rows).step_by(rows) {
             let count = rows.min(strip.rows - first);
             let y = strip.first_row + first;
@@ -150,11 +149,9 @@ impl OverlapSave {
                     }
                 }
             }
-            if partial {
-                for k in 0..count {
-                    let row = &mut strip.bytes[(first + k) * plane.stride..][..row_bytes];
-                    complete(channels, self.format, source, (strip.plane, y + k), row);
-                }
+            for k in 0..count {
+                let row = &mut strip.bytes[(first + k) * plane.stride..][..row_bytes];
+                complete(channels, source, (strip.plane, y + k), row);
             }
         }
     }

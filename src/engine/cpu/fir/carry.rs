@@ -3,7 +3,7 @@
 //! begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two limbs
 //! take two.
 
-use crate::engine::cpu::rows::sample::{magnitude, range};
+use crate::engine::cpu::rows::words::sample::{magnitude, range};
 use crate::engine::cpu::simd::vector::Simd;
 use std::cmp::Reverse;
 

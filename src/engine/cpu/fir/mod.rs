@@ -17,9 +17,9 @@
 //! picture, without lines.
 //!
 //! Interleaved components are convolved all at once: neighbouring pixels are `channels` samples apart, unless
-//! a row filter is faster on rows of one component after the other (`rows/deinterleave.rs`). The row filter
-//! pairs neighbours of a component that lie side by side; others are brought together in registers, the two
-//! halves of a symmetric row of weights added up first.
+//! a row filter is faster on rows of one component after the other (`rows/words/deinterleave.rs`). The row
+//! filter pairs neighbours of a component that lie side by side; others are brought together in registers,
+//! the two halves of a symmetric row of weights added up first.
 
 mod carry;
 mod column_filter;
@@ -31,13 +31,12 @@ mod taps;
 use super::simd::{Vectors, with_simd};
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
-use crate::engine::cpu::rows::complete::{complete, is_partial};
-use crate::engine::cpu::rows::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use crate::engine::cpu::rows::prefetch;
+use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
-use crate::engine::cpu::rows::widen;
-use crate::engine::cpu::simd::scratch::{self, aligned, room, spread};
+use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
+use crate::engine::cpu::rows::words::widen;
+use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
@@ -62,19 +61,31 @@ pub(super) struct Fir {
 /// The memory that a thread works in.
 #[derive(Default)]
 struct Scratch {
-    /// Rows with what lies beyond their ends, limb after limb.
-    words: [Vec<u16>; 2],
-    /// Rows of the result whose components lie one after the other.
-    planar: Vec<u8>,
+    input: Input,
     /// A row that lies outside the frame, as rows are stored.
     outside: Vec<u8>,
-    /// Rows whose colours are weighted by alpha.
-    under_alpha: [Vec<u8>; 2],
     lines: Vec<u32>,
+    output: Output,
+}
+
+/// What lines are made in.
+#[derive(Default)]
+struct Input {
+    /// Rows with what lies beyond their ends, limb after limb.
+    words: [Vec<u16>; 2],
+    /// Rows whose colours are premultiplied.
+    under_alpha: [Vec<u8>; 2],
+    apron: border::Apron,
+}
+
+/// What rows of the result are made in.
+#[derive(Default)]
+struct Output {
+    taps: [Group; 3],
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
-    taps: [Group; 3],
-    apron: border::Apron,
+    /// Rows whose components lie one after the other.
+    planar: Vec<u8>,
     /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
 }
@@ -137,139 +148,148 @@ impl Fir {
         scratch: &mut Scratch,
     ) {
         let plane = layout.planes()[strip.plane];
-        let samples = self.border.samples(plane.width);
-        let bytes = self.format.bytes_per_sample();
-        let row_bytes = plane.width * plane.channels * bytes;
-        let apart = self.plan.is_planar().then(|| Planar {
-            channels: plane.channels,
-            pitch: self.border.pitch(plane.width),
-        });
-        let line = self.line(samples);
+        let Scratch {
+            input,
+            outside,
+            lines,
+            output,
+        } = scratch;
+        self.border.find(plane.width, &mut input.apron);
+        let rows = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let form = self.form(&plane);
         // As many lines as two rows read; with deltas, the one that the pair before began with, too, and for
         // four rows one more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.plan.making.makes_four();
         let slots = reach + usize::from(self.plan.deltas.is_some() || makes_four);
-        self.border.find(plane.width, &mut scratch.apron);
-        self.border.store_outside(plane.width, &mut scratch.outside);
-        aligned(&mut scratch.lines, slots * line.slot);
-        let first = strip.first_row as i64 - self.rows as i64 / 2;
-        let partial = is_partial(&self.channels, source);
-        let (mut next, mut row) = (0, 0);
-        room(&mut scratch.spare, row_bytes);
+        let mut ring = LineRing::new(lines, (slots, form.slot), 0);
+        // Line k has rows 2k and 2k + 1 of those that the mask reaches.
+        let first = |line: usize| 2 * line as i64 - self.rows as i64 / 2;
+        let row_bytes = plane.width * plane.channels * self.format.bytes_per_sample();
+        let mut row = 0;
         while row < strip.rows {
-            let pair = row / 2;
             let is_four = makes_four && row + 2 < strip.rows;
-            while next < pair + reach + usize::from(is_four) {
-                let y = first + 2 * next as i64;
-                let at = next % slots * line.slot;
-                self.fill(
-                    simd,
-                    source,
-                    (strip.plane, y),
-                    (samples, apart),
-                    (at, &line),
-                    scratch,
-                );
-                next += 1;
-            }
-            let (table, first_line) = match (&self.plan.deltas, &self.plan.making) {
-                (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
-                (_, Making::Any(Some(fours))) if is_four => (fours, pair),
-                _ => (&self.plan.taps, pair),
-            };
-            let first_slot = first_line % slots;
-            let start = |k: usize| {
-                let slot = first_slot + k;
-                (if slot < slots { slot } else { slot - slots }) * line.slot + line.lead
-            };
+            let end = row / 2 + reach + usize::from(is_four);
+            ring.fill(end, |line, to| {
+                self.fill(simd, (&rows, first(line)), &form, to, input)
+            });
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
-            let place = |k: usize| (row + k) * plane.stride;
-            let taps = table.taps(&mut scratch.taps, start);
-            let planar_row = spread(samples + deinterleave::BEHIND) * bytes;
-            let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
-            let (rows, later): (_, &[u8]) = match apart {
-                Some(_) => (
-                    OutputRows {
-                        bytes: aligned(&mut scratch.planar, 4 * planar_row),
-                        stride: planar_row,
-                        row_bytes: samples * bytes,
-                        spare: &mut [],
-                    },
-                    there,
-                ),
-                None => (
-                    OutputRows {
-                        bytes: there,
-                        stride: plane.stride,
-                        row_bytes,
-                        spare: &mut scratch.spare,
-                    },
-                    &[],
-                ),
-            };
             let next = match self.plan.prefetches_in_rows {
                 true => &[],
-                false => prefetch::rows_to_prefetch(source, strip.plane, first + 2 * next as i64, at_once),
+                false => rows.ahead(first(ring.next()), at_once),
             };
-            let lines = Lines {
-                elements: aligned(&mut scratch.lines, slots * line.slot),
-                limbs: line.limbs,
-                limb_stride: line.limb,
-                order: self.order(),
-                ahead: [next, later],
-            };
-            let few = |uniform, beyond| Unrolled {
-                lines,
-                taps: &taps.groups[0].single,
-                beyond,
-                finish: &self.plan.finish,
-                uniform,
-                high_words: self.plan.high_words,
-                samples,
-            };
-            match self.plan.making {
-                Making::Any(_) if is_four => {
-                    self.make(simd, lines, taps, None, samples, rows.split::<4>());
-                }
-                Making::Unrolled { uniform, .. } if is_four => {
-                    let few = few(uniform, start(taps.groups[0].single.len()));
-                    match bytes {
-                        1 => few.make_four::<L, 1>(simd, rows.split()),
-                        _ => few.make_four::<L, 2>(simd, rows.split()),
-                    }
-                }
-                Making::Unrolled {
-                    uniform, two: true, ..
-                } => {
-                    let few = few(uniform, 0);
-                    match bytes {
-                        1 => few.make::<L, 1>(simd, rows.split()),
-                        _ => few.make::<L, 2>(simd, rows.split()),
-                    }
-                }
-                _ => {
-                    let running = self.plan.deltas.as_ref().map(|_| KeptSums {
-                        sums: room(&mut scratch.sums, samples.next_multiple_of(TILE)),
-                        resumes: pair > 0,
-                    });
-                    self.make(simd, lines, taps, running, samples, rows.split::<2>());
-                }
-            }
+            let place = |k: usize| (row + k) * plane.stride;
+            let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
+            self.make_rows(
+                simd,
+                (row, is_four),
+                (&ring, &form),
+                next,
+                (there, plane.stride),
+                output,
+            );
             for k in 0..made {
                 let out = &mut strip.bytes[place(k)..place(k) + row_bytes];
-                if let Some(apart) = apart {
-                    let planar =
-                        &aligned(&mut scratch.planar, 4 * planar_row)[k * planar_row..][..planar_row];
-                    deinterleave::interleave_row(simd, apart, bytes, planar, out);
+                if let Some(planar) = form.planar {
+                    let bytes = self.format.bytes_per_sample();
+                    let row = self.planar_row(&form);
+                    let made = &aligned(&mut output.planar, 4 * row)[k * row..][..row];
+                    deinterleave::interleave_row(simd, planar, bytes, made, out);
                 }
-                if partial {
-                    let y = strip.first_row + row + k;
-                    complete(&self.channels, self.format, source, (strip.plane, y), out);
-                }
+                rows.complete(row + k, out);
             }
             row += made;
+        }
+    }
+
+    /// Makes two rows of the strip from row `row` on, or four, from the lines in the ring: where they belong,
+    /// or, of components that lie one after the other, in rows of their own. `next` is prefetched meanwhile.
+    fn make_rows<L: Simd>(
+        &self,
+        simd: L,
+        (row, is_four): (usize, bool),
+        (ring, form): (&LineRing<'_, u32>, &LineForm),
+        next: &[u8],
+        (there, stride): (&mut [u8], usize),
+        output: &mut Output,
+    ) {
+        let (pair, samples, bytes) = (row / 2, form.samples, self.format.bytes_per_sample());
+        let (table, first_line) = match (&self.plan.deltas, &self.plan.making) {
+            (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
+            (_, Making::Any(Some(fours))) if is_four => (fours, pair),
+            _ => (&self.plan.taps, pair),
+        };
+        let slot = ring.slots_from(first_line);
+        let start = |k: usize| slot(k) + form.lead;
+        let taps = table.taps(&mut output.taps, start);
+        let planar_row = self.planar_row(form);
+        let (rows, later): (_, &[u8]) = match form.planar {
+            Some(_) => (
+                OutputRows {
+                    bytes: aligned(&mut output.planar, 4 * planar_row),
+                    stride: planar_row,
+                    row_bytes: samples * bytes,
+                    spare: &mut [],
+                },
+                there,
+            ),
+            None => {
+                let row_bytes = samples * bytes;
+                (
+                    OutputRows {
+                        bytes: there,
+                        stride,
+                        row_bytes,
+                        spare: room(&mut output.spare, row_bytes),
+                    },
+                    &[],
+                )
+            }
+        };
+        let lines = Lines {
+            elements: ring.all(),
+            limbs: form.limbs,
+            limb_stride: form.limb,
+            order: self.order(),
+            ahead: [next, later],
+        };
+        let few = |uniform, beyond| Unrolled {
+            lines,
+            taps: &taps.groups[0].single,
+            beyond,
+            finish: &self.plan.finish,
+            uniform,
+            high_words: self.plan.high_words,
+            samples,
+        };
+        match self.plan.making {
+            Making::Any(_) if is_four => {
+                self.make(simd, lines, taps, None, samples, rows.split::<4>());
+            }
+            Making::Unrolled { uniform, .. } if is_four => {
+                let few = few(uniform, start(taps.groups[0].single.len()));
+                match bytes {
+                    1 => few.make_four::<L, 1>(simd, rows.split()),
+                    _ => few.make_four::<L, 2>(simd, rows.split()),
+                }
+            }
+            Making::Unrolled {
+                uniform, two: true, ..
+            } => {
+                let few = few(uniform, 0);
+                match bytes {
+                    1 => few.make::<L, 1>(simd, rows.split()),
+                    _ => few.make::<L, 2>(simd, rows.split()),
+                }
+            }
+            _ => {
+                let running = self.plan.deltas.as_ref().map(|_| KeptSums {
+                    sums: room(&mut output.sums, samples.next_multiple_of(TILE)),
+                    resumes: pair > 0,
+                });
+                self.make(simd, lines, taps, running, samples, rows.split::<2>());
+            }
         }
     }
 
@@ -305,29 +325,35 @@ impl Fir {
         }
     }
 
-    /// The form of the lines of two rows.
-    fn line(&self, samples: usize) -> LineForm {
-        match &self.plan.work {
-            Work::Direct { .. } => {
-                let limb = self.padded(samples);
-                let limbs = self.plan.encoding.limbs();
-                LineForm {
-                    limbs,
-                    limb,
-                    slot: limbs * limb,
-                    lead: self.border.lead(),
-                }
-            }
+    /// The form of the lines of two rows of a plane.
+    fn form(&self, plane: &Plane) -> LineForm {
+        let samples = self.border.samples(plane.width);
+        let padded = self.padded(samples);
+        let limbs_of_row = self.plan.encoding.limbs();
+        let (limbs, limb, slot, lead) = match &self.plan.work {
+            Work::Direct { .. } => (limbs_of_row, padded, limbs_of_row * padded, self.border.lead()),
             Work::Separable { limbs, .. } => {
                 let limb = samples.next_multiple_of(TILE);
-                LineForm {
-                    limbs: *limbs,
-                    limb,
-                    slot: spread(limbs * limb),
-                    lead: 0,
-                }
+                (*limbs, limb, spread(limbs * limb), 0)
             }
+        };
+        LineForm {
+            samples,
+            padded,
+            planar: self.plan.is_planar().then(|| Planar {
+                channels: plane.channels,
+                pitch: self.border.pitch(plane.width),
+            }),
+            limbs,
+            limb,
+            slot,
+            lead,
         }
+    }
+
+    /// Bytes from a row of the result whose components lie one after the other to the next.
+    fn planar_row(&self, form: &LineForm) -> usize {
+        spread(form.samples + deinterleave::BEHIND) * self.format.bytes_per_sample()
     }
 
     /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
@@ -341,73 +367,67 @@ impl Fir {
         spread(self.border.lead() + samples.next_multiple_of(TILE) + columns + rest)
     }
 
-    /// Fills the line at `at` with what rows `y` and `y + 1`, which may lie outside the frame, are in it.
+    /// Fills a line with what rows `y` and `y + 1` are in it.
     fn fill<L: Simd>(
         &self,
         simd: L,
-        source: Source<'_>,
-        (plane, y): (usize, i64),
-        (samples, apart): (usize, Option<Planar>),
-        (at, form): (usize, &LineForm),
-        scratch: &mut Scratch,
+        (rows, y): (&PlaneRows<'_>, i64),
+        form: &LineForm,
+        line: &mut [u32],
+        input: &mut Input,
     ) {
-        let Scratch {
+        let Input {
             words,
-            outside,
             under_alpha: [first, second],
-            lines,
             apron,
-            ..
-        } = scratch;
-        let rows = [
-            self.border.row(source, plane, y, outside, first),
-            self.border.row(source, plane, y + 1, outside, second),
-        ];
-        let widening = self.plan.encoding.widening(self.format);
-        let (limbs, origin, lead) = (
-            self.plan.encoding.limbs(),
-            self.border.origin(),
-            self.border.lead(),
-        );
-        let padded = self.padded(samples);
-        let lines = aligned(lines, at + form.slot);
+        } = input;
+        let two = [rows.row(y, first), rows.row(y + 1, second)];
+        let encoding = self.plan.encoding;
+        let widening = encoding.widening(self.format);
+        let (limbs, origin, lead) = (encoding.limbs(), self.border.origin(), self.border.lead());
+        let padded = form.padded;
         let Work::Separable { row, .. } = &self.plan.work else {
-            let line = &mut lines[at..at + form.slot];
-            widen::pair_rows(simd, widening, rows, &mut line[origin..], padded);
+            widen::pair_rows(simd, widening, two, &mut line[origin..], padded);
             for (limb, line) in line.chunks_mut(padded).enumerate() {
                 let pair = |word| u32::from(word) << 16 | u32::from(word);
-                RowBorder::fill(apron, line, |sample| pair(self.plan.encoding.word(sample, limb)));
+                RowBorder::fill(apron, line, |sample| pair(encoding.word(sample, limb)));
             }
             return;
         };
-        let out = &mut lines[at..at + form.limbs * form.limb];
+        let out = &mut line[..form.limbs * form.limb];
         let mut words = words.each_mut().map(|words| aligned(words, limbs * padded));
-        for (row, words) in rows.iter().zip(words.each_mut()) {
+        for (row, words) in two.iter().zip(words.each_mut()) {
             let to = &mut words[origin..];
-            match apart {
-                Some(apart) => deinterleave::deinterleave_row(simd, widening, apart, row, to, padded),
+            match form.planar {
+                Some(planar) => deinterleave::deinterleave_row(simd, widening, planar, row, to, padded),
                 None => widen::load_row(simd, widening, row, to, padded),
             }
             for (limb, words) in words.chunks_mut(padded).enumerate() {
-                RowBorder::fill(apron, words, |sample| self.plan.encoding.word(sample, limb));
+                RowBorder::fill(apron, words, |sample| encoding.word(sample, limb));
             }
         }
-        let rows = words.each_ref().map(|row| &row[lead..]);
+        let words = words.each_ref().map(|row| &row[lead..]);
         // Those that take this line's place among the next rows to be made.
         let ahead = match self.plan.prefetches_in_rows {
-            true => prefetch::rows_to_prefetch(source, plane, y + self.plan.making.at_once(), 2),
+            true => rows.ahead(y + self.plan.making.at_once(), 2),
             false => &[],
         };
         match row {
-            Row::Any(pass) => row_filter::row_filter(simd, rows, (limbs, padded), pass, out, form.limbs),
-            Row::Unrolled(few) => few.make(simd, rows, out, ahead),
-            Row::Grouped(grouped) => grouped.make(simd, rows, (out, form.limbs), ahead),
+            Row::Any(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
+            Row::Unrolled(few) => few.make(simd, words, out, ahead),
+            Row::Grouped(grouped) => grouped.make(simd, words, (out, form.limbs), ahead),
         }
     }
 }
 
-/// Elements of a line of two rows.
+/// How the lines of two rows of a plane lie.
 struct LineForm {
+    /// Samples of a row, from the first to the last one.
+    samples: usize,
+    /// Those with what lies beyond its ends, filled up for the inner loops.
+    padded: usize,
+    /// How components lie one after the other, if they do.
+    planar: Option<Planar>,
     limbs: usize,
     /// From a limb to the next.
     limb: usize,

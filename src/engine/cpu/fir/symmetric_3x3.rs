@@ -12,20 +12,19 @@
 use super::taps::pack;
 use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
-use crate::engine::cpu::rows::complete::{complete, is_partial};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
-use crate::engine::cpu::rows::prefetch::{prefetch, rows_to_prefetch};
+use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::simd::scratch::{self, room};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel};
-use crate::frame::{Layout, PixelFormat, Plane};
+use crate::frame::{Layout, Plane};
 
 /// One plane's part of a step with such a mask.
 pub(in crate::engine::cpu) struct Symmetric3x3 {
     vectors: Vectors,
-    format: PixelFormat,
     border: RowBorder,
     channels: Vec<ChannelStep>,
     mask: Mask,
@@ -74,7 +73,6 @@ impl PlaneFilter for Symmetric3x3 {
         }
         Some(Symmetric3x3 {
             vectors: part.vectors?,
-            format,
             border: RowBorder::new(step.border, format, channels, (kernel.width, false)),
             mask: mask(kernel, channels)?,
             channels: channels.to_vec(),
@@ -112,24 +110,21 @@ impl Symmetric3x3 {
     ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
-        self.border.store_outside(plane.width, &mut scratch.outside);
+        let input = PlaneRows::new(
+            source,
+            strip,
+            (&self.channels, &self.border),
+            &mut scratch.outside,
+        );
         let ends = Ends {
             pixels: self.border.neighbours(plane.width),
-            constant: &scratch.outside,
+            constant: input.outside(),
         };
         room(&mut scratch.spare, (ROWS - 1) * samples);
-        let partial = is_partial(&self.channels, source);
         for first in (0..strip.rows).step_by(ROWS) {
             let made = ROWS.min(strip.rows - first);
-            let y = strip.first_row + first;
-            let rows = std::array::from_fn(|k| {
-                // What only rows beyond the strip would need may be any row.
-                let y = (y + k.min(made + 1)) as i64 - 1;
-                match self.border.row_index(y, plane.height) {
-                    Some(y) => source.picture.row(strip.plane, y),
-                    None => &scratch.outside[..],
-                }
-            });
+            // What only rows beyond the strip would need may be any row.
+            let rows = std::array::from_fn(|k| input.in_place((first + k.min(made + 1)) as i64 - 1));
             let place = |k: usize| (first + k) * plane.stride;
             let out = OutputRows {
                 bytes: &mut strip.bytes[place(0)..place(made - 1) + samples],
@@ -137,13 +132,10 @@ impl Symmetric3x3 {
                 row_bytes: samples,
                 spare: &mut scratch.spare,
             };
-            let next = rows_to_prefetch(source, strip.plane, (y + ROWS + 1) as i64, ROWS);
+            let next = input.ahead((first + ROWS + 1) as i64, ROWS);
             make(simd, self.mask, plane.channels, (rows, next), ends, out.split());
-            if partial {
-                for k in 0..made {
-                    let row = &mut strip.bytes[place(k)..place(k) + samples];
-                    complete(&self.channels, self.format, source, (strip.plane, y + k), row);
-                }
+            for k in 0..made {
+                input.complete(first + k, &mut strip.bytes[place(k)..place(k) + samples]);
             }
         }
     }
@@ -294,7 +286,8 @@ type Sums<T> = [[T; 2]; 2];
 /// A step's bytes are readable at `from`, and `C` before and after them.
 #[inline(always)]
 unsafe fn pairs<L: Simd, const C: usize>(simd: L, low: L::V, from: *const u8) -> Sums<L::V> {
-    // SAFETY: the caller has bounded them.
+    // SAFETY: 4 LANES bytes are readable from C bytes before `from` on, from there, and from C bytes after
+    // it.
     let words = unsafe { [simd.load(from.sub(C)), simd.load(from), simd.load(from.add(C))] };
     // No closures: they would not be compiled for the set.
     let mut apart = [[low; 2]; 3];
@@ -336,7 +329,7 @@ unsafe fn step<L: Simd, const C: usize>(
     // Of the row of the result that the row read is the last one of, and of the next one.
     let mut sums: [Sums<L::V>; 2] = [[[start; 2]; 2]; 2];
     for y in 0..READ {
-        // SAFETY: the caller has bounded them.
+        // SAFETY: 4 LANES bytes, and C before and after them, are readable at x in each row of `from`.
         let pairs = unsafe { pairs::<L, C>(simd, low, from[y].add(x)) };
         let mut words = [start; 2];
         for odd in 0..2 {
@@ -367,7 +360,7 @@ unsafe fn step<L: Simd, const C: usize>(
             }
         }
         if let Some(row) = y.checked_sub(2) {
-            // SAFETY: the caller has bounded them.
+            // SAFETY: 4 LANES bytes are writable at x in each row of `to`.
             unsafe { simd.store_even_odd(words, to[row].add(x)) };
         }
     }

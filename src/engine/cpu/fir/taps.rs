@@ -1,7 +1,7 @@
 //! The taps of masks, before it is known where in memory their lines lie (see `fir`).
 
 use super::carry::{ends, groups};
-use crate::engine::cpu::rows::sample::SampleEncoding;
+use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::filter::DirectKernel;
 
 /// One multiply-add of the sums of several output rows.

@@ -1,7 +1,6 @@
 //! Rows with what lies beyond their ends.
 
-use super::alpha::Source;
-use super::deinterleave;
+use super::words::deinterleave;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
@@ -138,23 +137,6 @@ impl RowBorder {
             for value in &self.outside {
                 row.extend_from_slice(&(value << self.format.shift()).to_le_bytes()[..bytes]);
             }
-        }
-    }
-
-    /// Row `y` of a plane, which may lie outside the frame, where it is `outside` if the border holds a
-    /// constant; perhaps in `room`.
-    #[inline]
-    pub(in crate::engine::cpu) fn row<'a>(
-        &self,
-        source: Source<'a>,
-        plane: usize,
-        y: i64,
-        outside: &'a [u8],
-        room: &'a mut Vec<u8>,
-    ) -> &'a [u8] {
-        match self.row_index(y, source.picture.layout.planes()[plane].height) {
-            None => outside,
-            Some(y) => source.row(plane, y, room),
         }
     }
 }

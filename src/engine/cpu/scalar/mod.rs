@@ -18,7 +18,7 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::component::{Component, Place, load, store};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::Strip;
-use crate::engine::cpu::simd::scratch::Scratch;
+use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, Plane};
 use row::{Sum, accumulate, accumulate_column, finish, intermediate};
@@ -115,54 +115,25 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
     strip.each_row(layout, |at, row| source.finish(at.plane, at.row, row));
 }
 
-/// The last rows that were loaded, in place of each other: row `y` of the frame lies at `y mod rows`.
-struct Ring {
-    rows: usize,
-    width: usize,
-    lines: Vec<i32>,
-    next: i64,
-}
-
-impl Ring {
-    fn new(rows: usize, width: usize, first: i64) -> Ring {
-        Ring {
-            rows,
-            width,
-            lines: vec![0; rows * width],
-            next: first,
-        }
-    }
-
-    fn line(&self, y: i64) -> &[i32] {
-        let at = y.rem_euclid(self.rows as i64) as usize * self.width;
-        &self.lines[at..at + self.width]
-    }
-
-    /// Loads rows until `last` is there.
-    fn advance(&mut self, last: i64, mut load: impl FnMut(i64, &mut [i32])) {
-        while self.next <= last {
-            let at = self.next.rem_euclid(self.rows as i64) as usize * self.width;
-            load(self.next, &mut self.lines[at..at + self.width]);
-            self.next += 1;
-        }
-    }
-}
-
 impl Component<'_> {
     fn direct<S: Sum>(&self, kernel: &DirectKernel, layout: &Layout, strip: &mut Strip<'_>) {
         let width = layout.planes()[self.plane].width;
         let max = layout.format().max_value() as i32;
         let (rx, ry) = (kernel.width / 2, kernel.height as i64 / 2);
-        let mut ring = Ring::new(kernel.height, width + 2 * rx, strip.first_row as i64 - ry);
+        let (first, mut lines) = (strip.first_row, Vec::new());
+        let mut ring = LineRing::new(&mut lines, (kernel.height, width + 2 * rx), 0);
         let mut sums = vec![S::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
         strip.each_row(layout, |at, row| {
-            let y = at.row as i64;
-            ring.advance(y + ry, |y, line| self.load(y, rx, &mut room, line));
+            // Line k is row k - ry of the strip.
+            let above = at.row - first;
+            ring.fill(above + kernel.height, |k, line| {
+                self.load((first + k) as i64 - ry, rx, &mut room, line);
+            });
             sums.fill(S::from_bias(self.c.low));
-            for (weights, y) in kernel.weights.chunks(kernel.width).zip(y - ry..) {
-                accumulate(&mut sums, weights, ring.line(y));
+            for (weights, k) in kernel.weights.chunks(kernel.width).zip(above..) {
+                accumulate(&mut sums, weights, ring.line(k));
             }
             finish(&sums, kernel.shift, self.c.high, max, &mut out);
             store(self.place, &out, row);
@@ -176,23 +147,25 @@ impl Component<'_> {
             kernel.row.weights.len() / 2,
             kernel.column.weights.len() as i64 / 2,
         );
-        let mut ring = Ring::new(kernel.column.weights.len(), width, strip.first_row as i64 - ry);
+        let (first, rows, mut lines) = (strip.first_row, kernel.column.weights.len(), Vec::new());
+        let mut ring = LineRing::new(&mut lines, (rows, width), 0);
         let mut line = vec![0; width + 2 * rx];
         let mut row_sums = vec![R::from(0); width];
         let mut sums = vec![C::from(0); width];
         let mut out = vec![0; width];
         let mut room = Vec::new();
         strip.each_row(layout, |at, row| {
-            let y = at.row as i64;
-            ring.advance(y + ry, |y, t| {
-                self.load(y, rx, &mut room, &mut line);
+            // Line k is row k - ry of the strip.
+            let above = at.row - first;
+            ring.fill(above + rows, |k, t| {
+                self.load((first + k) as i64 - ry, rx, &mut room, &mut line);
                 row_sums.fill(R::from_bias(kernel.row.rounding()));
                 accumulate(&mut row_sums, &kernel.row.weights, &line);
                 intermediate(&row_sums, kernel.row.shift, t);
             });
             sums.fill(C::from_bias(self.c.low));
-            for (&q, y) in kernel.column.weights.iter().zip(y - ry..) {
-                accumulate_column(&mut sums, q, ring.line(y));
+            for (&q, k) in kernel.column.weights.iter().zip(above..) {
+                accumulate_column(&mut sums, q, ring.line(k));
             }
             finish(&sums, kernel.column.shift, self.c.high, max, &mut out);
             store(self.place, &out, row);

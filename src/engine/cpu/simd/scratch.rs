@@ -44,3 +44,77 @@ pub(in crate::engine::cpu) fn aligned<T: Clone + Default>(memory: &mut Vec<T>, l
 pub(in crate::engine::cpu) fn spread(len: usize) -> usize {
     (len.div_ceil(32) | 1) * 32
 }
+
+/// The last lines that were made of a plane's rows, each in place of the one that is no longer needed: line
+/// `k` lies in slot `k` modulo their number. What lies behind the slots is the owner's.
+pub(in crate::engine::cpu) struct LineRing<'a, T> {
+    memory: &'a mut [T],
+    slots: usize,
+    slot: usize,
+    /// The line that is made next.
+    next: usize,
+}
+
+impl<'a, T: Clone + Default> LineRing<'a, T> {
+    /// A ring of so many slots of `slot` elements each, in memory that begins on a cache line, with room for
+    /// `more` elements behind them.
+    pub(in crate::engine::cpu) fn new(
+        memory: &'a mut Vec<T>,
+        (slots, slot): (usize, usize),
+        more: usize,
+    ) -> LineRing<'a, T> {
+        LineRing {
+            memory: aligned(memory, slots * slot + more),
+            slots,
+            slot,
+            next: 0,
+        }
+    }
+
+    /// Makes the lines that are not there yet, up to and without line `end`: `make` is called with each
+    /// one's number and slot.
+    #[inline]
+    pub(in crate::engine::cpu) fn fill(&mut self, end: usize, mut make: impl FnMut(usize, &mut [T])) {
+        while self.next < end {
+            let at = self.slot(self.next);
+            make(self.next, &mut self.memory[at..at + self.slot]);
+            self.next += 1;
+        }
+    }
+
+    /// Where a line's slot begins.
+    #[inline]
+    pub(in crate::engine::cpu) fn slot(&self, line: usize) -> usize {
+        line % self.slots * self.slot
+    }
+
+    /// Where the slots of line `first` and of the lines after it begin, of no more than there are slots.
+    pub(in crate::engine::cpu) fn slots_from(&self, first: usize) -> impl Fn(usize) -> usize + use<T> {
+        let (first, slots, slot) = (first % self.slots, self.slots, self.slot);
+        move |k| {
+            let at = first + k;
+            (if at < slots { at } else { at - slots }) * slot
+        }
+    }
+
+    /// The line that is made next.
+    pub(in crate::engine::cpu) fn next(&self) -> usize {
+        self.next
+    }
+
+    /// A line that is there.
+    pub(in crate::engine::cpu) fn line(&self, line: usize) -> &[T] {
+        let at = self.slot(line);
+        &self.memory[at..at + self.slot]
+    }
+
+    /// All slots, and what lies behind them.
+    pub(in crate::engine::cpu) fn all(&self) -> &[T] {
+        self.memory
+    }
+
+    /// The same, to be written.
+    pub(in crate::engine::cpu) fn memory(&mut self) -> &mut [T] {
+        self.memory
+    }
+}

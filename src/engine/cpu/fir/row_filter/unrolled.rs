@@ -7,7 +7,7 @@
 
 use super::{InterleavedTerms, Pairing, RowFilter};
 use crate::engine::cpu::rows::prefetch::prefetch;
-use crate::engine::cpu::rows::sample::SampleEncoding;
+use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 

@@ -125,7 +125,8 @@ unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     out: *mut u16,
     (pitch, stride): (usize, usize),
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: 2 LANES pixels are readable at `from`, and 2 LANES words are writable at `out` for each
+    // component and limb.
     unsafe {
         let apart = simd.deinterleave::<C, BYTES>(from);
         for c in 0..C {
@@ -200,7 +201,8 @@ unsafe fn put_step<L: Simd, const C: usize, const BYTES: usize>(
     pitch: usize,
     to: *mut u8,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: 2 LANES samples are readable at `from` and at each further component's place, and C times as
+    // many are writable at `to`.
     unsafe {
         let mut components = [from; C];
         for c in 0..C {

@@ -70,7 +70,7 @@ impl<T: Copy> Words<T> {
         stride: usize,
     ) {
         let taken = self.taken(simd, stored);
-        // SAFETY: the caller's.
+        // SAFETY: 2 LANES words are writable at `to` and, if there is a second limb, `stride` words on.
         unsafe {
             if self.widening.split_bytes {
                 let [low, high] = self.split(simd, taken);
@@ -146,7 +146,8 @@ unsafe fn pair_step<L: Simd, const BYTES: usize>(
     out: *mut u32,
     stride: usize,
 ) {
-    // SAFETY: the caller has a step of samples and the room for it.
+    // SAFETY: 2 LANES samples are readable at each of `from`, and as many elements are writable at `out` and,
+    // if there is a second limb, `stride` on.
     unsafe {
         if BYTES == 1 {
             store_both(simd, out, simd.pair_bytes(from[0], from[1]));
@@ -219,7 +220,8 @@ unsafe fn load_step<L: Simd, const BYTES: usize>(
     out: *mut u16,
     stride: usize,
 ) {
-    // SAFETY: the caller has a step of samples and the room for it.
+    // SAFETY: 2 LANES samples are readable at `from`, and as many words are writable at `out` and, if there
+    // is a second limb, `stride` on.
     unsafe {
         if BYTES == 1 {
             simd.store(out, simd.widen(from));
@@ -232,7 +234,7 @@ unsafe fn load_step<L: Simd, const BYTES: usize>(
 /// Two vectors, one after the other.
 #[inline(always)]
 unsafe fn store_both<L: Simd>(simd: L, to: *mut u32, values: [L::V; 2]) {
-    // SAFETY: the caller has room for both.
+    // SAFETY: 2 LANES elements are writable at `to`.
     unsafe {
         simd.store(to, values[0]);
         simd.store(to.add(L::LANES), values[1]);
