@@ -130,7 +130,8 @@ impl Change<'_> {
     /// A step's bytes are readable at both, and its sums lie within the row's.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, low: L::V, x: usize, entering: *const u8, leaving: *const u8) {
-        // SAFETY: the caller has bounded them.
+        // SAFETY: 4 LANES bytes are readable at both, and the columns' sums from x to x + 4 LANES lie within
+        // those of the row, filled up to a multiple of TILE.
         unsafe {
             let (more, less) = (simd.load(entering), simd.load(leaving));
             let changes = [
@@ -184,7 +185,8 @@ impl<const COLUMNS: usize, const CHANNELS: usize> Make<'_, COLUMNS, CHANNELS> {
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, [add, factor]: [L::V; 2], x: usize, to: *mut u8) {
         let mut values = [add; 2];
-        // SAFETY: the caller has bounded them.
+        // SAFETY: sums go on from x by 4 LANES columns and by what the mask reaches on either side, and 4
+        // LANES bytes are writable at `to`.
         unsafe {
             for odd in 0..2 {
                 for k in 0..COLUMNS {

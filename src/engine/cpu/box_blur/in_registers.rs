@@ -202,9 +202,9 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
     #[inline(always)]
     unsafe fn along<L: Simd>(simd: L, c: &Constants<L::V>, from: *const u8) -> [L::V; 2] {
         if CHANNELS == 1 {
-            // SAFETY: the caller has them.
+            // SAFETY: TILE bytes before `from` are readable, and TILE after the step.
             let [first, middle, last] = [-2, 0, 2].map(|place| unsafe { from.offset(place) });
-            // SAFETY: likewise.
+            // SAFETY: 4 LANES bytes are readable from two bytes before `from` on, and from two after it.
             let [first, middle, last] = unsafe { [simd.load(first), simd.load(middle), simd.load(last)] };
             // Both windows have the middle pair.
             let pair = simd.add_pairs(middle, c.ones);
@@ -219,7 +219,8 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
         let mut sums = [c.low; 2];
         for k in 0..SIZE {
             let place = (k * CHANNELS) as isize - (SIZE / 2 * CHANNELS) as isize;
-            // SAFETY: the caller has them.
+            // SAFETY: TILE bytes before `from` and after the step are readable, and the place is at most 8
+            // bytes away.
             let bytes = unsafe { simd.load(from.offset(place)) };
             let halves = [simd.and(bytes, c.low), simd.shift_words_down(bytes, 8)];
             for odd in 0..2 {
@@ -246,7 +247,8 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
         macro_rules! rows {
             ($($k:literal)*) => {
                 $(if $k < AT_ONCE + SIZE - 1 {
-                    // SAFETY: the caller has bounded the step, and rows have their margins.
+                    // SAFETY: rows have a margin of TILE bytes on either side, and x + 4 LANES is at most
+                    // what lies between.
                     rows[$k] = unsafe { Self::along(simd, c, self.from[$k].as_ptr().add(TILE + x)) };
                     for odd in 0..2 {
                         sums[odd] = simd.add_words(sums[odd], rows[$k][odd]);
@@ -256,7 +258,7 @@ impl<const SIZE: usize, const CHANNELS: usize> Make<'_, SIZE, CHANNELS> {
                         let [even, odd] = sums.map(|sum| simd.multiply_round_words(sum, c.factor));
                         let even = simd.shift_words_down(even, self.scale.down);
                         let odd = simd.and(simd.shift_words_up(odd, 8 - self.scale.down), c.high);
-                        // SAFETY: the caller has the room.
+                        // SAFETY: 4 LANES bytes are writable at each of `to`.
                         unsafe { simd.store(to[row], simd.xor(even, odd)) };
                         for odd in 0..2 {
                             sums[odd] = simd.sub_words(sums[odd], rows[row][odd]);

@@ -216,7 +216,8 @@ impl<const PARTS: usize> Work for AddParts<'_, PARTS> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         for x in (0..self.out.len()).step_by(2 * L::LANES) {
-            // SAFETY: `new` has bounded all of them.
+            // SAFETY: x + 2 LANES is at most the length of `out`, and `new` asserted that words go on PARTS -
+            // 1 steps further.
             unsafe {
                 let sum = add_steps::<L, PARTS>(simd, self.words.add(x), self.step);
                 simd.store(self.out.as_mut_ptr().add(x), sum);
@@ -251,7 +252,7 @@ impl<const C: usize> Work for AddAlong<'_, C> {
 /// The sum of `COUNT` vectors of words that are `step` words apart.
 #[inline(always)]
 pub(super) unsafe fn add_steps<L: Simd, const COUNT: usize>(simd: L, from: *const u16, step: usize) -> L::V {
-    // SAFETY: the caller has bounded them.
+    // SAFETY: 2 LANES words are readable at each of COUNT places, `step` words apart, from `from` on.
     unsafe {
         let mut sum = simd.load(from);
         for k in 1..COUNT {

@@ -262,7 +262,8 @@ impl Row {
     /// [`make`] has bounded it.
     #[inline(always)]
     unsafe fn line<L: Simd>(self, simd: L, line: usize, x: usize) -> L::V {
-        // SAFETY: the caller's.
+        // SAFETY: `make` asserted that each line has `made` words from its place on, and x + 2 LANES is at
+        // most `made`.
         unsafe { simd.load(self.ring.cast_const().add(self.lines[line] + x)) }
     }
 
@@ -270,7 +271,8 @@ impl Row {
     /// leaves.
     #[inline(always)]
     unsafe fn enter<L: Simd, const COUNT: usize, const SIGN: i8>(self, simd: L, x: usize) -> Entering<L::V> {
-        // SAFETY: `make` has bounded all of them.
+        // SAFETY: x + 2 LANES is at most `made`: `make` asserted that words go (count - 1) steps further than
+        // that, and the samples that are added and the ring's line that far.
         unsafe {
             let mut sum = add_steps::<L, COUNT>(simd, self.words.add(x), self.step);
             if SIGN > 0 {
@@ -330,7 +332,8 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         x: usize,
         to: *mut u8,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: x + 4 LANES is at most `made`, as far as words, lines and sums go, and a step's samples are
+        // writable at `to` + x.
         unsafe {
             let entering = [
                 row.enter::<L, COUNT, SIGN>(simd, x),
@@ -408,7 +411,8 @@ impl Ending for Scaled {
         to: *mut u8,
     ) {
         let mut values = [factor; 2];
-        // SAFETY: see the trait.
+        // SAFETY: sums have `made` words, x + 4 LANES is at most `made`, and 4 LANES samples of BYTES bytes
+        // are writable at `to`.
         unsafe {
             for v in 0..2 {
                 let kept = self.sums.add(x + v * 2 * L::LANES);
@@ -445,7 +449,7 @@ impl<T, const OTHERS: usize, const NEWEST: bool> UnevenOf<'_, T, OTHERS, NEWEST>
     /// The sums of the few rows from sample `x` on.
     #[inline(always)]
     unsafe fn few<L: Simd>(&self, simd: L, row: Row, entering: Entering<L::V>, x: usize) -> L::V {
-        // SAFETY: `make` has bounded all of them.
+        // SAFETY: x + 2 LANES is at most `made`, which `make` asserted each line of the ring to have.
         unsafe {
             let mut few = row.line(simd, 0, x);
             if NEWEST {
@@ -485,7 +489,8 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, u16, OTHER
         to: *mut u8,
     ) {
         let mut values = [start; 4];
-        // SAFETY: see the trait.
+        // SAFETY: sums have `made` words, x + 4 LANES is at most `made`, and 4 LANES samples of BYTES bytes
+        // are writable at `to`.
         unsafe {
             for v in 0..2 {
                 let at = x + v * 2 * L::LANES;
@@ -531,7 +536,7 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHER
         let mut values = [shift; 4];
         for v in 0..2 {
             let at = x + v * 2 * L::LANES;
-            // SAFETY: see the trait.
+            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
             unsafe {
                 let pairs = simd.interleave_words(entering[v].change, self.few(simd, row, entering[v], at));
                 for half in 0..2 {
@@ -543,7 +548,7 @@ impl<const OTHERS: usize, const NEWEST: bool> Ending for UnevenOf<'_, i32, OTHER
                 }
             }
         }
-        // SAFETY: the caller has the room.
+        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
         unsafe { put_numbers::<L, BYTES>(simd, values, self.0.finish, to) };
     }
 }
@@ -575,7 +580,7 @@ impl Weighted<'_> {
     /// A vector of a difference: of one line less one of another.
     #[inline(always)]
     unsafe fn difference<L: Simd>(simd: L, row: Row, index: usize, x: usize) -> L::V {
-        // SAFETY: `make` has bounded both.
+        // SAFETY: x + 2 LANES is at most `made`, which `make` asserted both lines of the ring to have.
         unsafe { simd.sub_words(row.line(simd, 2 * index, x), row.line(simd, 2 * index + 1, x)) }
     }
 
@@ -593,7 +598,7 @@ impl Weighted<'_> {
         let mut values = [simd.splat(0); 4];
         for v in 0..2 {
             let at = x + v * 2 * L::LANES;
-            // SAFETY: see the trait.
+            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
             unsafe {
                 let kept = self.sums.add(at);
                 let mut sums = [simd.load(kept), simd.load(kept.add(L::LANES))];
@@ -614,7 +619,7 @@ impl Weighted<'_> {
                 }
             }
         }
-        // SAFETY: the caller has the room.
+        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
         unsafe { put_numbers::<L, BYTES>(simd, values, self.finish, to) };
     }
 }
@@ -633,7 +638,7 @@ unsafe fn put_numbers<L: Simd, const BYTES: usize>(
             values[v] = simd.add(values[v], high);
         }
     }
-    // SAFETY: the caller has the room.
+    // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
     unsafe { store::<L, BYTES, 4>(simd, values, finish, Order::Interleaved, to) };
 }
 
@@ -655,7 +660,8 @@ impl Ending for Weighted<'_> {
         entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        // SAFETY: see the trait.
+        // SAFETY: sums and lines have `made` elements, x + 4 LANES is at most `made`, and 4 LANES samples are
+        // writable at `to`.
         unsafe { self.put::<L, BYTES, true>(simd, factors, row, x, entering, to) };
     }
 }
@@ -678,7 +684,8 @@ impl Ending for OneDifference<'_> {
         entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        // SAFETY: see the trait.
+        // SAFETY: sums and lines have `made` elements, x + 4 LANES is at most `made`, and 4 LANES samples are
+        // writable at `to`.
         unsafe {
             self.0.put::<L, BYTES, false>(simd, factors, row, x, entering, to);
         };

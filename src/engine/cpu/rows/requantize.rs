@@ -96,7 +96,7 @@ pub(in crate::engine::cpu) unsafe fn offset_and_store<L: Simd, const BYTES: usiz
             values[v] = simd.add(values[v], high);
         }
     }
-    // SAFETY: the caller has the room.
+    // SAFETY: LANES V samples of BYTES bytes are writable at `to`.
     unsafe { store::<L, BYTES, V>(simd, values, finish, order, to) };
 }
 
@@ -110,13 +110,13 @@ pub(in crate::engine::cpu) unsafe fn store<L: Simd, const BYTES: usize, const V:
     out: *mut u8,
 ) {
     if BYTES == 1 {
-        // SAFETY: the caller has the room.
+        // SAFETY: LANES V bytes are writable at `out`.
         unsafe { simd.store_bytes(values, order, out) };
         return;
     }
     for v in (0..V).step_by(2) {
         let two = [values[v], values[v + 1]];
-        // SAFETY: the caller has the room.
+        // SAFETY: LANES V words are writable at `out`, of which these are two vectors from the v-th on.
         unsafe { simd.store_words(two, order, finish.max, finish.left, out.add(2 * L::LANES * v)) };
     }
 }

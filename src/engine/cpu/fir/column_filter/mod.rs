@@ -165,7 +165,8 @@ unsafe fn add_taps<
         for p in 0..P {
             for v in 0..V {
                 let step = p * limb_stride + L::LANES * v;
-                // SAFETY: `convolve` has bounded every tap's reach.
+                // SAFETY: `convolve` asserted that lines go on from each tap's element, and its mirror image,
+                // to the multiple of TILE that x + LANES V does not exceed.
                 let pairs = unsafe {
                     let pairs = simd.load(base.add(tap.at + step));
                     match FOLD {
@@ -200,7 +201,7 @@ unsafe fn add_group<
     [single, folded]: [&[Tap]; 2],
     fold: Fold,
 ) -> Sums<L::V, P, V, R> {
-    // SAFETY: the caller's.
+    // SAFETY: taps lie within the lines, LANES V elements from each on, in every limb.
     unsafe {
         let sums = match fold {
             _ if folded.is_empty() => sums,

@@ -312,7 +312,8 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             let from = if line < N { self.from[line] } else { self.beyond };
             for p in 0..P {
                 for m in 0..M {
-                    // SAFETY: the caller has bounded it.
+                    // SAFETY: lines go on to the multiple of TILE that at + LANES does not exceed, in each
+                    // limb, as `enter` asserted.
                     let pairs = unsafe { simd.load(from.add(at[m] + p * self.lines.limb_stride)) };
                     for two in 0..R / 2 {
                         // The lower two rows read everything a line further down.
@@ -379,7 +380,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let mut words = [[high; 2]; R];
         for v in 0..2 {
             let at = x + 2 * L::LANES * v;
-            // SAFETY: the caller has bounded what is read.
+            // SAFETY: x + 4 LANES is at most the multiple of TILE up to which `enter` asserted lines to go.
             let results = unsafe {
                 if const { L::LATENCY_BOUND && N <= 6 && P == 1 } {
                     self.results::<L, 2>(simd, constants, [at, at + L::LANES])
@@ -398,7 +399,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             for row in 0..R {
                 if BYTES == 2 {
                     let Requantize { max, left, .. } = *self.finish;
-                    // SAFETY: the caller has the room.
+                    // SAFETY: 4 LANES samples are writable at each of `to`.
                     unsafe { simd.store_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
@@ -414,7 +415,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         }
         if BYTES == 1 {
             for row in 0..R {
-                // SAFETY: the caller has the room.
+                // SAFETY: 4 LANES bytes are writable at each of `to`.
                 unsafe {
                     if WAY == HIGH_WORDS {
                         simd.store_merged(words[row], order, to[row]);

@@ -139,7 +139,7 @@ impl<T: Copy> IntermediateLimbs<T> {
             if k + 1 < P {
                 pairs = simd.and(pairs, self.mask);
             }
-            // SAFETY: the caller has the room.
+            // SAFETY: LANES elements are writable at `to` and at each limb's place, `stride` elements on.
             unsafe { simd.store(to.add(k * stride), pairs) };
         }
     }
@@ -157,12 +157,12 @@ unsafe fn put_pairs<L: Simd, const P: usize, const T: usize>(
     let upper = ending.joining.join(simd, sums[0]);
     if let (1, 1, Some(up)) = (P, T, ending.up) {
         let pairs = simd.merge(upper, simd.shift_up(sums[1][0], up));
-        // SAFETY: the caller has the room.
+        // SAFETY: LANES elements are writable at `to`.
         unsafe { simd.store(to, pairs) };
         return;
     }
     let lower = ending.joining.join(simd, sums[1]);
-    // SAFETY: the caller has the room.
+    // SAFETY: LANES elements are writable at `to` and at each limb's place, `stride` elements on.
     unsafe { ending.limbs.put::<L, T>(simd, [upper, lower], to, stride) };
 }
 
@@ -282,7 +282,8 @@ impl<const P: usize, const T: usize, const V: usize> Work for InPlace<'_, P, T, 
                     for row in 0..2 {
                         for v in 0..V {
                             let from = x + at + p * work.limb_stride + 2 * L::LANES * v;
-                            // SAFETY: `row_filter` has bounded every tap's reach.
+                            // SAFETY: `row_filter` asserted that rows go on for `samples` words from each tap
+                            // on, in both limbs; x + 2 LANES V is at most that.
                             let words = unsafe { simd.load(work.rows[row].add(from)) };
                             for parity in 0..2 {
                                 let sum = &mut sums[p][row][parity][v];
@@ -344,7 +345,8 @@ fn add_interleaved<L: Simd, const P: usize, const V: usize, const A: usize, cons
     for p in 0..P {
         for row in 0..2 {
             for v in 0..V {
-                // SAFETY: `row_filter` has bounded every term's reach.
+                // SAFETY: `row_filter` asserted that rows go on for `samples` words from each term's words
+                // on, in both limbs; x + 2 LANES V is at most that.
                 let [a, b] = unsafe {
                     let from = work.rows[row].add(x + p * work.limb_stride + 2 * L::LANES * v);
                     let (mut a, mut b) = (simd.load(from.add(first[0])), simd.load(from.add(second[0])));

@@ -44,7 +44,7 @@ impl<const A: usize, const W: usize> Term<A, W> {
     /// A vector of words is readable at each of the places from there.
     #[inline(always)]
     unsafe fn pairs<L: Simd>(&self, simd: L, from: *const u16) -> [L::V; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: 2 LANES words are readable at each of the places.
         let words = unsafe {
             [
                 simd.load(from.add(self.at[0])),
@@ -209,7 +209,8 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
             for row in 0..2 {
                 let mut sums = [carried; 2];
                 for t in 0..N {
-                    // SAFETY: `make` has bounded every term's reach.
+                    // SAFETY: `make` asserted that rows go on for `samples` words from each term's places,
+                    // and x + 2 LANES is at most that.
                     let pairs = unsafe { terms[t].pairs(simd, work.rows[row].add(x)) };
                     for half in 0..2 {
                         sums[half] = simd.multiply_add(sums[half], pairs[half], weights[t][half]);
@@ -293,7 +294,8 @@ fn add_term<L: Simd, const A: usize, const W: usize, const V: usize>(
     let weights = term.splat(simd);
     for row in 0..2 {
         for v in 0..V {
-            // SAFETY: `make` has bounded every term's reach.
+            // SAFETY: `make` asserted that rows go on for `samples` words from each term's places, and x + 2
+            // LANES V is at most that.
             let pairs = unsafe { term.pairs(simd, work.rows[row].add(x + 2 * L::LANES * v)) };
             for half in 0..2 {
                 let sum = &mut sums[row][half][v];

@@ -288,7 +288,7 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIK
     let mut sums = [[start; 2]; M];
     for t in 0..N {
         for m in 0..M {
-            // SAFETY: the caller's.
+            // SAFETY: 2 LANES words are readable from each of N taps on, two words apart.
             let (first, words, last) = unsafe {
                 (
                     simd.load(from[m]),
@@ -341,8 +341,8 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
                 prefetch(simd, [ahead], 2 * x, 8 * L::LANES);
-                // SAFETY: `in_place` has bounded what is read; x + 4 LANES, which is TILE, is at most the
-                // length.
+                // SAFETY: the length of `out` is a multiple of TILE and so of 4 LANES, hence x + 4 LANES is
+                // at most that, beyond which `in_place` asserted rows to have 2 (N - 1) words.
                 unsafe {
                     let next = 2 * L::LANES;
                     let from = [
@@ -365,7 +365,8 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
             prefetch(simd, [ahead], 2 * x, 4 * L::LANES);
-            // SAFETY: `in_place` has bounded what is read; x + 2 LANES is at most the length.
+            // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `in_place` asserted rows to
+            // have 2 (N - 1) words.
             unsafe {
                 let [upper] =
                     in_place_sums::<L, N, 1, ENDS_ALIKE>(simd, [rows[0].add(x)], &weights, ending.start);
@@ -386,7 +387,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
 /// Both are readable.
 #[inline(always)]
 unsafe fn two_words<L: Simd>(simd: L, from: *const u16, [a, b]: [usize; 2]) -> L::V {
-    // SAFETY: the caller's.
+    // SAFETY: 2 LANES words are readable at both places.
     unsafe { simd.add_words(simd.load(from.add(a)), simd.load(from.add(b))) }
 }
 
@@ -413,7 +414,8 @@ impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
             for row in 0..2 {
                 for k in 0..K / 4 + 1 {
                     let i = 2 * k;
-                    // SAFETY: `interleaved` has bounded what is read.
+                    // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `interleaved` asserted
+                    // rows to have K - 1 pixels.
                     let [first, second] = unsafe {
                         let from = rows[row].add(x);
                         if i + 1 < middle {
