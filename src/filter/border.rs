@@ -1,4 +1,4 @@
-//! What lies beyond the frame's edges.
+//! What lies outside the frame.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,8 @@ pub enum Border {
     Replicate,
     /// No signal: black (limited-range luma included), neutral chroma, transparent alpha.
     Zero,
-    /// A gray of this level, stated at 8 bits full scale and scaled to the depth: neutral chroma, opaque alpha.
+    /// A gray of this level, stated at 8 bits full scale and scaled to the depth: neutral chroma, opaque
+    /// alpha.
     Constant(f64),
     /// The picture mirrored with its edge pixel doubled: `dcba|abcd|dcba`.
     Reflect,
@@ -32,8 +33,8 @@ impl Border {
         Border::Wrap,
     ];
 
-    /// Where position `at` of a row or column of `len` pixels is found inside it; `None` if the border holds a constant
-    /// there. Any distance from the frame is allowed. `len` must not be 0.
+    /// Where position `at` of a row or column of `len` pixels is found inside it; `None` if the border holds
+    /// a constant there. Any distance from the frame is allowed. `len` must not be 0.
     pub fn index(self, at: i64, len: usize) -> Option<usize> {
         let n = len as i64;
         if (0..n).contains(&at) {

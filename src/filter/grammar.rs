@@ -63,7 +63,8 @@ pub enum FilterError {
         nearest: Option<&'static str>,
     },
     /// A part after a colon has no equals sign.
-    #[error("filter '{label}': '{part}' is not of the form key=value; {} takes {}", name(.label), keys(.label))]
+    #[error("filter '{label}': '{part}' is not of the form key=value; {} takes \
+        {}", name(.label), keys(.label))]
     NoValue {
         /// The filter as the user wrote it.
         label: String,
@@ -306,7 +307,8 @@ fn name(label: &str) -> &str {
     label.split(':').next().unwrap_or_default()
 }
 
-/// The keys and values of a filter; each key is known to the filter, and none comes twice. A path may hold colons: it ends where a known key follows.
+/// The keys and values of a filter; each key is known to the filter, and none comes twice. A path may hold
+/// colons: it ends where a known key follows.
 fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
     let known = known_keys(name(label));
     let mut found: Vec<(&str, &str)> = Vec::new();
@@ -390,7 +392,8 @@ fn nearest(word: &str) -> Option<&'static str> {
     (distance <= 1 + length / 4).then_some(name)
 }
 
-/// How many letters must be put in, left out, changed or swapped with a neighbour to turn one word into the other.
+/// How many letters must be put in, left out, changed or swapped with a neighbour to turn one word into the
+/// other.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];

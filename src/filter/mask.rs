@@ -5,8 +5,8 @@ use std::fmt;
 /// The widest and tallest mask.
 pub const MAX_MASK: usize = 63;
 
-/// A matrix of weights with odd sides, applied as a correlation: the weight at row `j`, column `i` multiplies the pixel
-/// at (x + i - width/2, y + j - height/2).
+/// A matrix of weights with odd sides, applied as a correlation: the weight at row `j`, column `i` multiplies
+/// the pixel at (x + i - width/2, y + j - height/2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mask {
     width: usize,
@@ -20,7 +20,7 @@ pub struct Mask {
 pub struct Exact {
     /// Row by row.
     pub numerators: Vec<i64>,
-    /// Not zero.
+    /// The divisor of sums, not zero.
     pub divisor: i64,
 }
 
@@ -67,7 +67,8 @@ pub enum MaskError {
     ZeroDivisor,
     /// The sum was to be the divisor, and it is zero.
     #[error(
-        "the mask's weights add up to zero, so that their sum cannot be its divisor; leave the divisor out or give a number"
+        "the mask's weights add up to zero, so that their sum cannot be its divisor; leave the divisor out \
+         or give a number"
     )]
     ZeroSum,
 }

@@ -39,7 +39,8 @@ pub enum MaskFileError {
         path: PathBuf,
     },
     /// It has no rows.
-    #[error("the mask file {} has no rows of numbers; write one line for each row of the mask", path.display())]
+    #[error("the mask file {} has no rows of numbers; write one line for each row of the \
+        mask", path.display())]
     Empty {
         /// The file.
         path: PathBuf,

@@ -48,7 +48,8 @@ pub(super) fn mask(rows: &[Vec<Number>], divisor: Divisor) -> Result<Mask, MaskE
     Mask::new(width, height, numbers.iter().map(|n| n.value / divisor).collect())
 }
 
-/// The quotients as integers over one positive divisor, in lowest terms; `None` if they are not known or too large to be that.
+/// The quotients as integers over one positive divisor, in lowest terms; `None` if they are not known or too
+/// large to be that.
 fn integers(numbers: &[Number], divisor: Divisor) -> Result<Option<(Vec<i64>, i64)>, MaskError> {
     let Some((numerators, common)) = over_common(numbers) else {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! What is done to a frame: masks, borders, planes, and the integer plan that every engine carries out. Pure maths.
+//! What is done to a frame: masks, borders, planes, and the integer plan that every engine carries out. Pure
+//! maths.
 
 mod border;
 mod grammar;
@@ -21,7 +22,7 @@ pub use number::NumberError;
 pub use plan::{
     AlphaUse, ChannelStep, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError, SeparableKernel, Step,
 };
-pub use planes::{NoSuchPlane, Planes, Treatment, UnknownPlanes};
+pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use quantise::{QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 
@@ -38,17 +39,18 @@ pub struct Filter {
     pub label: String,
     /// The weights.
     pub mask: Mask,
-    /// Added to luma and RGB results (not to chroma or alpha), stated at 8 bits full scale and scaled to the depth.
+    /// Added to luma and RGB results (not to chroma or alpha), stated at 8 bits full scale and scaled to the
+    /// depth.
     pub bias: f64,
-    /// Where the mask is not quite what was asked for: a sentence.
+    /// Where the mask is not quite what was requested: a sentence.
     pub caveat: Option<String>,
 }
 
 /// How a mask is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Algorithm {
-    /// Separable where the mask allows it and it saves work, else direct. The choice depends on the mask and the depth
-    /// alone, so that every engine makes the same one.
+    /// Separable where the mask allows it and it saves work, else direct. The choice depends on the mask and
+    /// the depth alone, so that every engine makes the same one.
     #[default]
     Auto,
     /// The whole mask at each pixel, one rounding.
@@ -98,7 +100,7 @@ impl FromStr for Algorithm {
 pub struct Chain {
     /// At least one.
     pub filters: Vec<Filter>,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     pub border: Border,
     /// The components that are changed.
     pub planes: Planes,
@@ -107,7 +109,7 @@ pub struct Chain {
 }
 
 impl From<Filter> for Chain {
-    /// One filter, on every component but alpha, with the edge pixels repeated beyond the edges.
+    /// One filter, on every component but alpha, with the edge pixels repeated outside the plane.
     fn from(filter: Filter) -> Chain {
         Chain {
             filters: vec![filter],

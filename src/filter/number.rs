@@ -1,4 +1,5 @@
-//! Numbers as people write weights: integers, decimals and fractions, kept exact where they are of reasonable size.
+//! Numbers as people write weights: integers, decimals and fractions, kept exact where they are of reasonable
+//! size.
 
 use std::str::FromStr;
 

@@ -1,9 +1,10 @@
-//! A chain of filters made exact: the integers that every engine computes with, for one pixel format and one set of colour facts.
+//! A chain of filters made exact: the integers that every engine computes with, for one pixel format and one
+//! set of colour facts.
 //!
 //! docs/arithmetic.md states the same in prose. Nothing here depends on the engine.
 
 use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
-use super::{Algorithm, Border, Chain, Filter, Mask, NoSuchPlane, Treatment, factors, quantise};
+use super::{Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, factors, quantise};
 use crate::frame::{Channel, Colour, PixelFormat};
 
 /// The chain's steps for one pixel format.
@@ -18,7 +19,7 @@ pub struct Plan {
 /// One filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// How pixels beyond the edges are made.
+    /// How pixels outside the plane are made.
     pub border: Border,
     /// The integer weights.
     pub kernel: Kernel,
@@ -56,7 +57,7 @@ pub struct Convolve {
     pub low: i64,
     /// The whole levels of the bias. Fits 32 bits up to 12-bit pixels.
     pub high: i64,
-    /// The sample value beyond the edges, where the border holds a constant.
+    /// The sample value outside the plane, where the border holds a constant.
     pub border: u16,
     /// The sample value that stands for no signal.
     pub level: u16,
@@ -69,7 +70,8 @@ pub struct Convolve {
 /// `out = clamp(L + floor((2 (p' - L) M gain + A 2^16) / (2 A 2^16)) + offset, 0, M)`, or c where A = 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlphaUse {
-    /// True if A is the convolved alpha (masks without negative weights: an average weighted by alpha); false if A is the alpha of the result.
+    /// True if A is the convolved alpha (masks without negative weights: an average weighted by alpha); false
+    /// if A is the alpha of the result.
     pub normalise: bool,
     /// The mask's gain, at most 1, times 2^16; 2^16 if not `normalise`.
     pub gain: u32,
@@ -106,7 +108,7 @@ pub struct DirectKernel {
 pub struct Pass {
     /// The weights, an odd number of them.
     pub weights: Vec<i32>,
-    /// How far the pass's sums are shifted down.
+    /// Bits that the pass's sums are shifted down by.
     pub shift: u32,
 }
 
@@ -117,14 +119,16 @@ impl Pass {
     }
 }
 
-/// Row pass: `t = (sum q p + rounding) >> row.shift`. Column pass: `out = clamp(((sum q t + low) >> column.shift) + high)`.
+/// Row pass: `t = (sum q p + rounding) >> row.shift`. Column pass: `out = clamp(((sum q t + low) >>
+/// column.shift) + high)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeparableKernel {
     /// Along the row, first.
     pub row: Pass,
     /// Along the column, second.
     pub column: Pass,
-    /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need 64.
+    /// False: t fits 16 signed bits and every sum 32. True: t fits 24 signed bits and the column sums need
+    /// 64.
     pub wide: bool,
     /// Fraction bits of t.
     pub fraction_bits: u32,
@@ -156,7 +160,7 @@ pub enum PlanError {
         #[source]
         cause: QuantiseError,
     },
-    /// A separable pass was asked for, and the mask is not of rank 1.
+    /// A separable pass was requested, and the mask is not of rank 1.
     #[error(
         "filter '{label}': the mask is not separable (its rank is {rank}); use --algorithm auto or direct"
     )]
@@ -210,10 +214,10 @@ impl Step {
             let level = colour.zero_level(format, channel);
             let treatment = chain.planes.treatment(channel);
             let is_alpha = channel == Channel::Alpha;
-            let weighs = is_alpha && alpha.is_some_and(|a| a.normalise);
+            let is_normalised = is_alpha && alpha.is_some_and(|a| a.normalise);
             match treatment {
-                Treatment::Neutral => return ChannelStep::Fill(level as u16),
-                Treatment::Copy if !weighs => return ChannelStep::Copy,
+                ChannelPolicy::Neutral => return ChannelStep::Fill(level as u16),
+                ChannelPolicy::Copy if !is_normalised => return ChannelStep::Copy,
                 _ => {}
             }
             let takes_bias = !channel.is_chroma() && !is_alpha && alpha.is_none();
@@ -257,11 +261,11 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
         .planes()
         .iter()
         .flat_map(|p| p.channels)
-        .any(|&c| c != Channel::Alpha && chain.planes.treatment(c) == Treatment::Filter);
+        .any(|&c| c != Channel::Alpha && chain.planes.treatment(c) == ChannelPolicy::Filter);
     if !format.has_alpha() || !colour_is_filtered {
         return None;
     }
-    let filter_alpha = chain.planes.treatment(Channel::Alpha) == Treatment::Filter;
+    let filter_alpha = chain.planes.treatment(Channel::Alpha) == ChannelPolicy::Filter;
     // A mask of one pixel mixes nothing, and weighting would only cost precision.
     let mixes_nothing = filter.mask.width() == 1 && filter.mask.height() == 1;
     let keeps_alpha = !filter_alpha || filter.mask.sum() == 1.0;
@@ -284,7 +288,8 @@ fn alpha_use(chain: &Chain, filter: &Filter, format: PixelFormat) -> Option<Alph
 }
 
 impl Kernel {
-    /// Bias and rounding of a component whose zero level is `level`, with `bias` levels added: low and high part.
+    /// Bias and rounding of a component whose zero level is `level`, with `bias` levels added: low and high
+    /// part.
     fn bias(&self, level: i64, bias: f64) -> (i64, i64) {
         let (shift, at_level) = match self {
             Kernel::Direct(k) => (k.shift, level * sum(&k.weights)),
@@ -364,8 +369,8 @@ const WIDE: Intermediate = Intermediate {
 /// How far a narrow kernel's result may be from the real-number one before the last rounding, in levels.
 const NARROW_ERROR: f64 = 0.75;
 
-/// Quantises the two factors of a mask. The row factor is scaled by a power of two so that its gain lies in (1/2, 1], the column
-/// factor takes up the rest; integers stay exact by that.
+/// Quantises the two factors of a mask. The row factor is scaled by a power of two so that its gain lies in
+/// (1/2, 1], the column factor takes up the rest; integers stay exact by that.
 fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel, QuantiseError> {
     let positive: f64 = row.iter().filter(|w| **w > 0.0).sum();
     let negative: f64 = -row.iter().filter(|w| **w < 0.0).sum::<f64>();
@@ -387,7 +392,8 @@ fn separable(row: &[f64], column: &[f64], depth: u32) -> Result<SeparableKernel,
     separable_with(&WIDE, &row, &column, depth).map(|(kernel, _)| kernel)
 }
 
-/// The kernel, and a bound of its error before the last rounding, in levels; infinite for a narrow one that rounds too coarsely.
+/// The kernel, and a bound of its error before the last rounding, in levels; infinite for a narrow one that
+/// rounds too coarsely.
 fn separable_with(
     kind: &Intermediate,
     row: &[f64],
@@ -418,7 +424,8 @@ fn separable_with(
         0.5 / f64::from(1_u32 << fraction_bits)
     };
     let half_range = max as f64 / 2.0;
-    // One unit of the last of 15 - depth fraction bits: what half a unit becomes under a column gain of 2. More changes too many results.
+    // One unit of the last of 15 - depth fraction bits: what half a unit becomes under a column gain of 2.
+    // More changes too many results.
     let error = if !kind.wide && rounding * column_gain > 2_f64.powi(depth as i32 - 15) {
         f64::INFINITY
     } else {

@@ -24,7 +24,7 @@ pub enum Planes {
 
 /// What happens to one component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Treatment {
+pub enum ChannelPolicy {
     /// Convolved.
     Filter,
     /// Copied.
@@ -65,20 +65,20 @@ impl Planes {
     }
 
     /// What happens to `channel` under this choice.
-    pub fn treatment(&self, channel: Channel) -> Treatment {
+    pub fn treatment(&self, channel: Channel) -> ChannelPolicy {
         let filtered = match self {
             Planes::All => channel != Channel::Alpha,
             Planes::AllWithAlpha => true,
             Planes::Luma => channel == Channel::Luma,
-            Planes::Gray if channel.is_chroma() => return Treatment::Neutral,
+            Planes::Gray if channel.is_chroma() => return ChannelPolicy::Neutral,
             Planes::Gray => channel == Channel::Luma,
             Planes::Chroma => channel.is_chroma(),
             Planes::Only(list) => list.contains(&channel),
         };
         if filtered {
-            Treatment::Filter
+            ChannelPolicy::Filter
         } else {
-            Treatment::Copy
+            ChannelPolicy::Copy
         }
     }
 }
@@ -116,7 +116,8 @@ impl fmt::Display for Planes {
 /// A word that names no choice of components.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no choice of planes; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), chroma, or a list of y,u,v,r,g,b,a"
+    "'{0}' is no choice of planes; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), \
+     chroma, or a list of y,u,v,r,g,b,a"
 )]
 pub struct UnknownPlanes(pub String);
 

@@ -33,28 +33,30 @@ impl Quantised {
 /// The weights are too large for exact integer sums.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
-    "the mask's weights are too large: magnitudes may reach {MAX_WEIGHT} and add up to less than {limit} for {depth}-bit pixels, these reach {largest} and add up to {total}; give it a divisor"
+    "the mask's weights are too large: magnitudes may reach {MAX_WEIGHT} and add up to less than {limit} for \
+     {depth}-bit pixels, these reach {largest} and add up to {total}; give it a divisor"
 )]
 pub struct QuantiseError {
     /// Bits of a pixel.
     pub depth: u32,
-    /// What the magnitudes' sum must stay below.
+    /// What the sum of the weights' magnitudes must stay below.
     pub limit: i64,
-    /// The largest magnitude.
+    /// The largest magnitude of a weight.
     pub largest: f64,
-    /// The magnitudes' sum.
+    /// The sum of the weights' magnitudes.
     pub total: f64,
 }
 
-/// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to 12 bits, so
-/// that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
+/// What the sum of the integers' magnitudes must stay below for samples of `depth` bits: `2^(30-depth)` up to
+/// 12 bits, so that a sum fits 31 bits; 2^22 for deeper ones, so that the sums of their two bytes do.
 pub(super) fn magnitude_limit(depth: u32) -> i64 {
     if depth <= 12 { 1 << (30 - depth) } else { 1 << 22 }
 }
 
-/// Quantises a `width` x `height` matrix so that `sum |q| < limit`. The scale is the largest that the limits allow. The integers add up to
-/// `round(2^shift * sum of weights)` exactly; what rounding left over goes to the largest remainders, to mirror images together, so
-/// that a symmetric matrix stays symmetric. Common factors of two are taken out at the end, which changes no result.
+/// Quantises a `width` x `height` matrix so that `sum |q| < limit`. The scale is the largest that the limits
+/// allow. The integers add up to `round(2^shift * sum of weights)` exactly; what rounding left over goes to
+/// the largest remainders, to mirror images together, so that a symmetric matrix stays symmetric. Common
+/// factors of two are taken out at the end, which changes no result.
 pub fn quantise(
     weights: &[f64],
     width: usize,
@@ -146,8 +148,8 @@ impl Orbits {
     }
 }
 
-/// Rounds each weight to nearest (halves away from zero, so that an odd matrix stays odd), then mends the sum. `None` if a product leaves
-/// the range in which f64 holds integers.
+/// Rounds each weight to nearest (halves away from zero, so that an odd matrix stays odd), then mends the
+/// sum. `None` if a product leaves the range in which f64 holds integers.
 fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec<i64>> {
     let limit = 2_f64.powi(40);
     if weights.iter().any(|w| (w * scale).abs() > limit) {
@@ -165,7 +167,8 @@ fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec
     let mut order: Vec<&Vec<usize>> = orbits.groups.iter().filter(|g| weights[g[0]] != 0.0).collect();
     order.sort_by(|a, b| lack(b[0]).total_cmp(&lack(a[0])));
     for group in order {
-        // A group is stepped if that brings the sum closer, even if it then goes a little too far: the centre has to take less.
+        // A group is stepped if that brings the sum closer, even if it then goes a little too far: the centre
+        // has to take less.
         let size = group.len() as i64;
         if (left.abs() - size).abs() < left.abs() {
             for &i in group {
@@ -181,7 +184,8 @@ fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec
     Some(q)
 }
 
-/// `scale * sum of weights`, with the rounding errors of the sum carried along (Neumaier), so that weights that cancel sum to zero.
+/// `scale * sum of weights`, with the rounding errors of the sum carried along (Neumaier), so that weights
+/// that cancel sum to zero.
 fn exact_sum(weights: &[f64], scale: f64) -> f64 {
     let (mut sum, mut carry) = (0.0_f64, 0.0_f64);
     for &w in weights {

@@ -3,8 +3,8 @@
 use super::Mask;
 use super::number::gcd;
 
-/// How far a product may be from a mask that is not known in integers, as a share of the largest magnitude among its weights. Masks
-/// of integers over a divisor are held to exact equality.
+/// How far a product may be from a mask that is not known in integers, as a share of the largest magnitude
+/// among its weights. Masks of integers over a divisor are held to exact equality.
 pub const RANK_TOLERANCE: f64 = 1e-9;
 
 /// Primes below 2^61 over which the rank of a matrix of large integers is found.
@@ -16,9 +16,10 @@ const PRIMES: [u64; 3] = [
 
 /// A mask of rank 1 as a product: weight (i, j) = row\[i\] * column\[j\].
 ///
-/// Of an exact mask the row holds integers without a common divisor and the column integers over the mask's divisor. Of any
-/// other mask the row's positive weights, or its negative ones if they weigh more, add up to 1. The row's sum is positive
-/// where it is not zero; the column's is not negative where the row's is zero.
+/// Of an exact mask the row holds integers without a common divisor and the column integers over the mask's
+/// divisor. Of any other mask the row's positive weights, or its negative ones if their sum is larger, add up
+/// to
+/// 1. The row's sum is positive where it is not zero; the column's is not negative where the row's is zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factors {
     /// Along the row.
@@ -27,8 +28,8 @@ pub struct Factors {
     pub column: Vec<f64>,
 }
 
-/// The product, if the mask is one: exactly for masks of integers over a divisor, within [`RANK_TOLERANCE`] for others. `None`
-/// for a mask of zeros, whose rank is 0.
+/// The product, if the mask is one: exactly for masks of integers over a divisor, within [`RANK_TOLERANCE`]
+/// for others. `None` for a mask of zeros, whose rank is 0.
 pub fn factors(mask: &Mask) -> Option<Factors> {
     match mask.exact() {
         Some(exact) => exact_factors(&exact.numerators, exact.divisor, mask.width()),
@@ -36,9 +37,9 @@ pub fn factors(mask: &Mask) -> Option<Factors> {
     }
 }
 
-/// The rank of the matrix: 0 for zeros, 1 exactly where [`factors`] finds a product. Of an exact mask it is found in integers, or,
-/// where those grow beyond 128 bits, as the largest rank over three primes of 61 bits. Of any other mask it is the number of pivots
-/// above [`RANK_TOLERANCE`].
+/// The rank of the matrix: 0 for zeros, 1 exactly where [`factors`] finds a product. Of an exact mask it is
+/// found in integers, or, where those grow beyond 128 bits, as the largest rank over three primes of 61 bits.
+/// Of any other mask it is the number of pivots above [`RANK_TOLERANCE`].
 pub fn rank(mask: &Mask) -> usize {
     if mask.weights().iter().all(|&w| w == 0.0) {
         return 0;
@@ -124,7 +125,8 @@ fn largest(values: impl Iterator<Item = f64>) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// Elimination without fractions (every division is exact, by Sylvester's identity); `None` if a number outgrows 128 bits.
+/// Elimination without fractions (every division is exact, by Sylvester's identity); `None` if a number
+/// outgrows 128 bits.
 fn fraction_free_rank(numerators: &[i64], width: usize) -> Option<usize> {
     let mut rows: Vec<Vec<i128>> = numerators
         .chunks(width)
@@ -155,7 +157,8 @@ fn fraction_free_rank(numerators: &[i64], width: usize) -> Option<usize> {
     Some(rank)
 }
 
-/// The rank over the integers modulo a prime: never more than the rank, and less only if the prime divides every minor of that size.
+/// The rank over the integers modulo a prime: never more than the rank, and less only if the prime divides
+/// every minor of that size.
 fn modular_rank(numerators: &[i64], width: usize, prime: u64) -> usize {
     let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(prime)) as u64;
     let inverse = |a: u64| {
