@@ -8,10 +8,11 @@
 //!                    └──> present: text, CSV, a page
 //! ```
 //!
-//! Nothing is timed at its first call, every figure is a median with its spread, pixels are fresh noise, peaks of
-//! copying are measured in the same run, and what was timed is compared with another engine's result. Pictures
-//! take turns and are together four times the last-level cache, since a pipeline's are in no cache either; the
-//! CPU engine is timed on as few as can be, too. docs/bench-schema.md states every field of the JSON.
+//! Nothing is timed at its first call, every figure is a median with its spread, pixels are fresh noise,
+//! peaks of copying are measured in the same run, and what was timed is compared with another engine's
+//! result. Pictures take turns and are together four times the last-level cache, since a pipeline's are in no
+//! cache either; the CPU engine is timed on as few as can be, too. docs/bench-schema.md states every field of
+//! the JSON.
 
 mod measure;
 mod present;
@@ -23,6 +24,6 @@ pub use measure::{Bench, BenchError, Case, Effort, Machine, Spread, Subject, Ver
 pub use measure::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
 pub use measure::{cold_bytes, last_level_cache, time_copies};
 pub use present::{CSV_COLUMNS, columns, figure};
-pub use published::{Entry, Published, REPORTS, Report, Row, Table, find as find_report};
+pub use published::{Entry, Published, PublishedError, Report, Row, Table, find as find_report, reports};
 pub use steady::{STEADY_SCHEMA, STEADY_VERSION, Steady, SteadyPlan, run as run_steady};
 pub use tune::{TUNING_SCHEMA, TUNING_VERSION, TuneGrid, TuneJob, TunedCell, TunedTime, Tuning};

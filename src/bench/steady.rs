@@ -1,4 +1,5 @@
-//! A run of the whole pipeline for some seconds, of which the begin is left out: throughput over time, drift, latencies.
+//! A run of the whole pipeline for some seconds, of which the begin is left out: throughput over time, drift,
+//! latencies.
 
 use super::measure::{Machine, Versions, now};
 use crate::frame::Frame;
@@ -30,7 +31,7 @@ pub struct SteadyPlan {
 pub struct Steady {
     /// Always [`STEADY_SCHEMA`].
     pub schema: &'static str,
-    /// Always [`STEADY_VERSION`].
+    /// The schema's version, [`STEADY_VERSION`].
     pub version: u32,
     /// When it ended, UTC.
     pub date: String,
@@ -50,11 +51,12 @@ pub struct Steady {
     pub frames_per_second: f64,
     /// 10^6 bytes of picture a second.
     pub megabytes_per_second: f64,
-    /// Length of one of `rates`' stretches.
+    /// Seconds of one of `rates`' stretches.
     pub interval_seconds: f64,
     /// Frames a second in each whole stretch.
     pub rates: Vec<f64>,
-    /// How much the rate changed from begin to end, by a line through `rates`, as a share of their mean; negative if it fell.
+    /// How much the rate changed from begin to end, by a line through `rates`, as a share of their mean;
+    /// negative if it fell.
     pub drift: f64,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
     pub latency: Option<LatencySummary>,
@@ -211,7 +213,8 @@ impl IndexedSink for Counted<Arc<dyn IndexedSink>> {
     }
 }
 
-/// Runs `job` until the plan's time is up, its input ends, or `stop` is used. Gives also what the pipeline measured of the whole run.
+/// Runs `job` until the plan's time is up, its input ends, or `stop` is used. Gives also what the pipeline
+/// measured of the whole run.
 pub fn run(
     job: Job,
     filters: Vec<String>,

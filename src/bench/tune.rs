@@ -22,7 +22,7 @@ pub const TUNING_VERSION: u32 = 1;
 /// What is measured: every size of mask, directly and separably, in every format and at every frame size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TuneGrid {
-    /// Gaussians of these sizes.
+    /// Sides of the Gaussians, in pixels.
     pub mask_sizes: Vec<usize>,
     /// Formats that stand for their kind of samples and interleaving.
     pub formats: Vec<PixelFormat>,
@@ -73,7 +73,7 @@ pub struct TunedCell {
 pub struct Tuning {
     /// Always [`TUNING_SCHEMA`].
     pub schema: &'static str,
-    /// Always [`TUNING_VERSION`].
+    /// The schema's version, [`TUNING_VERSION`].
     pub version: u32,
     /// When it began, UTC.
     pub date: String,
@@ -110,7 +110,8 @@ impl TuneGrid {
         }
     }
 
-    /// What is to be timed on `card`. An error if a mask cannot be, or a format has planes of several kinds, which take different kernels.
+    /// What is to be timed on `card`. An error if a mask cannot be, or a format has planes of several kinds,
+    /// which take different kernels.
     pub fn jobs(&self, card: &DeviceInfo) -> Result<Vec<TuneJob>, BenchError> {
         let mut jobs = Vec::new();
         for &(width, height) in &self.frames {
@@ -169,7 +170,8 @@ fn job(
             cases: able.into_iter().map(|memory| (memory, case(memory))).collect(),
         }),
         _ => Err(unavailable(format!(
-            "{format} has planes of several kinds, which take different kernels; tune formats with one kind, such as gray, gray10le or rgb24"
+            "{format} has planes of several kinds, which take different kernels; tune formats with one kind, \
+             such as gray, gray10le or rgb24"
         ))),
     }
 }
@@ -197,8 +199,8 @@ impl Tuning {
         }
     }
 
-    /// Measures the jobs with `time`. `before` is told of each case and its number, and ends the tuning with `false`; a job that was begun then
-    /// leaves nothing.
+    /// Measures the jobs with `time`. `before` gets each case and its number, and ends the tuning with
+    /// `false`; a job that was begun then leaves nothing.
     pub fn measure(
         &mut self,
         jobs: &[TuneJob],
@@ -310,7 +312,8 @@ impl fmt::Display for Tuning {
         match (&self.kept, self.ending) {
             (Some(file), _) => writeln!(
                 f,
-                "\nkept in {file}; --memory auto goes by it from now on, until driver, NVRTC or framepipe change"
+                "\nkept in {file}; --memory auto goes by it from now on, until driver, NVRTC or framepipe \
+                 change"
             ),
             (None, Ending::Interrupted) => writeln!(f, "\ninterrupted: nothing of this is kept"),
             (None, _) => Ok(()),
@@ -359,7 +362,8 @@ mod tests {
         }
     }
 
-    /// A made-up card: `constant-shared` is the fastest for large direct masks, `registers` else, tensor cores are slow.
+    /// A made-up card: `constant-shared` is the fastest for large direct masks, `registers` else, tensor
+    /// cores are slow.
     fn made_up(case: &Case) -> Result<Spread, BenchError> {
         let large = case.filter.mask.width() > 9 && case.algorithm == Algorithm::Direct;
         let milliseconds = match memory(case) {

@@ -8,8 +8,8 @@ use std::time::Instant;
 /// Pictures that each of several threads copies for one time, so that waking it does not count.
 const STRETCH: usize = 4;
 
-/// Milliseconds that a copy of a picture of `bytes` bytes takes while `threads` threads copy, each pictures of
-/// its own. Pictures and copies that take turns are together at least `together` bytes.
+/// Milliseconds that a copy of a picture of `bytes` bytes takes while `threads` threads copy, each pictures
+/// of its own. Pictures and copies that take turns are together at least `together` bytes.
 pub fn time_copies(
     bytes: usize,
     threads: usize,

@@ -17,7 +17,8 @@ const ALIGNMENT: usize = 64;
 
 /// What was timed.
 pub(super) struct FrameTimes {
-    /// Milliseconds a frame; for an engine that overlaps frames, means over short stretches of its steady state.
+    /// Milliseconds a frame; for an engine that overlaps frames, means over short stretches of its steady
+    /// state.
     pub(super) milliseconds: Vec<f64>,
     /// Frames that took turns.
     pub(super) turns: usize,
@@ -128,7 +129,8 @@ pub(super) fn time(engine: &mut dyn Engine, room: &Room, effort: Effort) -> Resu
             in_flight.pop_front().zip(result).ok_or_else(gone)
         };
     let batch = if depth > 1 { BATCH * depth } else { 1 };
-    // Twice through all buffers, or as long as is measured: kernels are compiled, threads and clocks are awake.
+    // Twice through all buffers, or as long as is measured: kernels are compiled, threads and clocks are
+    // awake.
     let began = Instant::now();
     let warm_up = (2 * turns).max(batch);
     let mut warmed = 0;

@@ -119,8 +119,8 @@ pub(in crate::bench) fn now() -> String {
     date_and_time(seconds)
 }
 
-/// Seconds since 1970 as a date and a time. The calendar's rule (every 400 years have the same days) is counted from the first of
-/// March, so that the leap day comes last.
+/// Seconds since 1970 as a date and a time. The calendar's rule (every 400 years have the same days) is
+/// counted from the first of March, so that the leap day comes last.
 fn date_and_time(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let days = days + 719_468;

@@ -36,7 +36,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at least.
+/// Multiply-adds after which a strip is long enough to time the reference on, and the rows that it has at
+/// least.
 const REFERENCE_WORK: u64 = 20_000_000;
 const REFERENCE_ROWS: usize = 16;
 /// Results of the CPU engine that are kept to be compared with.
@@ -77,7 +78,7 @@ pub struct Case {
     pub filter: Filter,
     /// How the mask is applied.
     pub algorithm: Algorithm,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     pub border: Border,
     /// The frames' pixel format.
     pub format: PixelFormat,
@@ -144,7 +145,8 @@ pub enum BenchError {
     Allocation(#[from] AllocationError),
     /// What was timed computes something else.
     #[error(
-        "{case}: {differences} of {samples} samples differ from the {other} engine's; what is timed must be right, and this is a defect of framepipe or of this machine"
+        "{case}: {differences} of {samples} samples differ from the {other} engine's; what is timed must be \
+         right, and this is a defect of framepipe or of this machine"
     )]
     Differs {
         /// The configuration.
@@ -168,7 +170,8 @@ impl From<PlanError> for BenchError {
 }
 
 impl BenchError {
-    /// True if this one configuration cannot be (a block that the card cannot launch, a mask that is not separable), so that a sweep goes on.
+    /// True if this one configuration cannot be (a block that the card cannot launch, a mask that is not
+    /// separable), so that a sweep goes on.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -197,7 +200,8 @@ enum Pictures {
     Warm,
 }
 
-/// Measures cells. What several cells share (pictures on the card, ceilings, the reference's times) is measured once and kept.
+/// Measures cells. What several cells share (pictures on the card, ceilings, the reference's times) is
+/// measured once and kept.
 pub struct Bench {
     machine: Machine,
     versions: Versions,
@@ -271,7 +275,8 @@ impl Bench {
         self.card.as_ref().map(KernelTimer::device)
     }
 
-    /// Times the kernels of a case on the card, and nothing else; the result is compared with the CPU engine's.
+    /// Times the kernels of a case on the card, and nothing else; the result is compared with the CPU
+    /// engine's.
     pub fn time_kernels(&mut self, case: &Case) -> Result<Spread, BenchError> {
         let Subject::Cuda { memory, block } = case.subject else {
             return Err(BenchError::NoTimes(case.to_string()));
@@ -285,7 +290,8 @@ impl Bench {
         Spread::of(&timed.milliseconds).ok_or_else(|| BenchError::NoTimes(case.to_string()))
     }
 
-    /// Keeps what was measured on the card, so that `auto` goes by it from the next engine on; says in which file.
+    /// Keeps what was measured on the card, so that `auto` goes by it from the next engine on; says in which
+    /// file.
     pub fn keep(&mut self, date: &str, cells: &[TableCell]) -> Result<PathBuf, EngineError> {
         self.card()?.keep(date, cells)
     }
@@ -583,7 +589,8 @@ impl Bench {
             bytes: Some(bytes as u64),
             threads: None,
             giga_per_second,
-            method: "copies from and to page-locked memory, both ways at once, bytes up and down".to_owned(),
+            method: "copies from and to page-locked memory, in both directions at once, bytes up and down"
+                .to_owned(),
         });
         Ok(giga_per_second)
     }

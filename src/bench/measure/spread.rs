@@ -5,9 +5,9 @@ use serde::Serialize;
 /// Median and spread of times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The median.
+    /// The median, in milliseconds.
     pub median: f64,
-    /// The least.
+    /// The least, in milliseconds.
     pub min: f64,
     /// The 90th percentile: nine of ten times are no longer.
     pub p90: f64,

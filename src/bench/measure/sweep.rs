@@ -16,13 +16,15 @@ pub const SWEEP_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// The convolution alone: the kernels of a card, with the pictures in its memory, or a CPU engine's call with the pictures in the host's.
+    /// The convolution alone: the kernels of a card, with the pictures in its memory, or a CPU engine's call
+    /// with the pictures in the host's.
     Kernel,
     /// A frame up, kernels, down, one after another, from ordinary memory.
     Pageable,
     /// A frame up, kernels, down, one after another, from page-locked memory.
     Pinned,
-    /// A frame in the steady state of the ring, in which uploads, kernels and downloads of different frames lie beside each other.
+    /// A frame in the steady state of the ring, in which uploads, kernels and downloads of different frames
+    /// lie beside each other.
     Ring,
 }
 
@@ -79,7 +81,7 @@ pub struct Cell {
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     pub border: String,
     /// Milliseconds a frame; of pictures in the host's memory, where no cache holds them.
     pub milliseconds: Spread,
@@ -100,19 +102,21 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// 10^9 multiplications of a sample by a weight a second.
     pub gigamacs_per_second: f64,
-    /// `gigabytes_per_second` over what a plain copy of as many bytes reaches: within the memory that the pictures lie in, or over the link to the
-    /// card and back at once where the scope has transfers. `None` if that was not measured.
+    /// `gigabytes_per_second` over what a plain copy of as many bytes reaches: within the memory that the
+    /// pictures lie in, or over the link to the card and back at once where the scope has transfers. `None`
+    /// if that was not measured.
     pub share_of_copy: Option<f64>,
-    /// `gigamacs_per_second` over the card's rate of 32-bit integer multiply-adds; `None` if that was not measured. It can exceed 1 where
-    /// a kernel has other instructions (dot products, tensor cores).
+    /// `gigamacs_per_second` over the card's rate of 32-bit integer multiply-adds; `None` if that was not
+    /// measured. It can exceed 1 where a kernel has other instructions (dot products, tensor cores).
     pub share_of_arithmetic: Option<f64>,
     /// Milliseconds a frame of the reference engine on this machine's CPU; `None` if it was not measured.
     pub reference_milliseconds: Option<f64>,
-    /// `reference_milliseconds` over the median.
+    /// Speed-up: `reference_milliseconds` over the median.
     pub speed_up: Option<f64>,
-    /// What a report measured of the same, milliseconds; `None` if this cell repeats none, or the report has no such figure.
+    /// What a report measured of the same, milliseconds; `None` if this cell repeats none, or the report has
+    /// no such figure.
     pub published_milliseconds: Option<f64>,
-    /// What a report measured of the same, over its own sequential loop.
+    /// The speed-up that a report measured of the same over its own sequential loop.
     pub published_speed_up: Option<f64>,
     /// Samples of the result that were compared with another engine's, all equal; 0 if none were.
     pub samples_checked: u64,
@@ -122,7 +126,8 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeilingKind {
-    /// Reading and writing memory: a plain copy, bytes read and bytes written both counted, 10^9 bytes a second.
+    /// Reading and writing memory: a plain copy, bytes read and bytes written both counted, 10^9 bytes a
+    /// second.
     Copy,
     /// Transfers to and from the card at once, bytes of both counted, 10^9 bytes a second.
     Link,
@@ -156,7 +161,7 @@ pub struct Ceiling {
 pub struct Sweep {
     /// Always [`SWEEP_SCHEMA`].
     pub schema: &'static str,
-    /// Always [`SWEEP_VERSION`].
+    /// The schema's version, [`SWEEP_VERSION`].
     pub version: u32,
     /// What was swept, in words.
     pub title: String,
@@ -166,7 +171,7 @@ pub struct Sweep {
     pub machine: Machine,
     /// With what.
     pub versions: Versions,
-    /// Whether all that was asked for was measured.
+    /// Whether all that was requested was measured.
     pub ending: Ending,
     /// The ceilings.
     pub ceilings: Vec<Ceiling>,

@@ -1,4 +1,5 @@
-//! Sweeps and steady runs as pages to look at: what changes along each axis that was swept, and how far from the ceilings it stays.
+//! Sweeps and steady runs as pages to look at: what changes along each axis that was swept, and how far from
+//! the ceilings it stays.
 
 use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Scope, Sweep, Versions};
 use super::super::steady::Steady;
@@ -104,7 +105,8 @@ struct Line<'a> {
     points: Vec<Point<'a>>,
 }
 
-/// The best cell at one place: what else differs between cells of one line and place (a block's shape) is chosen by its time.
+/// The best cell at one place: what else differs between cells of one line and place (a block's shape) is
+/// chosen by its time.
 struct Point<'a> {
     at: f64,
     label: String,
@@ -179,7 +181,8 @@ fn looks(lines: &[Line<'_>]) -> Vec<Look> {
 }
 
 impl Steady {
-    /// The run as one HTML file with plots and tables; `measured` is what the pipeline measured of the whole run.
+    /// The run as one HTML file with plots and tables; `measured` is what the pipeline measured of the whole
+    /// run.
     pub fn to_html(&self, measured: &Measurements) -> Result<String, PageError> {
         let report = &self.report;
         let mut page = Document::new(&format!(
@@ -368,10 +371,11 @@ impl Sweep {
         } else {
             "Roofline of the CPU"
         };
-        let caption = "Each point is a cell: how many multiply-adds it does for a byte read or written, and how many a second. Dashed are the ceilings, \
-                       measured in the same run: what memory or link can feed (slanted; the largest copy rate that was measured, so small pictures \
-                       that stay in a cache may lie above it) and what arithmetic can do (level). A separable filter does fewer multiply-adds for the \
-                       same picture, which puts it further to the left.";
+        let caption = "Each point is a cell: how many multiply-adds it does for a byte read or written, and \
+            how many a second. Dashed are the ceilings, measured in the same run: what memory or link can \
+            feed (slanted; the largest copy rate that was measured, so small pictures that stay in a cache \
+            may lie above it) and what arithmetic can do (level). A separable filter does fewer \
+            multiply-adds for the same picture, which puts it further to the left.";
         Curves {
             id: &format!("roofline-{engine}"),
             title,
@@ -508,7 +512,8 @@ fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> R
     Curves {
         id: &format!("{id}-speed-up"),
         title: &format!("Speed-up against mask size: {name}"),
-        caption: "How many times faster than the reference, one plain thread of this machine's CPU, in the same run.",
+        caption: "How many times faster than the reference, one plain thread of this machine's CPU, in the \
+            same run.",
         axes: [
             ("mask's width", Scale::LinearAt(ticks.clone())),
             ("times the reference", Scale::Logarithmic),

@@ -53,8 +53,8 @@ impl fmt::Display for Sweep {
         if self.cells.iter().any(|c| c.warm_milliseconds.is_some()) {
             writeln!(
                 f,
-                "\nms: pictures and results in turn, together four times the last-level cache; warm: the same with as few \
-                 as can be; copies: ms over that of a plain copy"
+                "\nms: pictures and results in turn, together four times the last-level cache; warm: the \
+                 same with as few as can be; copies: ms over that of a plain copy"
             )?;
         }
         if self.cells.iter().any(|c| c.speed_up.is_some()) {
@@ -228,7 +228,7 @@ impl fmt::Display for Steady {
         if let Some(l) = &self.latency {
             writeln!(
                 f,
-                "a frame's way through: p50 {} ms, p95 {} ms, p99 {} ms, longest {} ms",
+                "a frame's path through: p50 {} ms, p95 {} ms, p99 {} ms, longest {} ms",
                 figure(l.p50 * 1e3),
                 figure(l.p95 * 1e3),
                 figure(l.p99 * 1e3),

@@ -4,7 +4,7 @@ use super::Common;
 use super::run::{Job, Run};
 use crate::cli::Failure;
 use clap::Args;
-use framepipe::bench::{Cell, Entry, Published, REPORTS, Report, Table, figure, find_report};
+use framepipe::bench::{Cell, Entry, Published, Report, Table, figure, find_report, reports};
 use std::fmt::Write;
 
 /// Frames have at most so many rows with `--quick`.
@@ -24,9 +24,12 @@ pub(crate) struct ReportArguments {
 }
 
 fn report(text: &str) -> Result<&'static str, String> {
-    find_report(text)
-        .map(|report| report.name)
-        .ok_or_else(|| format!("write {}", REPORTS.map(|r| r.name).join(", ")))
+    find_report(text).map(|report| report.name).ok_or_else(|| {
+        format!(
+            "write {}",
+            Vec::from_iter(reports().iter().map(|r| r.name)).join(", ")
+        )
+    })
 }
 
 /// Where a job's cell belongs.
@@ -107,7 +110,7 @@ fn cut(table: &mut Table) {
 }
 
 fn remarks(report: &Report, quick: bool, text: &mut String) {
-    for remark in report.remarks {
+    for remark in &report.remarks {
         let _ = writeln!(text, "{remark}");
     }
     let _ = writeln!(
@@ -122,7 +125,8 @@ fn remarks(report: &Report, quick: bool, text: &mut String) {
     }
 }
 
-/// The table in the report's shape: for each of its rows our figures, and below them theirs where there are any.
+/// The table in the report's shape: for each of its rows our figures, and below them theirs where there are
+/// any.
 fn shape<'a>(table: &Table, of: &dyn Fn(usize, usize) -> Option<&'a Cell>, has_card: bool) -> String {
     let mut head = vec![table.axis.to_owned(), String::new()];
     head.extend(table.columns.iter().cloned());
