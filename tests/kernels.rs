@@ -1,4 +1,5 @@
-//! Every CUDA kernel variant compiles without a word from the compiler, for each generation of cards. Needs NVRTC, but no GPU.
+//! Every CUDA kernel variant compiles without a word from the compiler, for each generation of cards. Needs
+//! NVRTC, but no GPU.
 #![allow(clippy::unwrap_used)]
 
 use framepipe::engine::EngineError;
@@ -14,7 +15,8 @@ use std::io::Write;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Turing, Ampere, Hopper, Blackwell: compute capability times 10, and bytes of shared memory that a block may ask for.
+/// Turing, Ampere, Hopper, Blackwell: compute capability times 10, and bytes of shared memory that a block
+/// may ask for.
 const ARCHITECTURES: [(u32, u32); 4] = [(75, 64 << 10), (80, 163 << 10), (90, 227 << 10), (120, 99 << 10)];
 
 /// One for each way in which kernels differ: zero is a constant.
@@ -23,7 +25,8 @@ static BORDERS: LazyLock<Vec<Border>> = LazyLock::new(|| {
     all.filter(|border| *border != Border::Zero).collect()
 });
 
-/// One format for each way in which kernels differ: sample type, shift, width of the sums, interleaving, alpha.
+/// One format for each way in which kernels differ: sample type, shift, width of the sums, interleaving,
+/// alpha.
 const FORMATS: [&str; 11] = [
     "gray", "gray10le", "gray16le", "ya8", "nv12", "p010le", "p016le", "rgb24", "rgb48le", "rgba", "rgba64le",
 ];
@@ -75,8 +78,9 @@ fn recipes(
     framepipe::engine::cuda::recipes(plan, &terms)
 }
 
-/// The kernels of all variants and both algorithms, over formats and borders; masks, blocks and planes take turns. The lengths of their lists and the
-/// number of variants are prime to each other, so that each meets each.
+/// The kernels of all variants and both algorithms, over formats and borders; masks, blocks and planes take
+/// turns. The lengths of their lists and the number of variants are prime to each other, so that each meets
+/// each.
 fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     let masks = [
         (3, 3),
@@ -126,7 +130,8 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
     list
 }
 
-/// Two masks in one launch: those that take the fewest and the most registers, each border, one to three planes.
+/// Two masks in one launch: those that take the fewest and the most registers, each border, one to three
+/// planes.
 fn fused_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
     let pairs = [
         [(3, 3), (3, 3)],
@@ -165,12 +170,14 @@ fn nvrtc_is_here(tests: usize) -> bool {
     }
 }
 
-/// True where every kernel is to be compiled for Hopper, which takes minutes and belongs to a change of kernels; else a sample of them is.
+/// True where every kernel is to be compiled for Hopper, which takes minutes and belongs to a change of
+/// kernels; else a sample of them is.
 fn wants_all() -> bool {
     std::env::var_os("FRAMEPIPE_ALL_KERNELS").is_some_and(|value| value == "1")
 }
 
-/// About how long a kernel takes to compile, beside others: the multiply-adds that are written out, and for tensor cores as much as the longest.
+/// About how long a kernel takes to compile, beside others: the multiply-adds that are written out, and for
+/// tensor cores as much as the longest.
 fn cost(recipe: &Recipe) -> i64 {
     let value = |name| {
         let mut parameters = recipe.parameters.iter();
@@ -196,10 +203,12 @@ fn every_kernel_variant_compiles_without_a_warning() {
         .iter()
         .flat_map(|&(architecture, shared)| {
             let all = every_recipe(&limits(architecture, shared));
-            // The steps are prime to the lengths of the lists above, so that every variant, border and format is met on every card.
+            // The steps are prime to the lengths of the lists above, so that every variant, border and format
+            // is met on every card.
             let step = match (whole, architecture) {
                 (true, 90) => 1,
-                // Hopper has the instructions of all; what differs is what older cards do without and which shapes a card's memory allows.
+                // Hopper has the instructions of all; what differs is what older cards do without and which
+                // shapes a card's memory allows.
                 (true, _) => 7,
                 (false, 90) => 5,
                 (false, _) => 13,
@@ -251,7 +260,8 @@ fn fused_masks_are_kernels_of_their_own_where_tensor_cores_are() {
     for (architecture, shared) in ARCHITECTURES {
         let recipes = fused_recipes(&limits(architecture, shared));
         let chains = recipes.iter().filter(|r| r.source == Source::TensorFused).count();
-        // Two ways of loading tiles, and from compute capability 9.0 on a third. The last has room for two blocks with the first pair and the last alone.
+        // Two ways of loading tiles, and from compute capability 9.0 on a third. The last has room for two
+        // blocks with the first pair and the last alone.
         let expected = match architecture {
             75 => 0,
             80 => 5 * 2,
@@ -262,8 +272,8 @@ fn fused_masks_are_kernels_of_their_own_where_tensor_cores_are() {
     }
 }
 
-/// Tensor cores from compute capability 8.0 on; before it, for blocks that the user shapes and for what they cannot do, the kernels that work on one
-/// value at a time.
+/// Tensor cores from compute capability 8.0 on; before it, for blocks that the user shapes and for what they
+/// cannot do, the kernels that work on one value at a time.
 #[test]
 fn tensor_cores_are_used_where_they_can_be() {
     let source = |architecture, algorithm, format, size, memory, block| {

@@ -1,5 +1,5 @@
-//! The CUDA engine on a stand-in for a card (docs/stand-in.md): the reference's bits in every order that streams and threads allow, whatever call fails, and
-//! the proof that the stand-in finds what is wrong.
+//! The CUDA engine on a stand-in for a card (docs/stand-in.md): the reference's bits in every order that
+//! streams and threads allow, whatever call fails, and the proof that the stand-in finds what is wrong.
 #![allow(clippy::unwrap_used)]
 
 mod standin;
@@ -172,8 +172,8 @@ fn every_generation_of_cards_gives_the_references_bits() {
     assert!(ended.said.contains("compute capability 5.0"), "{}", ended.said);
 }
 
-/// A ring of slots whose pictures are used several times. With one step the result lies in the slot's second picture, with two in its first, so
-/// that uploads have other things to wait for.
+/// A ring of slots whose pictures are used several times. With one step the result lies in the slot's second
+/// picture, with two in its first, so that uploads have other things to wait for.
 const RINGS: [&[&str]; 2] = [
     &["gaussian:size=5:sigma=1.1"],
     &["gaussian:size=5:sigma=1.1", "sharpen"],
@@ -204,10 +204,12 @@ fn streams_in_any_order_give_the_same_frames() {
     }
 }
 
-/// Seeds with which the card is behind the host. How far depends on the host's threads too, so that one of them may let a mistake pass.
+/// Seeds with which the card is behind the host. How far depends on the host's threads too, so that one of
+/// them may let a mistake pass.
 const LAZY: [&str; 6] = ["3", "2", "0", "7", "4", "6"];
 
-/// The engine's streams are numbered as it makes them: 0 uploads, 1 kernels, 2 downloads. No wait between them is there for nothing.
+/// The engine's streams are numbered as it makes them: 0 uploads, 1 kernels, 2 downloads. No wait between
+/// them is there for nothing.
 #[test]
 fn each_wait_that_is_left_out_shows() {
     let Some(runs) = Runs::new() else { return };
@@ -238,7 +240,7 @@ fn each_wait_that_is_left_out_shows() {
     }
 }
 
-/// Copies of weights from ordinary memory, and fills, may still be under way when their call returns.
+/// Copies of weights from ordinary memory, and fills, may still be in flight when their call returns.
 #[test]
 fn kernels_that_begin_before_their_weights_are_there_show() {
     let Some(runs) = Runs::new() else { return };
@@ -264,8 +266,8 @@ enum Shown {
     As(&'static str),
 }
 
-/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run. On tensor cores the first two filters share a
-/// launch, and the third one's follows it.
+/// Kernels that are wrong, each in its own way: what is altered in their texts, and the variant that is run.
+/// On tensor cores the first two filters share a launch, and the third one's follows it.
 #[test]
 fn each_kernel_that_is_wrong_shows() {
     let Some(runs) = Runs::new() else { return };
@@ -573,7 +575,7 @@ fn what_is_wrong(runs: &Runs, index: usize, fault: &Fault) -> Option<String> {
         Some(1) => {
             let errors = said.lines().filter(|line| line.starts_with("error: ")).count();
             if errors != 1 {
-                return Some(format!("{errors} errors are told: {said}"));
+                return Some(format!("{errors} errors are reported: {said}"));
             }
             if !names.is_empty() {
                 return Some(format!("it left {names:?}"));

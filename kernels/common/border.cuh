@@ -15,11 +15,11 @@ enum BorderMode {
 };
 static_assert(BORDER >= REPLICATE && BORDER <= WRAP, "BORDER is the number of a border");
 
-// No pixel of the plane stands for one beyond its edges.
+// The border has no source pixel.
 constexpr bool BORDER_IS_CONSTANT = BORDER == CONSTANT;
-// However far beyond the edges a position is, its pixel is found without a division.
+// A source pixel is found without a division, however far outside the position is.
 constexpr bool BORDER_NEEDS_NO_DIVISION = BORDER == REPLICATE || BORDER == CONSTANT;
-// Pixels beyond an edge are those of the other side, so that a filtered picture goes on beyond its edges as
+// Pixels beyond an edge are those of the other side, so that a filtered picture continues as
 // the picture did.
 constexpr bool BORDER_IS_PERIODIC = BORDER == WRAP;
 
@@ -36,10 +36,10 @@ template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at,
         return -1;
     } else {
         // Less than a length beyond, as nearly always, no division is needed.
-        const i32 beyond = at < 0 ? -1 - at : at - n;
-        const i32 inside = BORDER == WRAP ? (at < 0 ? n - 1 - beyond : beyond)
-                           : at < 0       ? beyond + (BORDER == MIRROR)
-                                          : n - 1 - beyond - (BORDER == MIRROR);
+        const i32 outside = at < 0 ? -1 - at : at - n;
+        const i32 inside = BORDER == WRAP ? (at < 0 ? n - 1 - outside : outside)
+                           : at < 0       ? outside + (BORDER == MIRROR)
+                                          : n - 1 - outside - (BORDER == MIRROR);
         if (NEAR || (unsigned)inside < (unsigned)n) {
             return inside;
         }

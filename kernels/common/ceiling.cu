@@ -26,7 +26,7 @@ extern "C" __global__ void copy_words(const uint4 *__restrict__ from, uint4 *__r
     }
 }
 
-// Chains that do not depend on each other, so that a thread has as many operations under way.
+// Chains that do not depend on each other, so that a thread has as many operations in flight.
 #define CHAINS 8
 
 // `rounds` times CHAINS multiply-adds of 32-bit integers a thread.

@@ -1,4 +1,4 @@
-// Interleaved components taken apart and put together again, four bytes of each at a time.
+// Deinterleaves components and interleaves them again, four bytes of each at a time.
 //
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, as in scalar/convolve.cuh.
 #pragma once
@@ -45,8 +45,8 @@ __device__ __forceinline__ void deinterleave(u32 (&parts)[CHANNELS], const u32 (
     }
 }
 
-// The two bytes of samples of two bytes apart: four low bytes of each component and four high ones, out of as
-// many words of pixels in their order.
+// Splits samples of two bytes into their bytes: four low bytes of each component and four high ones, out of
+// as many words of pixels in their order.
 __device__ __forceinline__ void deinterleave(u32 (&parts)[2 * CHANNELS], const u32 (&pixels)[2 * CHANNELS])
 {
     u32 halves[2][CHANNELS];
@@ -66,7 +66,7 @@ __device__ __forceinline__ void deinterleave(u32 (&parts)[2 * CHANNELS], const u
     }
 }
 
-// The other way round, of components.
+// The inverse, of components.
 __device__ __forceinline__ void interleave(u32 (&pixels)[CHANNELS], const u32 (&parts)[CHANNELS])
 {
     if constexpr (CHANNELS == 1) {

@@ -1,4 +1,4 @@
-// Planes as the host describes them to every convolution kernel, and what lies beyond their edges.
+// Planes as the host describes them to every convolution kernel, and their borders.
 //
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in scalar/convolve.cuh.
 #pragma once
@@ -21,7 +21,7 @@ typedef u16 Sample;
 struct Channel {
     i64 low;     // added to the sum, below one level
     i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two
-    i32 border;  // the source's value beyond the edges, where the border holds a constant
+    i32 border;  // the source's value outside the plane, where the border holds a constant
     i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
 };
 static_assert(sizeof(Channel) == 24);

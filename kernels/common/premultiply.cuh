@@ -1,4 +1,4 @@
-// Colour under alpha where a convolution does it on its way: pixels of four bytes, whose zero levels are 0,
+// Premultiplied filtering inside the convolution kernel: pixels of four bytes, whose zero levels are 0,
 // multiplied by their alpha before and divided by it after. docs/arithmetic.md has the formulas;
 // scalar/alpha.cu does it for all other pixels.
 //

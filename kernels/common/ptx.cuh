@@ -10,19 +10,23 @@ typedef int i32;
 // t = lane % 4: a[0] and a[2] are bytes 4t to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of
 // row g + 8; b0 and b1 the same of column g; d[0], d[1] are row g, columns 2t and 2t + 1, and d[2], d[3] row
 // g + 8.
-#define MULTIPLY(NAME, A, B)                                                                                                    \
-    __device__ __forceinline__ void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])          \
-    {                                                                                                                           \
-        asm("mma.sync.aligned.m16n8k32.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"      \
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
-            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                \
-    }                                                                                                                           \
-    /* The same with 16 bytes. */                                                                                               \
-    __device__ __forceinline__ void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4])                             \
-    {                                                                                                                           \
-        asm("mma.sync.aligned.m16n8k16.row.col.s32." A "." B ".s32 {%0,%1,%2,%3},{%4,%5},{%6},{%7,%8,%9,%10};"                  \
-            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])                                                                    \
-            : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));                                           \
+#define MULTIPLY(NAME, A, B) \
+    __device__ __forceinline__ void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, \
+                                         const i32(&c)[4]) \
+    { \
+        asm("mma.sync.aligned.m16n8k32.row.col.s32." A "." B \
+            ".s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};" \
+            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) \
+            : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), \
+              "r"(c[3])); \
+    } \
+    /* The same with 16 bytes. */ \
+    __device__ __forceinline__ void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4]) \
+    { \
+        asm("mma.sync.aligned.m16n8k16.row.col.s32." A "." B \
+            ".s32 {%0,%1,%2,%3},{%4,%5},{%6},{%7,%8,%9,%10};" \
+            : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) \
+            : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3])); \
     }
 MULTIPLY(multiply_pixels_weights, "u8", "s8")
 MULTIPLY(multiply_weights_pixels, "s8", "u8")
@@ -81,28 +85,35 @@ struct Arrivals {
 // One thread calls this before any other touches the arrivals.
 __device__ __forceinline__ void begin_arrivals(Arrivals &arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n fence.mbarrier_init.release.cluster;" ::"r"(shared_address(&arrivals)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n fence.mbarrier_init.release.cluster;"
+                 ::"r"(shared_address(&arrivals))
+                 : "memory");
 }
 
 // Begins a round: as many bytes are to arrive.
 __device__ __forceinline__ void expect_bytes(Arrivals &arrivals, u32 bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&arrivals)), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 ::"r"(shared_address(&arrivals)), "r"(bytes)
+                 : "memory");
 }
 
-// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. What lies
-// beyond the plane becomes zero.
+// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. Bytes
+// outside the plane become zero.
 __device__ __forceinline__ void copy_tile(u32 to, const TensorMap &map, i32 x, i32 y, Arrivals &arrivals)
 {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(&map), "r"(x),
-                 "r"(y), "r"(shared_address(&arrivals))
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];"
+                 ::"r"(to), "l"(&map), "r"(x), "r"(y), "r"(shared_address(&arrivals))
                  : "memory");
 }
 
 // Brings the same tile to the level-2 cache.
 __device__ __forceinline__ void prefetch_tile(const TensorMap &map, i32 x, i32 y)
 {
-    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(&map), "r"(x), "r"(y) : "memory");
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];"
+                 ::"l"(&map), "r"(x), "r"(y)
+                 : "memory");
 }
 
 // Waits until all bytes of a round have arrived; `odd` is 0 for the first round, 1 for the second, and so on

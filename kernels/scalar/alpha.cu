@@ -63,7 +63,7 @@ __device__ __forceinline__ const u8 *place(const u8 *plane, i64 pitch, i32 x, i3
     return plane + y * pitch + (i64)x * (CHANNELS * SAMPLE_BYTES);
 }
 
-// Four bytes of each component of a plane. What lies beyond the row is anything.
+// Four bytes of each component of a plane. Bytes past the row are undefined.
 __device__ __forceinline__ void read(u32 (&parts)[CHANNELS], const Picture &picture, const u8 *from, i32 x)
 {
     if (picture.aligned) {
@@ -100,7 +100,7 @@ __device__ __forceinline__ void read(u32 (&parts)[CHANNELS], const Picture &pict
     }
 }
 
-// The other way round. What follows a row up to a multiple of 16 bytes is nobody's.
+// The inverse. The padding of a row up to a multiple of 16 bytes may be written.
 __device__ __forceinline__ void write(u8 *to, const Picture &picture, const u32 (&parts)[CHANNELS], i32 x)
 {
     if (picture.aligned) {
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
         }
         const u32 of_result = picture.filter_alpha ? component(after, ALPHA) : component(before, ALPHA);
         const u32 weights = picture.normalise ? component(after, ALPHA) : of_result;
-        u32 straight[COMPONENTS] = {};
+        u32 unpremultiplied[COMPONENTS] = {};
 #pragma unroll
         for (i32 p = 0; p < PIXELS; ++p) {
             const i32 a = sample(weights, p), divisor = a > 0 ? a : 1;
@@ -228,14 +228,14 @@ extern "C" __global__ void __launch_bounds__(256) unpremultiply(const __grid_con
                 n = n < 0 ? 0 : n > (i64)MAX_VALUE * a ? (i64)MAX_VALUE * a : n;
                 const u32 value =
                     a > 0 ? quotient((u32)n, (u32)divisor, reciprocal) : (u32)sample(component(before, k), p);
-                straight[k] |= value << 8 * SAMPLE_BYTES * p;
+                unpremultiplied[k] |= value << 8 * SAMPLE_BYTES * p;
             }
         }
-        straight[ALPHA] = of_result;
+        unpremultiplied[ALPHA] = of_result;
 #pragma unroll
         for (i32 k = 0; k < COMPONENTS; ++k) {
             if (k == ALPHA || picture.convolved[k]) {
-                component(after, k) = straight[k];
+                component(after, k) = unpremultiplied[k];
             }
         }
 #pragma unroll

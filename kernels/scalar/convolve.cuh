@@ -1,6 +1,6 @@
 // What the kernels that multiply one value at a time share: loads, the tile, the sums, the store.
 //
-// Compile-time parameters (given by src/engine/cuda/plain.rs):
+// Compile-time parameters (given by src/engine/cuda/kernels/scalar.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture
 //                     object
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only
@@ -163,9 +163,9 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
         constexpr i32 THREADS = BLOCK_W * BLOCK_H;
         extern __shared__ __align__(16) u8 shared_bytes[];
         Stored *tile = (Stored *)shared_bytes;
-        // The whole of tile and halo, edges and corners alike, in one strided loop: whatever the block's and
-        // the mask's shape, no part of it can be forgotten. Values beyond the frame are made here, so that
-        // the sums below know nothing of borders.
+        // The whole of tile and halo, edges and corners included, in one strided loop: whatever the block's
+        // and the mask's shape, no part of it can be forgotten. Values outside the frame are made here, so
+        // that the sums below know nothing of borders.
         const i32 left = (i32)blockIdx.x * BLOCK_W;
         const i32 corner_sample = left - RX * CHANNELS;
         const i64 corner_row = first - RY;

@@ -1,23 +1,8 @@
 // The whole mask at each pixel, one rounding.
 #include "scalar/convolve.cuh"
+#include "scalar/weights.cuh"
 
-#if CONSTANT_WEIGHTS
-// Belongs to this module alone: each step of a chain has a module of its own, so no step can overwrite
-// another's weights.
-__constant__ i32 mask_weights[MASK_W * MASK_H];
-#endif
-
-struct MaskWeights {
-    const i32 *global;
-    __device__ __forceinline__ i32 operator[](i32 k) const
-    {
-#if CONSTANT_WEIGHTS
-        return mask_weights[k];
-#else
-        return __ldg(global + k);
-#endif
-    }
-};
+WEIGHTS(MaskWeights, mask_weights, MASK_W * MASK_H);
 
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H) direct(const Planes planes, const i32 *weights)
 {

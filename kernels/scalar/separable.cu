@@ -4,39 +4,12 @@
 // threads of one block; the end of a launch is what all blocks wait for. One launch with only __syncthreads
 // between the passes would be a race.
 #include "scalar/convolve.cuh"
+#include "scalar/weights.cuh"
 
-#if CONSTANT_WEIGHTS
-// They belong to this module alone: each step of a chain has a module of its own, so no step can overwrite
-// another's weights.
-__constant__ i32 row_weights[MASK_W];
-__constant__ i32 column_weights[MASK_H];
-#endif
+WEIGHTS(RowWeights, row_weights, MASK_W);
+WEIGHTS(ColumnWeights, column_weights, MASK_H);
 
-struct RowWeights {
-    const i32 *global;
-    __device__ __forceinline__ i32 operator[](i32 k) const
-    {
-#if CONSTANT_WEIGHTS
-        return row_weights[k];
-#else
-        return __ldg(global + k);
-#endif
-    }
-};
-
-struct ColumnWeights {
-    const i32 *global;
-    __device__ __forceinline__ i32 operator[](i32 k) const
-    {
-#if CONSTANT_WEIGHTS
-        return column_weights[k];
-#else
-        return __ldg(global + k);
-#endif
-    }
-};
-
-// `result` is the intermediate. Its rows are the plane's: what a row beyond the edges holds follows from the
+// `result` is the intermediate. Its rows are the plane's: what a row outside it holds follows from the
 // border when it is read.
 extern "C" __global__ void __launch_bounds__(BLOCK_W *BLOCK_H)
     row_pass(const Planes planes, const i32 *weights)

@@ -2,9 +2,9 @@
 // card's memory.
 //
 // A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle,
-// and that with the next mask to results. docs/gpu-kernels.md has the picture. For planes of one component of a
-// byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as both together, so that
-// a tile's halo is that of both:
+// and that with the next mask to results. docs/gpu-kernels.md has the picture. For planes of one component of
+// a byte. Parameters beside those of tensor/tile/geometry.cuh, whose mask is as large as both together, so
+// that a tile's halo is that of both:
 //   PAIRS, BANDS    pairs of rows under a window's results, and bands, of the first mask; NEXT_PAIRS,
 //                   NEXT_BANDS: of the next
 //   NEXT_W, NEXT_H  columns and rows of the next mask
@@ -35,7 +35,7 @@ static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT &&
 // Banks: rows below each other are written together, by words.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
 
-// Gives the middle beyond the plane's edges what the border says of it, which is not what the first mask
+// Fills the intermediate outside the plane as the border says, which is not what the first mask
 // makes of the pixels there. True if there was something; then all threads must meet before they read.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
 {

@@ -311,7 +311,7 @@ __device__ __forceinline__ void finish_side(u32 (&parts)[2][SAMPLE_BYTES], const
     }
 }
 
-// A warp's way down its strip of a tile.
+// Per-warp column state: the strip of a tile that a warp goes down.
 template <bool ALIGNED> struct Strip {
     const Planes &planes;
     const Plane &plane;

@@ -8,7 +8,7 @@ use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
-use framepipe::engine::{EXPLANATION, Engine, EngineError};
+use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
 use framepipe::filter::{Chain, Plan};
 use framepipe::frame::ColourModel;
 use framepipe::source::StreamInfo;
@@ -166,7 +166,8 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     pub(crate) slots: Option<u8>,
     /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
-    #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true, default_missing_value = "pageable")]
+    #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "pageable")]
     pub(crate) no_overlap: Option<Serial>,
     /// Tell on stderr which engine was picked and how it makes each plane: algorithms and loops, or kernels.
     #[arg(long)]
@@ -237,7 +238,7 @@ impl EngineArguments {
         Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
         let engine = luma::around(self.choose(chain)?, &planes, may_be_rgb);
-        tracing::info!(target: EXPLANATION, "{}", engine.description());
+        tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
         Ok(engine)
     }
 
@@ -250,7 +251,7 @@ impl EngineArguments {
             EngineName::Auto => match cuda::available() {
                 Ok(()) => self.cuda(chain),
                 Err(reason) => {
-                    tracing::info!(target: EXPLANATION, "no CUDA: {reason}");
+                    tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
                     if let Some(option) = self.cuda_option() {
                         tracing::warn!(
                             "{option} has no effect on the cpu engine, which was chosen: {reason}"

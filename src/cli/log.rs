@@ -1,10 +1,11 @@
 //! The log on stderr.
 
-use framepipe::engine::EXPLANATION;
+use framepipe::engine::EXPLAIN_TARGET;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// Starts the log: errors only, more with `-v`, what engines picked with `explain`; the environment variable RUST_LOG has precedence.
+/// Starts the log: errors only, more with `-v`, what engines picked with `explain`; the environment variable
+/// RUST_LOG has precedence.
 pub(crate) fn start(verbosity: u8, explain: bool) {
     let level = match verbosity {
         0 => "error",
@@ -13,7 +14,7 @@ pub(crate) fn start(verbosity: u8, explain: bool) {
         _ => "trace",
     };
     let explanation = if explain {
-        format!(",{EXPLANATION}=info")
+        format!(",{EXPLAIN_TARGET}=info")
     } else {
         String::new()
     };

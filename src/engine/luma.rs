@@ -114,7 +114,7 @@ impl Engine for Luma {
         let mut rows = Rows::default();
         for y in 0..height {
             rows.read(&input, y);
-            rows.weigh(weights);
+            rows.weighted_sum(weights);
             put(&mut luma, Channel::Luma, y, &rows.luma);
             if format.model() == ColourModel::Yuv {
                 rows.other.clear();
@@ -171,7 +171,7 @@ impl Engine for Luma {
                 }
             } else {
                 rows.read(&frame, y);
-                rows.weigh(weights);
+                rows.weighted_sum(weights);
                 for (samples, channel) in rows.colours.iter_mut().zip(COLOURS) {
                     for ((sample, &before), &after) in samples.iter_mut().zip(&rows.luma).zip(&rows.other) {
                         let sum = i32::from(*sample) + i32::from(after) - i32::from(before);
@@ -248,7 +248,7 @@ impl Rows {
     }
 
     /// Luma of the colours, halves rounded up.
-    fn weigh(&mut self, Weights([red, green, blue]): Weights) {
+    fn weighted_sum(&mut self, Weights([red, green, blue]): Weights) {
         let [r, g, b] = &self.colours;
         self.luma.clear();
         let pixels = r.iter().zip(g).zip(b);

@@ -17,11 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The target of log messages that tell what an engine picked for a run, and why.
-pub const EXPLANATION: &str = "framepipe::explanation";
+pub const EXPLAIN_TARGET: &str = "framepipe::explanation";
 
 /// Takes frames and gives them back filtered, in the same order.
 ///
-/// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects the oldest.
+/// The caller keeps at most [`Engine::depth`] frames in flight: it submits until so many are, then collects
+/// the oldest.
 pub trait Engine: Send {
     /// "none", "reference", "cpu" or "cuda".
     fn name(&self) -> &'static str;
@@ -40,7 +41,8 @@ pub trait Engine: Send {
     /// Makes the memory that the engine writes frames to fastest.
     fn output_allocator(&self) -> Arc<dyn Allocator>;
 
-    /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned to `row_alignment` bytes.
+    /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned
+    /// to `row_alignment` bytes.
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
 
     /// What was picked for the frame that was submitted last, and why, a line each; nothing if that is what was
@@ -49,8 +51,8 @@ pub trait Engine: Send {
         Vec::new()
     }
 
-    /// Waits for the oldest frame in flight and gives it back; `None` if there is none. Sequence number, metadata and
-    /// birth are the input's.
+    /// Waits for the oldest frame in flight and gives it back; `None` if there is none. Sequence number,
+    /// metadata and birth are the input's.
     fn collect(&mut self) -> Result<Option<Frame>, EngineError>;
 
     /// A profiler that wants to know what the run's threads are at, for engines whose device has one.
@@ -80,11 +82,11 @@ pub struct FrameTimes {
     pub sequence: u64,
     /// The ring slot that it used.
     pub slot: usize,
-    /// Begin and end of the upload.
+    /// Begin and end of the upload, in seconds.
     pub upload: (f64, f64),
     /// Begin and end of the kernels.
     pub kernel: (f64, f64),
-    /// Begin and end of the download.
+    /// Begin and end of the download, in seconds.
     pub download: (f64, f64),
     /// Bytes uploaded.
     pub bytes_up: u64,
@@ -105,9 +107,11 @@ pub struct DeviceTimes {
     pub frames: Vec<FrameTimes>,
     /// Frames in all.
     pub count: u64,
-    /// Seconds in which at least one upload was under way, at least one frame's kernels, at least one download.
+    /// Seconds in which at least one upload was in flight, at least one frame's kernels, at least one
+    /// download.
     pub totals: [f64; 3],
-    /// The host's instant just before the first event, from which the frames' times count, was recorded; `None` if the engine does not say.
+    /// The host's instant just before the first event, from which the frames' times count, was recorded;
+    /// `None` if the engine does not say.
     pub origin: Option<Instant>,
     /// Seconds from the begin of the first upload to the end of the last download.
     pub wall: f64,

@@ -1,4 +1,5 @@
-//! The plainest correct loop, one thread: the oracle of every other engine and the baseline of every speed-up.
+//! The plainest correct loop, one thread: the oracle of every other engine and the baseline of every
+//! speed-up.
 //!
 //! It follows docs/arithmetic.md sentence by sentence, and nothing in it is clever.
 

@@ -16,7 +16,7 @@ pub struct Case {
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// Where the noise starts.
+    /// The seed of the noise.
     pub seed: u64,
 }
 
@@ -58,8 +58,8 @@ const SIZES: [(usize, usize); 7] = [
 ];
 pub(super) const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
-/// A few of the cases, with small frames and small masks: enough for every kind of kernel to run once under a memory checker, which makes them a
-/// thousand times slower.
+/// A few of the cases, with small frames and small masks: enough for every kind of kernel to run once under a
+/// memory checker, which makes them a thousand times slower.
 pub fn quick_cases() -> Vec<Case> {
     const AREA: usize = 70 * 45;
     const MASK: usize = 25;
@@ -105,7 +105,8 @@ pub fn quick_cases() -> Vec<Case> {
             });
         }
     }
-    // Kernels take interleaved components apart from some size of mask on; none of the small masks above is that large.
+    // Kernels deinterleave components from some mask size on; none of the small masks above is
+    // that large.
     for (format, spec) in [("rgba", "gaussian:size=5"), ("rgb48le", "gaussian:size=5")] {
         if let (Ok(format), Ok(filter)) = (format.parse(), spec.parse()) {
             chosen.push(Case {
@@ -125,7 +126,8 @@ pub fn quick_cases() -> Vec<Case> {
     chosen
 }
 
-/// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives the same cases.
+/// `count` cases: every pixel format in turn, with filters, borders and odd sizes mixed. The same count gives
+/// the same cases.
 pub fn cases(count: usize) -> Vec<Case> {
     let formats: Vec<PixelFormat> = PixelFormat::all().collect();
     // The texts are constants, and a test parses each of them.
@@ -190,7 +192,8 @@ impl Case {
     }
 }
 
-/// Sets every sample to noise over the whole range of the format's values; the same seed gives the same noise.
+/// Sets every sample to noise over the whole range of the format's values; the same seed gives the same
+/// noise.
 pub fn fill_with_noise(frame: &mut Frame, seed: u64) {
     let (layout, format) = (*frame.layout(), frame.format());
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -222,7 +225,8 @@ fn unpooled(len: usize) -> Result<Buffer, EngineError> {
     Ok(Buffer::unpooled(Pageable.allocate(len)?))
 }
 
-/// Filters each case with the engine that `start` makes and with the reference, and counts the samples that differ.
+/// Filters each case with the engine that `start` makes and with the reference, and counts the samples that
+/// differ.
 pub fn compare(
     cases: &[Case],
     algorithm: Algorithm,

@@ -140,7 +140,7 @@ struct Team {
     unsigned char *shared = nullptr;
     size_t shared_room = 0;
 
-    // The block under way.
+    // The block in flight.
     State *state = nullptr;
     const Kernel *kernel = nullptr;
     void *const *parameters = nullptr;
@@ -174,7 +174,9 @@ void enter_fiber(Fiber *me)
     for (;;) {
         team.kernel->call(team.parameters);
         Thread &thread = *me->thread;
-        if (team.before && !thread.waited) team.break_down(LAUNCH_FAILED, "a thread of a launch that may begin early never waited for earlier ones");
+        if (team.before && !thread.waited)
+            team.break_down(LAUNCH_FAILED,
+                            "a thread of a launch that may begin early never waited for earlier ones");
         thread.standing = Standing::DONE;
         ++team.done;
         Thread *next = team.pick(thread.number / WARP);
@@ -190,7 +192,8 @@ void enter_fiber(Fiber *me)
     }
 }
 
-// A new fiber comes here from `standin_switch`, whose return finds no caller; the fiber is the one of the thread that is to run.
+// A new fiber comes here from `standin_switch`, whose return finds no caller; the fiber is the one of the
+// thread that is to run.
 void fiber_entry()
 {
     enter_fiber(reinterpret_cast<Thread *>(current->state->now)->fiber);
@@ -198,7 +201,8 @@ void fiber_entry()
 
 Team::Team()
 {
-    stacks = mmap(nullptr, (STACK + PAGE) * MOST_THREADS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    stacks = mmap(nullptr, (STACK + PAGE) * MOST_THREADS, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED) {
         fprintf(stderr, "stand-in: no room for the stacks of a block\n");
         abort();
@@ -245,7 +249,8 @@ void Team::leave(Fiber *me, Thread *next)
             idle.pop_back();
         } else {
             fiber = &fibers[begun];
-            // Not all tops at the same place of a page, since a processor's caches would then hold few of them.
+            // Not all tops at the same place of a page, since a processor's caches would then hold few of
+            // them.
             char *top = (char *)stacks + (begun + 1) * (STACK + PAGE) - begun * 448 % PAGE;
             ++begun;
             void **frame = (void **)top - 2 - SAVED - 2;
@@ -341,7 +346,8 @@ constexpr int DEPTH = 32;
 void multiply_all(const int16_t (&a)[16][DEPTH], const int16_t (&b)[8][DEPTH], int (&sums)[16][8])
 {
 #if defined(__SSE2__)
-    // Pairs of numbers of all of b's rows beside each other, so that the sums of four of them are added up at once.
+    // Pairs of numbers of all of b's rows beside each other, so that the sums of four of them are added up at
+    // once.
     alignas(64) int32_t pairs[DEPTH / 2][8];
     for (int n = 0; n < 8; ++n) {
         for (int k = 0; k < DEPTH / 2; ++k) memcpy(&pairs[k][n], &b[n][2 * k], 4);
@@ -390,9 +396,12 @@ void multiply(Team &team, Thread *lanes, int kind)
     bool overflow = false;
     for (int lane = 0; lane < 32; ++lane) {
         Exchange &e = lanes[lane].lane.exchange;
-        for (int k = 0; k < 4; ++k) overflow |= __builtin_add_overflow(sums[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2], e.c[k], &e.d[k]);
+        for (int k = 0; k < 4; ++k)
+            overflow |=
+                __builtin_add_overflow(sums[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2], e.c[k], &e.d[k]);
     }
-    if (overflow && !(kind & WRAPS)) team.break_down(MISALIGNED_OR_OVERFLOW, "a sum of products of bytes left its 32 bits");
+    if (overflow && !(kind & WRAPS))
+        team.break_down(MISALIGNED_OR_OVERFLOW, "a sum of products of bytes left its 32 bits");
 }
 
 void meet_warp(Lane *lane)
@@ -408,7 +417,8 @@ void meet_warp(Lane *lane)
     Thread *lanes = &team.threads[warp * WARP];
     const int kind = me.lane.exchange.kind;
     for (unsigned k = 0; k < count; ++k) {
-        if (lanes[k].lane.exchange.kind != kind) team.break_down(LAUNCH_FAILED, "the lanes of a warp met at different instructions");
+        if (lanes[k].lane.exchange.kind != kind)
+            team.break_down(LAUNCH_FAILED, "the lanes of a warp met at different instructions");
     }
     if (kind >= MULTIPLY) {
         if (count < WARP) team.break_down(LAUNCH_FAILED, "a warp of fewer than 32 lanes multiplied matrices");
@@ -417,7 +427,8 @@ void meet_warp(Lane *lane)
         for (unsigned k = 0; k < count; ++k) {
             Exchange &e = lanes[k].lane.exchange;
             const unsigned other = (kind == SHUFFLE_XOR ? k ^ (unsigned)e.c[0] : (unsigned)e.c[0]) % WARP;
-            if (other >= count) team.break_down(LAUNCH_FAILED, "a shuffle asked for a lane that there is not");
+            if (other >= count)
+                team.break_down(LAUNCH_FAILED, "a shuffle asked for a lane that there is not");
             e.d[0] = (int)lanes[other].lane.exchange.a[0];
         }
     }
@@ -443,9 +454,11 @@ void copy(Lane *lane, unsigned to, const unsigned char *from, int bytes)
     Thread &me = thread_of(lane);
     Team &team = *me.team;
     if ((uintptr_t)from % 16 || to % 16 || bytes < 0 || bytes > 16) {
-        team.break_down(MISALIGNED_OR_OVERFLOW, "an asynchronous copy of 16 bytes was not aligned to them, or of more");
+        team.break_down(MISALIGNED_OR_OVERFLOW,
+                        "an asynchronous copy of 16 bytes was not aligned to them, or of more");
     }
-    if (to + 16ull > team.state->shared_bytes) team.break_down(ILLEGAL_ADDRESS, "an asynchronous copy went beyond shared memory");
+    if (to + 16ull > team.state->shared_bytes)
+        team.break_down(ILLEGAL_ADDRESS, "an asynchronous copy went beyond shared memory");
     memset(team.state->shared + to, SPOILT, 16);
     me.copies.push_back(PendingCopy{to, seen(past_of(me), from), bytes, me.group});
 }
@@ -471,13 +484,15 @@ void wait_for_copies(Lane *lane, int but)
     me.copies.resize(kept);
 }
 
-// Arrivals as a word: what says that they are begun, bytes that are expected (none: no round is under way), and how many rounds have ended.
+// Arrivals as a word: what says that they are begun, bytes that are expected (none: no round is in flight),
+// and how many rounds have ended.
 constexpr uint64_t BEGUN = 0xA881ull << 48, BEGUN_MASK = 0xFFFFull << 48, ROUNDS = 0xFFFF;
 constexpr int BYTES = 16;
 
 uint64_t begun(Team &team, unsigned long long *arrivals)
 {
-    if ((*arrivals & BEGUN_MASK) != BEGUN) team.break_down(LAUNCH_FAILED, "arrivals of bytes were used that were never begun");
+    if ((*arrivals & BEGUN_MASK) != BEGUN)
+        team.break_down(LAUNCH_FAILED, "arrivals of bytes were used that were never begun");
     return *arrivals;
 }
 
@@ -490,7 +505,8 @@ void expect_bytes(Lane *lane, unsigned long long *arrivals, unsigned bytes)
 {
     Team &team = *thread_of(lane).team;
     const uint64_t word = begun(team, arrivals);
-    if ((word & ~BEGUN_MASK) >> BYTES) team.break_down(LAUNCH_FAILED, "bytes were expected before the last ones had arrived");
+    if ((word & ~BEGUN_MASK) >> BYTES)
+        team.break_down(LAUNCH_FAILED, "bytes were expected before the last ones had arrived");
     *arrivals = word | (uint64_t)bytes << BYTES;
 }
 
@@ -500,14 +516,18 @@ size_t tile_bytes(const TileMapWords &map)
 }
 
 // As with copies of 16 bytes, nobody may look before the tile was waited for.
-void copy_tile(Lane *lane, unsigned to, const unsigned long long *words, int x, int y, unsigned long long *arrivals)
+void copy_tile(Lane *lane, unsigned to, const unsigned long long *words, int x, int y,
+               unsigned long long *arrivals)
 {
     Team &team = *thread_of(lane).team;
     const auto *map = (const TileMapWords *)words;
-    if (map->is_one != TileMapWords::IS_ONE) team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied by a map that is none");
+    if (map->is_one != TileMapWords::IS_ONE)
+        team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied by a map that is none");
     begun(team, arrivals);
-    if (to % 128) team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied to an address that is no multiple of 128");
-    if (to + tile_bytes(*map) > team.state->shared_bytes) team.break_down(ILLEGAL_ADDRESS, "a tile was copied beyond shared memory");
+    if (to % 128)
+        team.break_down(MISALIGNED_OR_OVERFLOW, "a tile was copied to an address that is no multiple of 128");
+    if (to + tile_bytes(*map) > team.state->shared_bytes)
+        team.break_down(ILLEGAL_ADDRESS, "a tile was copied beyond shared memory");
     memset(team.state->shared + to, SPOILT, tile_bytes(*map));
     team.tiles.push_back(PendingTile{to, map, x, y, arrivals, past_of(thread_of(lane))});
     for (unsigned k = 0; k < team.count; ++k) {
@@ -523,7 +543,10 @@ void bring(Team &team, const PendingTile &tile)
         for (size_t k = 0; k < map.tile_width; ++k, to += 8) {
             const uint64_t column = (uint64_t)(tile.x + (int64_t)k), row = (uint64_t)(tile.y + (int64_t)r);
             if (column < map.width && row < map.height) {
-                memcpy(to, seen(tile.before, (const unsigned char *)map.rows_begin + row * map.pitch + 8 * column), 8);
+                memcpy(
+                    to,
+                    seen(tile.before, (const unsigned char *)map.rows_begin + row * map.pitch + 8 * column),
+                    8);
             } else {
                 memset(to, 0, 8);
             }
@@ -540,8 +563,10 @@ void wait_for_bytes(Lane *lane, unsigned long long *arrivals, int odd)
         if ((int)(word & 1) != odd) return;
         const uint64_t expected = (word & ~BEGUN_MASK) >> BYTES;
         size_t asked = 0, kept = 0;
-        for (const PendingTile &tile : team.tiles) asked += tile.arrivals == arrivals ? tile_bytes(*tile.map) : 0;
-        if (expected && asked > expected) team.break_down(LAUNCH_FAILED, "more bytes were copied than are expected");
+        for (const PendingTile &tile : team.tiles)
+            asked += tile.arrivals == arrivals ? tile_bytes(*tile.map) : 0;
+        if (expected && asked > expected)
+            team.break_down(LAUNCH_FAILED, "more bytes were copied than are expected");
         if (expected && asked == expected) {
             for (const PendingTile &tile : team.tiles) {
                 if (tile.arrivals == arrivals) {
@@ -568,10 +593,19 @@ void fail(const char *why)
     current->break_down(LAUNCH_FAILED, why);
 }
 
-constexpr Services SERVICES = {meet_block,   meet_warp, copy,           end_of_copies,             wait_for_copies, begin_arrivals,
-                               expect_bytes, copy_tile, wait_for_bytes, wait_for_earlier_launches, fail};
+constexpr Services SERVICES = {meet_block,
+                               meet_warp,
+                               copy,
+                               end_of_copies,
+                               wait_for_copies,
+                               begin_arrivals,
+                               expect_bytes,
+                               copy_tile,
+                               wait_for_bytes,
+                               wait_for_earlier_launches,
+                               fail};
 
-// --- faults ---------------------------------------------------------------------------------------------------------
+// --- faults ------------------------------------------------------------------------------------------------
 
 constexpr int FAULTS[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE};
 struct sigaction before[64];
@@ -584,9 +618,11 @@ void on_fault(int signal, siginfo_t *info, void *context)
         const Index at = team->state->block, thread = team->state->now->index;
         char text[200];
         const char *what = signal == SIGSEGV || signal == SIGBUS ? "touched memory that is not its own"
-                           : signal == SIGFPE                    ? "divided by zero"
-                                                                 : "overflowed a signed number, left an array or touched a misaligned address";
-        snprintf(text, sizeof text, "block (%u, %u, %u), thread (%u, %u, %u) %s", at.x, at.y, at.z, thread.x, thread.y, thread.z, what);
+                           : signal == SIGFPE
+                               ? "divided by zero"
+                               : "overflowed a signed number, left an array or touched a misaligned address";
+        snprintf(text, sizeof text, "block (%u, %u, %u), thread (%u, %u, %u) %s", at.x, at.y, at.z, thread.x,
+                 thread.y, thread.z, what);
         team->why = text;
         if (signal == SIGSEGV || signal == SIGBUS) {
             snprintf(text, sizeof text, " (%p)", info->si_addr);
@@ -640,7 +676,7 @@ struct SignalStack {
     }
 };
 
-// --- teams ----------------------------------------------------------------------------------------------------------
+// --- teams -------------------------------------------------------------------------------------------------
 
 std::mutex teams_lock;
 std::vector<std::unique_ptr<Team>> idle_teams;
@@ -660,7 +696,8 @@ unsigned char *fit_shared(Team &team, size_t bytes)
     const size_t need = (bytes + PAGE - 1) / PAGE * PAGE;
     if (team.shared_room < need || !team.shared) {
         if (team.shared) munmap(team.shared - PAGE, team.shared_room + 2 * PAGE);
-        char *all = (char *)mmap(nullptr, need + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *all = (char *)mmap(nullptr, need + 2 * PAGE, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(all, PAGE, PROT_NONE);
         mprotect(all + PAGE + need, PAGE, PROT_NONE);
         team.shared = (unsigned char *)all + PAGE;
@@ -681,7 +718,8 @@ std::string stuck(const Team &team)
     const Index at = team.state->block;
     char text[250];
     snprintf(text, sizeof text,
-             "of %u threads of block (%u, %u, %u), %u wait at a barrier, %u at an instruction of a whole warp, %u for bytes that nobody copies, and %u have ended",
+             "of %u threads of block (%u, %u, %u), %u wait at a barrier, %u at an instruction of a whole "
+             "warp, %u for bytes that nobody copies, and %u have ended",
              team.count, at.x, at.y, at.z, at_block, at_warp, at_bytes, team.done);
     return text;
 }
@@ -696,7 +734,8 @@ void run_blocks(Team &team, const Grid &grid)
     uint64_t step = 1 + team.random.below(count), at = team.random.below(count);
     while (std::gcd(step, count) != 1) ++step;
     for (uint64_t k = 0; k < count; ++k, at = (at + step) % count) {
-        state.block = Index{(unsigned)(at % blocks.x), (unsigned)(at / blocks.x % blocks.y), (unsigned)(at / blocks.x / blocks.y)};
+        state.block = Index{(unsigned)(at % blocks.x), (unsigned)(at / blocks.x % blocks.y),
+                            (unsigned)(at / blocks.x / blocks.y)};
         memset(state.shared, SPOILT, state.shared_bytes);
         if (state.static_begin) memset(state.static_begin, SPOILT, state.static_end - state.static_begin);
         team.downwards = team.random.below(2);
@@ -709,7 +748,8 @@ void run_blocks(Team &team, const Grid &grid)
 
 }  // namespace
 
-std::string run_grid(const Description &module, const Kernel &kernel, const Grid &grid, void *const *parameters, uint64_t seed, int &code)
+std::string run_grid(const Description &module, const Kernel &kernel, const Grid &grid,
+                     void *const *parameters, uint64_t seed, int &code)
 {
     catch_faults();
     const SignalStack signal_stack;

@@ -1,4 +1,5 @@
-// Blocks of threads on one thread of the host: each thread of a block is a fiber, and fibers take turns where the kernel makes them meet.
+// Blocks of threads on one thread of the host: each thread of a block is a fiber, and fibers take turns where
+// the kernel makes them meet.
 #pragma once
 
 #include "lane.h"
@@ -16,8 +17,10 @@ struct Grid {
     const Past *before;  // the launches that this one may begin before the end of; null if it does not
 };
 
-// Runs all blocks of a launch, in an order that `seed` chooses. Returns why it broke down; empty if it did not. `code` is then the driver's error.
-std::string run_grid(const Description &module, const Kernel &kernel, const Grid &grid, void *const *parameters, std::uint64_t seed, int &code);
+// Runs all blocks of a launch, in an order that `seed` chooses. Returns why it broke down; empty if it did
+// not. `code` is then the driver's error.
+std::string run_grid(const Description &module, const Kernel &kernel, const Grid &grid,
+                     void *const *parameters, std::uint64_t seed, int &code);
 
 // A sequence of numbers without pattern.
 struct Random {

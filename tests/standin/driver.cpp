@@ -1,13 +1,17 @@
-// The CUDA driver's entry points, as far as framepipe calls them, for a card that is made of this machine's processor and memory.
+// The CUDA driver's entry points, as far as framepipe calls them, for a card that is made of this machine's
+// processor and memory.
 //
 //   FRAMEPIPE_STANDIN_CARDS        how many cards there are; 1 if it says nothing
 //   FRAMEPIPE_STANDIN_CAPABILITY   their compute capability times ten; 90
 //   FRAMEPIPE_STANDIN_MEMORY       bytes that each has; 1 GiB
 //   FRAMEPIPE_STANDIN_SEED         in which order threads, blocks and streams go, and how lazily; 0
-//   FRAMEPIPE_STANDIN_FAIL         CALL:N:CODE: the Nth call of this entry point fails with this code; CALL:N:CODE:on and all calls of anything after it
+//   FRAMEPIPE_STANDIN_FAIL         CALL:N:CODE: the Nth call of this entry point fails with this code;
+//                                  CALL:N:CODE:on and all calls of anything after it
 //   FRAMEPIPE_STANDIN_IGNORE       CALL: this entry point does nothing and says that all is well
-//   FRAMEPIPE_STANDIN_IGNORE_WAIT  W:E: stream W does not wait for events of stream E; they are numbered as they are made
-//   FRAMEPIPE_STANDIN_REPORT       a file that tells at the end which calls were made how often, and what was not given back
+//   FRAMEPIPE_STANDIN_IGNORE_WAIT  W:E: stream W does not wait for events of stream E; they are numbered as
+//                                  they are made
+//   FRAMEPIPE_STANDIN_REPORT       a file that lists at the end which calls were made how often, and what
+//                                  was not freed
 
 #include "image.h"
 #include "lane.h"
@@ -64,17 +68,23 @@ const std::map<int, std::pair<const char *, const char *>> NAMES = {
     {INVALID_DEVICE, {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"}},
     {INVALID_IMAGE, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
     {INVALID_CONTEXT, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
-    {NO_BINARY_FOR_GPU, {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"}},
+    {NO_BINARY_FOR_GPU,
+     {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"}},
     {INVALID_HANDLE, {"CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"}},
     {NOT_FOUND, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
     {NOT_READY, {"CUDA_ERROR_NOT_READY", "device not ready"}},
     {ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
-    {LAUNCH_OUT_OF_RESOURCES, {"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"}},
+    {LAUNCH_OUT_OF_RESOURCES,
+     {"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"}},
     {716, {"CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"}},
     {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
-    {CAPTURE_UNSUPPORTED, {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
+    {CAPTURE_UNSUPPORTED,
+     {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
     {CAPTURE_UNMATCHED, {"CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not initiated in this stream"}},
-    {GRAPH_EXEC_UPDATE_FAILURE, {"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"}},
+    {GRAPH_EXEC_UPDATE_FAILURE,
+     {"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+      "the graph update was not performed because it included changes which violated constraints specific to "
+      "instantiated graph update"}},
     {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
 
@@ -151,7 +161,13 @@ struct Card {
     size_t memory;
 
     // Bytes of shared memory of a multiprocessor, and those that a block may ask for.
-    size_t shared() const { return capability == 75 ? 64 << 10 : capability == 80 ? 164 << 10 : capability >= 120 ? 100 << 10 : 228 << 10; }
+    size_t shared() const
+    {
+        return capability == 75    ? 64 << 10
+               : capability == 80  ? 164 << 10
+               : capability >= 120 ? 100 << 10
+                                   : 228 << 10;
+    }
     size_t most_shared() const { return capability == 75 ? 64 << 10 : shared() - 1024; }
     int threads() const { return capability == 75 ? 1024 : capability >= 120 ? 1536 : 2048; }
 };
@@ -191,9 +207,10 @@ struct Driver {
         for (int k = 0; k < cards; ++k) on_cards += memory.bytes_on(k);
         for (const Texture *texture : textures) live_textures += texture->live;
         for (const Context &context : contexts) retained += context.retained;
-        return {{"card-bytes", on_cards},   {"host-bytes", memory.bytes_on_host()}, {"streams", streams.count()},
-                {"events", events.count()}, {"modules", modules.size()},           {"graphs", graphs.count()},
-                {"textures", live_textures}, {"contexts", retained}};
+        return {{"card-bytes", on_cards},     {"host-bytes", memory.bytes_on_host()},
+                {"streams", streams.count()}, {"events", events.count()},
+                {"modules", modules.size()},  {"graphs", graphs.count()},
+                {"textures", live_textures},  {"contexts", retained}};
     }
 
     ~Driver();
@@ -220,7 +237,7 @@ thread_local Context *bound = nullptr;
 // Streams that this thread captures now.
 thread_local int capturing = 0;
 
-// What a call does about a failure that was asked for.
+// What a call does about a failure that was requested.
 enum class Manner {
     INSTEAD,    // it does nothing
     BESIDES,    // it does its work: what is given back is gone, and what was waited for is over
@@ -259,7 +276,8 @@ struct Call {
             d.complain(string(name) + " was called without a context");
             refuse(INVALID_CONTEXT);
         } else if (needs_context && d.queues.broken.code != 0) {
-            // An error of what runs on the card is told by every call after it, though what is given back is gone.
+            // An error of what runs on the card is returned by every call after it, though what is given back
+            // is gone.
             code = d.queues.broken.code;
             ends = manner == Manner::INSTEAD;
         }
@@ -330,7 +348,8 @@ bool is_valid(const End &end, size_t width, size_t rows)
     return driver().memory.find(end.begin, rows == 0 ? 0 : (rows - 1) * end.pitch + width);
 }
 
-// Enqueues a copy of rows. Copies from ordinary memory take what it holds now; those to ordinary memory are over when this returns.
+// Enqueues a copy of rows. Copies from ordinary memory take what it holds now; those to ordinary memory are
+// over when this returns.
 int copy_rows(Call &call, const void *stream, End to, End from, size_t width, size_t rows)
 {
     Driver &d = driver();
@@ -349,7 +368,8 @@ int copy_rows(Call &call, const void *stream, End to, End from, size_t width, si
     if (into->capture && (waits_for_host(to) || waits_for_host(from))) return CAPTURE_UNSUPPORTED;
     if (waits_for_host(from)) {
         staged = std::make_shared<std::vector<char>>(width * rows);
-        for (size_t y = 0; y < rows; ++y) memcpy(staged->data() + y * width, (const char *)from.begin + y * from.pitch, width);
+        for (size_t y = 0; y < rows; ++y)
+            memcpy(staged->data() + y * width, (const char *)from.begin + y * from.pitch, width);
         from = End{false, (uint64_t)staged->data(), width};
     } else if (!to.is_on_card && is_locked(to)) {
         // Nobody may look at it before it is there.
@@ -362,11 +382,12 @@ int copy_rows(Call &call, const void *stream, End to, End from, size_t width, si
             const End *ends[2] = {&to, &from};
             for (int k = 0; k < 2; ++k) {
                 if ((ends[k]->is_on_card || is_locked_end[k]) && !is_valid(*ends[k], width, rows)) {
-                    return broke_down(ILLEGAL_ADDRESS, "a copy was under way when its memory was freed");
+                    return broke_down(ILLEGAL_ADDRESS, "a copy was in flight when its memory was freed");
                 }
             }
         }
-        for (size_t y = 0; y < rows; ++y) memcpy((char *)to.begin + y * to.pitch, (const char *)from.begin + y * from.pitch, width);
+        for (size_t y = 0; y < rows; ++y)
+            memcpy((char *)to.begin + y * to.pitch, (const char *)from.begin + y * from.pitch, width);
         (void)staged;
         return {};
     });
@@ -374,16 +395,19 @@ int copy_rows(Call &call, const void *stream, End to, End from, size_t width, si
     return result;
 }
 
-int copy_bytes(Call &call, const void *stream, bool to_card, uint64_t to, bool from_card, uint64_t from, size_t bytes)
+int copy_bytes(Call &call, const void *stream, bool to_card, uint64_t to, bool from_card, uint64_t from,
+               size_t bytes)
 {
     return copy_rows(call, stream, End{to_card, to, bytes}, End{from_card, from, bytes}, bytes, 1);
 }
 
-int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigned value, size_t value_bytes, size_t width, size_t rows)
+int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigned value, size_t value_bytes,
+              size_t width, size_t rows)
 {
     Driver &d = driver();
     const End end{true, to, pitch};
-    if (width * value_bytes > pitch || to % value_bytes != 0 || pitch % value_bytes != 0) return INVALID_VALUE;
+    if (width * value_bytes > pitch || to % value_bytes != 0 || pitch % value_bytes != 0)
+        return INVALID_VALUE;
     if (!is_valid(end, width * value_bytes, rows)) {
         d.complain("a fill leaves its block of the card's memory");
         return INVALID_VALUE;
@@ -391,10 +415,12 @@ int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigne
     return enqueue(call, stream, [=]() -> Outcome {
         {
             const Held held(driver().queues.lock);
-            if (!is_valid(end, width * value_bytes, rows)) return broke_down(ILLEGAL_ADDRESS, "a fill was under way when its memory was freed");
+            if (!is_valid(end, width * value_bytes, rows))
+                return broke_down(ILLEGAL_ADDRESS, "a fill was in flight when its memory was freed");
         }
         for (size_t y = 0; y < rows; ++y) {
-            for (size_t x = 0; x < width; ++x) memcpy((char *)to + y * pitch + x * value_bytes, &value, value_bytes);
+            for (size_t x = 0; x < width; ++x)
+                memcpy((char *)to + y * pitch + x * value_bytes, &value, value_bytes);
         }
         return {};
     });
@@ -404,9 +430,9 @@ int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigne
 
 extern "C" {
 
-// For a process that goes through many cases: does what is enqueued yet, mends a card that broke down, and lets
-// orders and laziness begin anew with this seed. Returns what was wrong since the last call and what is not given
-// back; an empty text if all is well. It is kept until the next call.
+// For a process that goes through many cases: does what is enqueued yet, mends a card that broke down, and
+// lets orders and laziness begin anew with this seed. Returns what was wrong since the last call and what is
+// not given back; an empty text if all is well. It is kept until the next call.
 const char *standin_begin(uint64_t seed)
 {
     static string told;
@@ -417,7 +443,7 @@ const char *standin_begin(uint64_t seed)
     const Outcome broken = std::exchange(d.queues.broken, Outcome());
     if (broken.code != 0) told += "broken " + broken.why + '\n';
     d.queues.begin(seed);
-    // No kernel is under way that could use them yet.
+    // No kernel is in flight that could use them yet.
     for (auto at = d.textures.begin(); at != d.textures.end();) {
         Texture *texture = *at++;
         if (texture->live) continue;
@@ -430,7 +456,7 @@ const char *standin_begin(uint64_t seed)
     return told.c_str();
 }
 
-// --- the driver and its cards ------------------------------------------------------------------------------------------
+// --- the driver and its cards ------------------------------------------------------------------------------
 
 int cuInit(unsigned)
 {
@@ -508,7 +534,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int)
     case 76: *value = (int)d.card.capability % 10; return SUCCESS;
     case 81: *value = (int)d.card.shared(); return SUCCESS;    // bytes of shared memory of a multiprocessor
     case 97: *value = (int)d.card.most_shared(); return SUCCESS;
-    default: d.complain("an attribute of the card was asked for that the stand-in does not know"); return INVALID_VALUE;
+    default:
+        d.complain("an attribute of the card was requested that the stand-in does not know");
+        return INVALID_VALUE;
     }
 }
 
@@ -549,7 +577,7 @@ int cuCtxSynchronize()
     return call.give();
 }
 
-// --- memory ------------------------------------------------------------------------------------------------------------
+// --- memory ------------------------------------------------------------------------------------------------
 
 int cuMemGetInfo_v2(size_t *free, size_t *total)
 {
@@ -600,9 +628,10 @@ int cuMemFreeHost(void *begin)
     return call.give();
 }
 
-// --- copies ------------------------------------------------------------------------------------------------------------
+// --- copies ------------------------------------------------------------------------------------------------
 
-// May return before the bytes are where they belong: only the ordinary memory that they come from is free again.
+// May return before the bytes are where they belong: only the ordinary memory that they come from is free
+// again.
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
     BEGIN("cuMemcpyHtoD_v2");
@@ -663,8 +692,10 @@ int cuMemcpy2DAsync_v2(const Copy2D *copy, void *stream)
     const auto end = [](unsigned place, uint64_t host, uint64_t card, size_t x, size_t y, size_t pitch) {
         return End{place == 2, (place == 2 ? card : host) + y * pitch + x, pitch};
     };
-    const End from = end(copy->from_place, (uint64_t)copy->from_host, copy->from_card, copy->from_x, copy->from_y, copy->from_pitch);
-    const End to = end(copy->to_place, (uint64_t)copy->to_host, copy->to_card, copy->to_x, copy->to_y, copy->to_pitch);
+    const End from = end(copy->from_place, (uint64_t)copy->from_host, copy->from_card, copy->from_x,
+                         copy->from_y, copy->from_pitch);
+    const End to =
+        end(copy->to_place, (uint64_t)copy->to_host, copy->to_card, copy->to_x, copy->to_y, copy->to_pitch);
     return call.give(copy_rows(call, stream, to, from, copy->width, copy->height));
 }
 
@@ -686,19 +717,21 @@ int cuMemsetD2D8Async(uint64_t to, size_t pitch, unsigned char value, size_t wid
     return call.give(fill_rows(call, stream, to, pitch, value, 1, width, rows));
 }
 
-int cuMemsetD2D16Async(uint64_t to, size_t pitch, unsigned short value, size_t width, size_t rows, void *stream)
+int cuMemsetD2D16Async(uint64_t to, size_t pitch, unsigned short value, size_t width, size_t rows,
+                       void *stream)
 {
     BEGIN("cuMemsetD2D16Async");
     return call.give(fill_rows(call, stream, to, pitch, value, 2, width, rows));
 }
 
-// --- streams and events ------------------------------------------------------------------------------------------------
+// --- streams and events ------------------------------------------------------------------------------------
 
 int cuStreamCreate(StreamHandle **stream, unsigned flags)
 {
     BEGIN("cuStreamCreate");
     if (flags != 1) {
-        d.complain("a stream was made that waits for work without a stream; the stand-in knows only those that do not");
+        d.complain("a stream was made that waits for work without a stream; the stand-in knows only those "
+                   "that do not");
         return INVALID_VALUE;
     }
     *stream = d.streams.add(new StreamHandle{bound, d.queues.make()});
@@ -785,7 +818,7 @@ int cuEventElapsedTime(float *milliseconds, EventHandle *begin, EventHandle *end
     return SUCCESS;
 }
 
-// --- kernels -----------------------------------------------------------------------------------------------------------
+// --- kernels -----------------------------------------------------------------------------------------------
 
 int cuModuleLoadData(Module **module, const void *image)
 {
@@ -794,9 +827,11 @@ int cuModuleLoadData(Module **module, const void *image)
     memcpy(&head, image, sizeof head);
     if (memcmp(head.magic, MAGIC, sizeof MAGIC) != 0) return INVALID_IMAGE;
     const bool fits = head.is_portable ? head.architecture <= d.card.capability
-                                       : head.architecture / 10 == d.card.capability / 10 && head.architecture <= d.card.capability;
+                                       : head.architecture / 10 == d.card.capability / 10 &&
+                                             head.architecture <= d.card.capability;
     if (!fits) return NO_BINARY_FOR_GPU;
-    // The file stays open as long as the module is loaded: the loader knows libraries by their names, and the number is the name.
+    // The file stays open as long as the module is loaded: the loader knows libraries by their names, and the
+    // number is the name.
     const int file = memfd_create("kernels", MFD_CLOEXEC);
     const char *bytes = (const char *)image + sizeof head;
     if (file < 0 || write(file, bytes, head.bytes) != (ssize_t)head.bytes) {
@@ -832,7 +867,7 @@ int cuModuleUnload(Module *module)
     d.functions.remove_all([&](const Function &function) { return function.module == kept; });
     for (const uint64_t begin : kept->globals) d.memory.disown(begin);
     kept->is_loaded = false;
-    // A launch that is under way keeps the code until it has noticed.
+    // A launch that is in flight keeps the code until it has noticed.
     call.held.unlock();
     const std::lock_guard<std::mutex> running(kept->running);
     dlclose(kept->library);
@@ -901,7 +936,8 @@ static int launch(Call &call, Function *function, Grid grid, bool is_early, void
     if (!d.functions.has(function)) return INVALID_HANDLE;
     const Index &blocks = grid.blocks;
     const uint64_t threads = (uint64_t)grid.threads.x * grid.threads.y * grid.threads.z;
-    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 || blocks.z > 65535 || !threads || threads > 1024) {
+    if (!blocks.x || !blocks.y || !blocks.z || blocks.x > 0x7fffffff || blocks.y > 65535 ||
+        blocks.z > 65535 || !threads || threads > 1024) {
         return INVALID_VALUE;
     }
     if (grid.shared_bytes > function->most_shared) return INVALID_VALUE;
@@ -923,7 +959,8 @@ static int launch(Call &call, Function *function, Grid grid, bool is_early, void
         const std::lock_guard<std::mutex> running(module->running);
         {
             const Held held(driver().queues.lock);
-            if (!module->is_loaded) return broke_down(LAUNCH_FAILED, "a kernel was under way when its module was unloaded");
+            if (!module->is_loaded)
+                return broke_down(LAUNCH_FAILED, "a kernel was in flight when its module was unloaded");
             if (!is_early) driver().memory.keep(*before, module->context->card);
         }
         grid.before = is_early ? before.get() : nullptr;
@@ -936,11 +973,14 @@ static int launch(Call &call, Function *function, Grid grid, bool is_early, void
     return call.give(result);
 }
 
-int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                   unsigned shared, void *stream, void **parameters, void **)
+int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **parameters,
+                   void **)
 {
     BEGIN("cuLaunchKernel");
-    return launch(call, function, Grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, nullptr}, false, stream, parameters);
+    return launch(call, function,
+                  Grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, nullptr}, false, stream,
+                  parameters);
 }
 
 // CUlaunchAttribute.
@@ -971,13 +1011,15 @@ int cuLaunchKernelEx(const Configuration *configuration, Function *function, voi
         d.complain("a kernel was launched with attributes that the stand-in does not know");
         return INVALID_VALUE;
     }
-    return launch(call, function, Grid{c.grid, c.block, c.shared, nullptr}, c.attributes->flag != 0, c.stream, parameters);
+    return launch(call, function, Grid{c.grid, c.block, c.shared, nullptr}, c.attributes->flag != 0, c.stream,
+                  parameters);
 }
 
-// --- maps of tiles -------------------------------------------------------------------------------------------------------
+// --- maps of tiles -----------------------------------------------------------------------------------------
 
-int cuTensorMapEncodeTiled(TileMapWords *map, int type, unsigned rank, void *begin, const uint64_t *size, const uint64_t *pitch, const unsigned *tile,
-                           const unsigned *steps, int interleave, int swizzle, int, int fill)
+int cuTensorMapEncodeTiled(TileMapWords *map, int type, unsigned rank, void *begin, const uint64_t *size,
+                           const uint64_t *pitch, const unsigned *tile, const unsigned *steps, int interleave,
+                           int swizzle, int, int fill)
 {
     BEGIN("cuTensorMapEncodeTiled");
     constexpr int EIGHT_BYTES = 8;
@@ -986,12 +1028,14 @@ int cuTensorMapEncodeTiled(TileMapWords *map, int type, unsigned rank, void *beg
         return INVALID_VALUE;
     }
     const bool is_aligned = (uintptr_t)begin % 16 == 0 && pitch[0] % 16 == 0 && tile[0] * 8 % 16 == 0;
-    if (!is_aligned || !size[0] || !size[1] || !tile[0] || !tile[1] || tile[0] > 256 || tile[1] > 256 || (uintptr_t)map % 64) return INVALID_VALUE;
+    if (!is_aligned || !size[0] || !size[1] || !tile[0] || !tile[1] || tile[0] > 256 || tile[1] > 256 ||
+        (uintptr_t)map % 64)
+        return INVALID_VALUE;
     *map = TileMapWords{TileMapWords::IS_ONE, (uintptr_t)begin, size[0], size[1], pitch[0], tile[0], tile[1]};
     return call.give();
 }
 
-// --- textures ----------------------------------------------------------------------------------------------------------
+// --- textures ----------------------------------------------------------------------------------------------
 
 // CUDA_RESOURCE_DESC of rows in linear memory.
 struct Resource {
@@ -1013,24 +1057,32 @@ int cuTexObjectCreate(uint64_t *object, const Resource *resource, const Sampling
 {
     BEGIN("cuTexObjectCreate");
     constexpr int ROWS = 3, CLAMP = 1, POINT = 0, AS_INTEGERS = 1;
-    const std::map<int, std::pair<int, int>> formats = {{1, {1, 0}}, {2, {2, 0}}, {3, {4, 0}}, {8, {1, 1}}, {9, {2, 1}}, {10, {4, 1}}};
+    const std::map<int, std::pair<int, int>> formats = {{1, {1, 0}}, {2, {2, 0}}, {3, {4, 0}},
+                                                        {8, {1, 1}}, {9, {2, 1}}, {10, {4, 1}}};
     const auto format = formats.find(resource->format);
-    if (resource->kind != ROWS || resource->channels != 1 || format == formats.end() || sampling->filter != POINT || sampling->flags != AS_INTEGERS ||
-        sampling->address[0] != CLAMP || sampling->address[1] != CLAMP) {
+    if (resource->kind != ROWS || resource->channels != 1 || format == formats.end() ||
+        sampling->filter != POINT || sampling->flags != AS_INTEGERS || sampling->address[0] != CLAMP ||
+        sampling->address[1] != CLAMP) {
         d.complain("a texture was made of a kind that the stand-in does not know");
         return INVALID_VALUE;
     }
     const size_t row = resource->width * format->second.first;
-    if (resource->begin % 512 != 0 || resource->pitch % 32 != 0 || resource->width > 131072 || resource->height > 65000 || resource->pitch > 2097120 ||
-        !resource->width || !resource->height || row > resource->pitch) {
+    if (resource->begin % 512 != 0 || resource->pitch % 32 != 0 || resource->width > 131072 ||
+        resource->height > 65000 || resource->pitch > 2097120 || !resource->width || !resource->height ||
+        row > resource->pitch) {
         return INVALID_VALUE;
     }
     if (!is_valid(End{true, resource->begin, resource->pitch}, row, resource->height)) {
         d.complain("a texture leaves its block of the card's memory");
         return INVALID_VALUE;
     }
-    auto *texture = new Texture{(const unsigned char *)resource->begin, resource->width, resource->height, resource->pitch,
-                                format->second.first, format->second.second, 1};
+    auto *texture = new Texture{(const unsigned char *)resource->begin,
+                                resource->width,
+                                resource->height,
+                                resource->pitch,
+                                format->second.first,
+                                format->second.second,
+                                1};
     d.textures.insert(texture);
     *object = (uint64_t)texture;
     return SUCCESS;
@@ -1046,7 +1098,7 @@ int cuTexObjectDestroy(uint64_t object)
     return call.give();
 }
 
-// --- graphs ------------------------------------------------------------------------------------------------------------
+// --- graphs ------------------------------------------------------------------------------------------------
 
 int cuStreamBeginCapture_v2(StreamHandle *stream, int)
 {

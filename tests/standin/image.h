@@ -1,4 +1,5 @@
-// A compiled kernel text: what the stand-in's NVRTC makes and its driver loads. Behind this head lies a shared library.
+// A compiled kernel text: what the stand-in's NVRTC makes and its driver loads. Behind this head lies a
+// shared library.
 #pragma once
 
 #include <cstdint>

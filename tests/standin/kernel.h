@@ -1,4 +1,5 @@
-// CUDA's C++ as far as kernel texts use it, for a compiler that knows nothing of CUDA. The stand-in's NVRTC puts this before each text.
+// CUDA's C++ as far as kernel texts use it, for a compiler that knows nothing of CUDA. The stand-in's NVRTC
+// puts this before each text.
 #pragma once
 
 #include "lane.h"
@@ -83,10 +84,17 @@ inline unsigned shuffle(Kind kind, unsigned mask, unsigned value, int lane)
 }
 }  // namespace standin
 
-inline unsigned __shfl_sync(unsigned mask, unsigned value, int lane) { return standin::shuffle(standin::SHUFFLE, mask, value, lane); }
-inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int lane) { return standin::shuffle(standin::SHUFFLE_XOR, mask, value, lane); }
+inline unsigned __shfl_sync(unsigned mask, unsigned value, int lane)
+{
+    return standin::shuffle(standin::SHUFFLE, mask, value, lane);
+}
+inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int lane)
+{
+    return standin::shuffle(standin::SHUFFLE_XOR, mask, value, lane);
+}
 
-// Four of the eight bytes of y:x, each chosen by the low three bits of a digit of `which`; its fourth bit spreads the byte's sign.
+// Four of the eight bytes of y:x, each chosen by the low three bits of a digit of `which`; its fourth bit
+// spreads the byte's sign.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which)
 {
     const unsigned long long both = (unsigned long long)y << 32 | x;
@@ -118,7 +126,8 @@ inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 inline int __dp4a(int a, int b, int c)
 {
     unsigned sum = (unsigned)c;
-    for (int k = 0; k < 4; ++k) sum += (unsigned)((int)(signed char)(a >> 8 * k) * (int)(signed char)(b >> 8 * k));
+    for (int k = 0; k < 4; ++k)
+        sum += (unsigned)((int)(signed char)(a >> 8 * k) * (int)(signed char)(b >> 8 * k));
     return (int)sum;
 }
 
@@ -126,7 +135,8 @@ template <class T> inline T tex2D(unsigned long long object, float x, float y)
 {
     const standin::Texture *texture = (const standin::Texture *)object;
     if (!texture || !texture->live) standin::fail("a texture was read that is none, or none any more");
-    if (sizeof(T) != texture->texel_bytes || ((T)-1 < (T)0) != (texture->is_signed != 0)) standin::fail("a texture was read as another type");
+    if (sizeof(T) != texture->texel_bytes || ((T)-1 < (T)0) != (texture->is_signed != 0))
+        standin::fail("a texture was read as another type");
     // Point sampling, coordinates clamped.
     const float across = __builtin_floorf(x), down = __builtin_floorf(y);
     const unsigned long long column = across < 0 ? 0 : (unsigned long long)across;
@@ -138,10 +148,13 @@ template <class T> inline T tex2D(unsigned long long object, float x, float y)
 
 namespace standin {
 
-// Calls a kernel with parameters that lie apart in memory.
+// Calls a kernel with parameters at separate addresses.
 template <class... P> struct Caller;
 template <> struct Caller<> {
-    template <class F, class... Done> static void call(F f, void *const *, const Done &...done) { f(done...); }
+    template <class F, class... Done> static void call(F f, void *const *, const Done &...done)
+    {
+        f(done...);
+    }
 };
 template <class P, class... More> struct Caller<P, More...> {
     template <class F, class... Done> static void call(F f, void *const *p, const Done &...done)

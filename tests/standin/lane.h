@@ -49,7 +49,8 @@ struct Services {
     void (*wait_for_copies)(Lane *, int but);
     void (*begin_arrivals)(Lane *, unsigned long long *arrivals);
     void (*expect_bytes)(Lane *, unsigned long long *arrivals, unsigned bytes);
-    void (*copy_tile)(Lane *, unsigned to, const unsigned long long *map, int x, int y, unsigned long long *arrivals);
+    void (*copy_tile)(Lane *, unsigned to, const unsigned long long *map, int x, int y,
+                      unsigned long long *arrivals);
     void (*wait_for_bytes)(Lane *, unsigned long long *arrivals, int odd);
     void (*wait_for_earlier_launches)(Lane *);
     void (*fail)(const char *why);

@@ -36,7 +36,8 @@ uint64_t Memory::allocate(Place place, int card, size_t bytes)
     Block block{0, bytes, place, card, nullptr, 0};
     const size_t inner = rounded(taken(block), PAGE);
     block.mapped = inner + 2 * GUARD;
-    void *mapping = mmap(nullptr, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *mapping =
+        mmap(nullptr, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return 0;
     block.mapping = (char *)mapping;
     if (mprotect(block.mapping + GUARD, inner, PROT_READ | PROT_WRITE) != 0) {
@@ -59,12 +60,14 @@ bool Memory::release(Place place, uint64_t begin)
     for (const unsigned char *p = end; p < (const unsigned char *)(begin + taken(block)); ++p) {
         if (*p == SPOILT) continue;
         char text[100];
-        snprintf(text, sizeof text, "%td bytes behind a block of %zu something was written", p - end, block.bytes);
+        snprintf(text, sizeof text, "%td bytes behind a block of %zu something was written", p - end,
+                 block.bytes);
         overrun = text;
         break;
     }
     // Nobody may touch it any more.
-    mmap(block.mapping, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(block.mapping, block.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+         0);
     freed.push_back(block);
     if (freed.size() > KEPT) {
         munmap(freed.front().mapping, freed.front().mapped);
@@ -88,7 +91,8 @@ const Block *Memory::find(uint64_t begin, size_t bytes) const
     auto after = blocks.upper_bound(begin);
     if (after == blocks.begin()) return nullptr;
     const Block &block = (--after)->second;
-    return begin - block.begin <= block.bytes && bytes <= block.bytes - (begin - block.begin) ? &block : nullptr;
+    return begin - block.begin <= block.bytes && bytes <= block.bytes - (begin - block.begin) ? &block
+                                                                                              : nullptr;
 }
 
 const unsigned char *Past::at(const unsigned char *p) const
@@ -119,7 +123,8 @@ bool Memory::is_locked(const void *begin) const
 size_t Memory::bytes_on(int card) const
 {
     size_t sum = 0;
-    for (const auto &[begin, block] : blocks) sum += block.place == Place::CARD && block.card == card ? taken(block) : 0;
+    for (const auto &[begin, block] : blocks)
+        sum += block.place == Place::CARD && block.card == card ? taken(block) : 0;
     return sum;
 }
 

@@ -1,4 +1,5 @@
-// The stand-in's memory: on the card, and page-locked on the host. Nothing here locks; whoever calls holds the driver's lock.
+// The stand-in's memory: on the card, and page-locked on the host. Nothing here locks; whoever calls holds
+// the driver's lock.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ enum class Place { CARD, MODULE, HOST };
 
 struct Block {
     uint64_t begin;
-    size_t bytes;   // as asked for
+    size_t bytes;   // as requested
     Place place;
     int card;
     char *mapping;  // with its guards; null for a module's own memory
@@ -33,7 +34,8 @@ private:
 
 class Memory {
 public:
-    // Fresh memory that holds nothing sensible, its end before addresses that nobody may touch; 0 if there is none.
+    // Fresh memory that holds nothing sensible, its end before addresses that nobody may touch; 0 if there is
+    // none.
     uint64_t allocate(Place place, int card, size_t bytes);
     // False if no block begins there, or one in another place.
     bool release(Place place, uint64_t begin);

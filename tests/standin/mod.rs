@@ -1,5 +1,5 @@
-//! A stand-in for a card: the CUDA driver and NVRTC made of this machine's processor, which run framepipe's own kernel texts (docs/stand-in.md). Built with
-//! clang++ when a test first asks for it.
+//! A stand-in for a card: the CUDA driver and NVRTC made of this machine's processor, which run framepipe's
+//! own kernel texts (docs/stand-in.md). Built with clang++ when a test first asks for it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,8 @@ pub(crate) struct StandIn {
     compiled: PathBuf,
 }
 
-/// The stand-in, or `None` where there is no clang++ to build it with; then one visible line says so. In CI it must be there.
+/// The stand-in, or `None` where there is no clang++ to build it with; then one visible line says so. In CI
+/// it must be there.
 pub(crate) fn stand_in() -> Option<&'static StandIn> {
     static BUILT: OnceLock<Option<StandIn>> = OnceLock::new();
     BUILT
@@ -114,7 +115,8 @@ fn build(compiler: &Path, texts: &Path) -> StandIn {
 }
 
 impl StandIn {
-    /// Lets `command` find the stand-in where it would look for the driver and NVRTC. Kernels are kept by framepipe in `cache`.
+    /// Lets `command` find the stand-in where it would look for the driver and NVRTC. Kernels are kept by
+    /// framepipe in `cache`.
     pub(crate) fn with<'a>(&self, command: &'a mut Command, cache: &Path) -> &'a mut Command {
         let mut path = OsString::from(&self.libraries);
         if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {

@@ -1,4 +1,5 @@
-// NVRTC's entry points: kernel texts are compiled for this machine's processor, by the C++ compiler that STANDIN_COMPILER names.
+// NVRTC's entry points: kernel texts are compiled for this machine's processor, by the C++ compiler that
+// STANDIN_COMPILER names.
 //
 //   FRAMEPIPE_STANDIN_CACHE  a folder in which compiled texts are kept by their content
 //   FRAMEPIPE_STANDIN_ALTER  FROM=>TO: replaces a part of every text, to see that another kernel is noticed
@@ -25,7 +26,14 @@ using std::string;
 
 namespace {
 
-enum Result { SUCCESS = 0, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, COMPILATION = 6, INTERNAL_ERROR = 11 };
+enum Result {
+    SUCCESS = 0,
+    INVALID_INPUT = 3,
+    INVALID_PROGRAM = 4,
+    INVALID_OPTION = 5,
+    COMPILATION = 6,
+    INTERNAL_ERROR = 11
+};
 
 constexpr int ARCHITECTURES[] = {75, 80, 86, 89, 90, 100, 120};
 
@@ -50,16 +58,20 @@ string read_file(const string &path)
 
 string replace_all(string text, const string &from, const string &to)
 {
-    for (size_t at = 0; (at = text.find(from, at)) != string::npos; at += to.size()) text.replace(at, from.size(), to);
+    for (size_t at = 0; (at = text.find(from, at)) != string::npos; at += to.size())
+        text.replace(at, from.size(), to);
     return text;
 }
 
-// A text as the compiler is to see it. Dynamic shared memory becomes a pointer. Loops stay loops: unrolling them takes most of the time.
+// A text as the compiler is to see it. Dynamic shared memory becomes a pointer. Loops stay loops: unrolling
+// them takes most of the time.
 string rewrite(string text)
 {
     const string alter = setting("ALTER");
-    if (const size_t at = alter.find("=>"); at != string::npos) text = replace_all(text, alter.substr(0, at), alter.substr(at + 2));
-    static const std::regex dynamic(R"(extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(\w+)\s+(\w+)\s*\[\s*\]\s*;)");
+    if (const size_t at = alter.find("=>"); at != string::npos)
+        text = replace_all(text, alter.substr(0, at), alter.substr(at + 2));
+    static const std::regex dynamic(
+        R"(extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(\w+)\s+(\w+)\s*\[\s*\]\s*;)");
     text = std::regex_replace(text, dynamic, "$1 *const $2 = ($1 *)standin::state.shared;");
     static const std::regex unroll(R"(#pragma unroll[^\n]*)");
     return std::regex_replace(text, unroll, "");
@@ -115,14 +127,18 @@ string entries(const Program &program, const string &text, int loader)
 string whole_text(const Program &program, int loader)
 {
     const string text = rewrite(program.main.text);
-    return text + "\nnamespace standin {\nState state;\n"
-                  "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) unsigned char __start_standin_shared[], __stop_standin_shared[];\n"
-                  "static const Kernel kernels[] = {\n" +
+    return text +
+           "\nnamespace standin {\nState state;\n"
+           "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) unsigned char "
+           "__start_standin_shared[], __stop_standin_shared[];\n"
+           "static const Kernel kernels[] = {\n" +
            entries(program, text, loader) +
            "};\n"
-           "static struct Begin { Begin() { state.static_begin = __start_standin_shared; state.static_end = __stop_standin_shared; } } begin;\n"
+           "static struct Begin { Begin() { state.static_begin = __start_standin_shared; state.static_end = "
+           "__stop_standin_shared; } } begin;\n"
            "}\n"
-           "extern \"C\" __attribute__((visibility(\"default\"))) const standin::Description standin_module = {\n"
+           "extern \"C\" __attribute__((visibility(\"default\"))) const standin::Description standin_module "
+           "= {\n"
            "    &standin::state, standin::kernels, sizeof standin::kernels / sizeof *standin::kernels};\n";
 }
 
@@ -142,7 +158,8 @@ bool run(const std::vector<string> &words, const string &log, string &said)
     posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&files, 1, 2);
     pid_t child = 0;
-    const bool begun = posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environment.data()) == 0;
+    const bool begun =
+        posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environment.data()) == 0;
     posix_spawn_file_actions_destroy(&files);
     int status = -1;
     while (begun && waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -164,13 +181,31 @@ string hash(const string &text)
 // Compiles a text to a shared library.
 Result compile(Program &program, const std::vector<string> &defines, string &library)
 {
-    // What a card would pass over or stumble upon ends the kernel. Overflow is none where sums of rows that were not loaded, which nobody needs, are
-    // made of anything, and where arithmetic is done for its own sake.
+    // What a card would pass over or stumble upon ends the kernel. Overflow is none where sums of rows that
+    // were not loaded, which nobody needs, are made of anything, and where arithmetic is done for its own
+    // sake.
     const string &name = program.main.name;
-    const bool is_ceiling = name == "common/ceiling.cu", wraps = is_ceiling || name.compare(0, 7, "tensor/") == 0;
-    std::vector<string> words = {STANDIN_COMPILER, "-x", "c++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions",
-                                 "-fno-rtti", "-fno-strict-aliasing", "-fno-threadsafe-statics", "-nostdlib",
-                                 "-include", "kernel.h", "-I.", "-I" STANDIN_FOLDER, "-DSTANDIN_WRAPS=" + string(is_ceiling ? "standin::WRAPS" : "0")};
+    const bool is_ceiling = name == "common/ceiling.cu",
+               wraps = is_ceiling || name.compare(0, 7, "tensor/") == 0;
+    std::vector<string> words = {STANDIN_COMPILER,
+                                 "-x",
+                                 "c++",
+                                 "-std=c++17",
+                                 "-O1",
+                                 "-w",
+                                 "-shared",
+                                 "-fPIC",
+                                 "-fvisibility=hidden",
+                                 "-fno-exceptions",
+                                 "-fno-rtti",
+                                 "-fno-strict-aliasing",
+                                 "-fno-threadsafe-statics",
+                                 "-nostdlib",
+                                 "-include",
+                                 "kernel.h",
+                                 "-I.",
+                                 "-I" STANDIN_FOLDER,
+                                 "-DSTANDIN_WRAPS=" + string(is_ceiling ? "standin::WRAPS" : "0")};
     words.push_back(wraps ? "-fwrapv" : "-fsanitize=signed-integer-overflow");
     words.insert(words.end(), {"-fsanitize=alignment,bounds", "-fsanitize-trap=all"});
     words.insert(words.end(), defines.begin(), defines.end());
@@ -184,7 +219,8 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
     string all;
     for (const string &word : words) all += word + '\n';
     for (const Text &file : files) all += file.name + '\n' + file.text + '\0';
-    for (const char *name : {"lane.h", "kernel.h"}) all += read_file(string(STANDIN_FOLDER "/") + name) + '\0';
+    for (const char *name : {"lane.h", "kernel.h"})
+        all += read_file(string(STANDIN_FOLDER "/") + name) + '\0';
     const string cache = setting("CACHE");
     const string kept = cache.empty() ? string() : cache + '/' + hash(all) + ".so";
     if (!kept.empty() && !(library = read_file(kept)).empty()) return SUCCESS;
@@ -255,7 +291,8 @@ Result nvrtcGetSupportedArchs(int *list)
     return SUCCESS;
 }
 
-Result nvrtcCreateProgram(Program **program, const char *text, const char *name, int count, const char *const *headers, const char *const *names)
+Result nvrtcCreateProgram(Program **program, const char *text, const char *name, int count,
+                          const char *const *headers, const char *const *names)
 {
     if (!program || !text || count < 0) return INVALID_INPUT;
     *program = new Program{{name ? name : "default_program", text}, {}, {}, {}};

@@ -1,4 +1,5 @@
-// The functions of kernels/common/ptx.cuh by way of the stand-in's driver, whose NVRTC gives kernel texts this file.
+// The functions of kernels/common/ptx.cuh by way of the stand-in's driver, whose NVRTC gives kernel texts
+// this file.
 #pragma once
 
 typedef unsigned char u8;
@@ -19,14 +20,14 @@ inline void multiply(int bits, i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2]
 }
 }  // namespace standin
 
-#define MULTIPLY(NAME, SIGNS)                                                                                  \
-    inline void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4])             \
-    {                                                                                                          \
-        standin::multiply((SIGNS) | standin::DEEP, d, {a0, a1, a2, a3}, {b0, b1}, c);                          \
-    }                                                                                                          \
-    inline void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4])                                \
-    {                                                                                                          \
-        standin::multiply(SIGNS, d, {a0, a1, 0, 0}, {b0, 0}, c);                                               \
+#define MULTIPLY(NAME, SIGNS) \
+    inline void NAME(i32(&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32(&c)[4]) \
+    { \
+        standin::multiply((SIGNS) | standin::DEEP, d, {a0, a1, a2, a3}, {b0, b1}, c); \
+    } \
+    inline void NAME##_16(i32(&d)[4], u32 a0, u32 a1, u32 b0, const i32(&c)[4]) \
+    { \
+        standin::multiply(SIGNS, d, {a0, a1, 0, 0}, {b0, 0}, c); \
     }
 MULTIPLY(multiply_pixels_weights, standin::SIGNED_B)
 MULTIPLY(multiply_weights_pixels, standin::SIGNED_A)
@@ -36,7 +37,8 @@ MULTIPLY(multiply_weights_signed, standin::SIGNED_A | standin::SIGNED_B)
 inline u32 shared_address(const void *p)
 {
     const unsigned long long offset = (const u8 *)p - standin::state.shared;
-    if (offset >= standin::state.shared_bytes) standin::fail("an address outside of dynamic shared memory was taken for a copy");
+    if (offset >= standin::state.shared_bytes)
+        standin::fail("an address outside of dynamic shared memory was taken for a copy");
     return (u32)offset;
 }
 
@@ -128,6 +130,7 @@ inline u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {
     const i32 values[4] = {a, b, c, d};
     u32 packed = 0;
-    for (int k = 0; k < 4; ++k) packed |= (u32)(values[k] < 0 ? 0 : values[k] > 255 ? 255 : values[k]) << 8 * k;
+    for (int k = 0; k < 4; ++k)
+        packed |= (u32)(values[k] < 0 ? 0 : values[k] > 255 ? 255 : values[k]) << 8 * k;
     return packed;
 }

@@ -47,7 +47,8 @@ void Queues::forget(const std::shared_ptr<Stream> &stream)
     stream->number = -1;
 }
 
-void Queues::enqueue(std::unique_lock<std::mutex> &held, const std::shared_ptr<Stream> &stream, Operation operation)
+void Queues::enqueue(std::unique_lock<std::mutex> &held, const std::shared_ptr<Stream> &stream,
+                     Operation operation)
 {
     operation.enqueued = now();
     operation.serial = ++serial;
@@ -96,7 +97,9 @@ void Queues::run(std::unique_lock<std::mutex> &held, const std::shared_ptr<Strea
     double begin = std::max(stream->time, head.enqueued);
     if (head.waits_for) begin = std::max(begin, head.waits_for->at);
     double took = 0;
-    const Work *work = head.graph ? (head.next < head.graph->size() ? &(*head.graph)[head.next] : nullptr) : head.work ? &head.work : nullptr;
+    const Work *work = head.graph  ? (head.next < head.graph->size() ? &(*head.graph)[head.next] : nullptr)
+                       : head.work ? &head.work
+                                   : nullptr;
     if (work && broken.code == 0) {
         stream->is_running = true;
         held.unlock();
@@ -115,14 +118,17 @@ void Queues::run(std::unique_lock<std::mutex> &held, const std::shared_ptr<Strea
         head.marks->done = true;
     }
     stream->queue.pop_front();
-    if (stream->number < 0 && stream->queue.empty()) streams.erase(std::find(streams.begin(), streams.end(), stream));
+    if (stream->number < 0 && stream->queue.empty())
+        streams.erase(std::find(streams.begin(), streams.end(), stream));
 }
 
 void Queues::finish(std::unique_lock<std::mutex> &held, const Stream *stream)
 {
     // What is enqueued meanwhile is not waited for.
     const uint64_t last_one = serial;
-    const auto is_done = [&](const Stream &s) { return s.queue.empty() || s.queue.front().serial > last_one; };
+    const auto is_done = [&](const Stream &s) {
+        return s.queue.empty() || s.queue.front().serial > last_one;
+    };
     const auto all_done = [&] {
         if (stream) return is_done(*stream);
         return std::all_of(streams.begin(), streams.end(), [&](const auto &s) { return is_done(*s); });

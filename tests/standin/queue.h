@@ -1,5 +1,5 @@
-// Streams and events. Nothing enqueued runs by itself: it runs when the host asks or waits, one piece at a time, in any order that streams and
-// events allow.
+// Streams and events. Nothing enqueued runs by itself: it runs when the host asks or waits, one piece at a
+// time, in any order that streams and events allow.
 #pragma once
 
 #include "block.h"
@@ -48,7 +48,8 @@ struct Stream {
     // When what was done last ended, had every stream a card's engine to itself.
     double time = 0;
     std::shared_ptr<Graph> capture;
-    // What the card's memory held before the last launch that waited for all earlier ones, once that has begun.
+    // What the card's memory held before the last launch that waited for all earlier ones, once that has
+    // begun.
     std::shared_ptr<Past> before;
 };
 
@@ -65,7 +66,8 @@ public:
     std::shared_ptr<Stream> make();
     // What is still in it will be done yet.
     void forget(const std::shared_ptr<Stream> &stream);
-    void enqueue(std::unique_lock<std::mutex> &held, const std::shared_ptr<Stream> &stream, Operation operation);
+    void enqueue(std::unique_lock<std::mutex> &held, const std::shared_ptr<Stream> &stream,
+                 Operation operation);
     // Lets something be done, if anything can be.
     bool step(std::unique_lock<std::mutex> &held);
     // Returns when what the stream holds now is done; for null, what all of them hold.

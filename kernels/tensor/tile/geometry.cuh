@@ -26,7 +26,7 @@
 //                   to aim at
 //   LOADER          how tiles come to shared memory: one of the three below
 //   ALPHA, NORMALISE, FILTER_ALPHA  as in common/premultiply.cuh
-//   DEINTERLEAVE    1: a tile's pixels are taken apart in shared memory before they are multiplied, to the
+//   DEINTERLEAVE    1: a tile's pixels are deinterleaved in shared memory before the products, into the
 //                   low bytes of each component, and the high ones after them; so bands have no gaps, and are
 //                   those of bytes
 //   PART, PART_PITCH  then, bytes from one part's rows to the next one's, and from row to row
@@ -55,7 +55,7 @@ struct Tiles {
     i32 planes;
     i32 count;      // tiles of all planes
     i32 row_shift;  // of a separable mask's row pass, or of the first of two masks
-    i32 is_ready;   // 1: nothing that this launch reads is written by one that may still be under way
+    i32 is_ready;   // 1: nothing that this launch reads is written by one that may still be in flight
 };
 static_assert(sizeof(Tiles) == 24);
 static_assert(OFFSET(Tiles, fragments) == 0);
@@ -72,7 +72,7 @@ constexpr i32 FIRST_CHUNK = LEFT / 16;
 
 template <bool ALIGNED> constexpr i32 pitch = ALIGNED ? ALIGNED_PITCH : PITCH;
 
-// What is taken apart, of it bytes of a sample, bytes of one that stay together, and what a row begins with.
+// What is deinterleaved: bytes of a sample, bytes that stay together, and what a row begins with.
 constexpr i32 COMPONENTS = DEINTERLEAVE ? CHANNELS : 1;
 constexpr i32 DIGITS = DEINTERLEAVE ? SAMPLE_BYTES : 1;
 constexpr i32 PARTS = COMPONENTS * DIGITS;

@@ -1,7 +1,7 @@
 // Tiles are copied from a plane to shared memory, as far as the tile and its halo lie in it.
 //
-//   cp.async   each thread asks for chunks of 16 bytes, of rows that are aligned to 16 bytes or not
-//   TMA        one thread asks for the whole tile
+//   cp.async   each thread copies chunks of 16 bytes, of rows that are aligned to 16 bytes or not
+//   TMA        one thread copies the whole tile
 #pragma once
 
 #include "common/border.cuh"
@@ -18,7 +18,7 @@ template <bool ALIGNED> __device__ __forceinline__ i32 misalignment(const u8 *st
     return ALIGNED ? 0 : (i32)((u32)(unsigned long long)start & 15);
 }
 
-// Begins to copy what a tile and its halo have in common with the plane. Rows beyond the edges are the rows
+// Begins to copy what a tile and its halo have in common with the plane. Rows outside the plane are the rows
 // that the border says.
 template <bool ALIGNED>
 __device__ __forceinline__ void load_tile(u8 *stage, const Plane &plane, const Tile &tile)
@@ -86,7 +86,7 @@ __device__ __forceinline__ void prefetch_rows(const Plane &plane, const Tile &ti
     }
 }
 
-// Tiles on their way to shared memory, each piece of 16 bytes by the thread that asks for it.
+// Tiles in flight to shared memory, each chunk of 16 bytes copied by the thread that needs it.
 template <bool ALIGNED> struct CpAsync {
     const Planes &planes;
 
@@ -111,7 +111,7 @@ template <bool ALIGNED> struct CpAsync {
         end_of_copies();
     }
 
-    // Waits for the tile before the one that was asked for last.
+    // Waits for the tile before the one that was issued last.
     __device__ __forceinline__ void wait(i32, i32)
     {
         wait_for_copies();
@@ -131,7 +131,7 @@ struct TensorMaps {
 static_assert(sizeof(TensorMaps) == 512);
 static_assert(OFFSET(TensorMaps, at) == 0);
 
-// Tiles on their way to shared memory, each as a whole.
+// Tiles in flight to shared memory, each as a whole.
 struct Tma {
     const TensorMaps &maps;
     Arrivals (&arrivals)[2];

@@ -1,4 +1,4 @@
-// The loop over a block's tiles: while one is worked on, the next one is on its way.
+// The loop over a block's tiles: while one is computed, the next one is in flight.
 //
 //   load 0 | load 1          | load 2          | ..
 //          | halo, work on 0 | halo, work on 1 | ..

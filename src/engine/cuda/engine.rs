@@ -70,7 +70,7 @@ struct PlanKey {
     scale: u32,
 }
 
-/// One stream for each part of a frame's way, and the clocks.
+/// A stream for uploads, one for kernels, one for downloads, and the clocks.
 struct Streams {
     upload: Stream,
     compute: Stream,
@@ -104,7 +104,8 @@ impl Cuda {
     pub fn new(chain: Chain, options: CudaOptions) -> Result<Cuda, EngineError> {
         if options.overlap == Overlap::Ring && options.slots < 2 {
             return Err(EngineError::Unavailable(format!(
-                "--slots {} is too few; transfers overlap kernels from 2 slots on (--no-overlap runs without)",
+                "--slots {} is too few; transfers overlap kernels from 2 slots on (--no-overlap runs \
+                 without)",
                 options.slots
             )));
         }
@@ -208,7 +209,7 @@ impl Cuda {
         })
     }
 
-    /// Textures where they were asked for and the planes are within their limits; beyond them, pixels come
+    /// Textures where they were requested and the planes are within their limits; beyond them, pixels come
     /// from global memory, which gives the same bits.
     fn memory_for(&self, layout: &Layout) -> MemoryVariant {
         let fits = |p: &Plane| {
@@ -264,7 +265,8 @@ impl Cuda {
                 layout.format()
             ),
             reason: format!(
-                "{:.1} MiB are needed, and of the card's {:.0} MiB only {:.1} MiB are free; end other programs that use the card, or use --engine cpu",
+                "{:.1} MiB are needed, and of the card's {:.0} MiB only {:.1} MiB are free; end other \
+                 programs that use the card, or use --engine cpu",
                 need as f64 / MIB,
                 total as f64 / MIB,
                 free as f64 / MIB
@@ -309,16 +311,14 @@ impl Cuda {
         Ok(scratch)
     }
 
-    /// Enqueues a frame's way up, its steps and its way down.
-    fn enqueue(
+    /// The steps of a frame in this slot, and where its pictures are.
+    fn work(
         &mut self,
         slot: &mut Slot,
-        flight: &mut Flight,
-        cargo: &mut Cargo,
         geometry: &Geometry,
         prepared: &Arc<LaunchPlan>,
         memory: MemoryVariant,
-    ) -> Result<(), EngineError> {
+    ) -> Result<ChainWork, EngineError> {
         let textures = memory == MemoryVariant::Texture;
         let scratch = self.scratch(prepared, &geometry.device_output, textures)?;
         let texel = textures.then(|| sample_texel(geometry.host_input.format()));
@@ -332,13 +332,26 @@ impl Cuda {
             slot.pictures[0].places(&self.device, &later, texel_of_later)?,
             slot.pictures[1].places(&self.device, &later, texel)?,
         ];
-        let work = ChainWork {
+        Ok(ChainWork {
             prepared: Arc::clone(prepared),
             layout: geometry.device_output,
             input: places,
             pictures,
             scratch,
-        };
+        })
+    }
+
+    /// Enqueues a frame's upload, its steps and its download.
+    fn enqueue(
+        &mut self,
+        slot: &mut Slot,
+        flight: &mut Flight,
+        cargo: &mut Cargo,
+        geometry: &Geometry,
+        prepared: &Arc<LaunchPlan>,
+        memory: MemoryVariant,
+    ) -> Result<(), EngineError> {
+        let work = self.work(slot, geometry, prepared, memory)?;
         let overlap = self.options.overlap;
         let input = cargo.input.as_ref().map_or(&[][..], |input| input.bytes());
         let from = if overlap == Overlap::Ring && cargo.input.as_ref().is_some_and(|i| !i.is_pinned()) {
@@ -376,7 +389,7 @@ impl Cuda {
                 before.marks.kernel.done()
             }
         });
-        // Where a copy follows upon work that is still under way, that work's end is its begin.
+        // Where a copy follows upon work that is still in flight, that work's end is its begin.
         let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
         let last = self.in_flight.back().map(|other| other.marks.upload.done());
         let follows = !serial && (is_pending(last)? || is_pending(free)?);
@@ -506,7 +519,7 @@ impl Engine for Cuda {
         if self.fault == Some(number) {
             return Err(EngineError::Device {
                 doing: format!("filtering frame {number}"),
-                reason: "a fault was asked for by FRAMEPIPE_FAULT".to_owned(),
+                reason: "a fault was requested by FRAMEPIPE_FAULT".to_owned(),
             });
         }
         let geometry = self.geometry(input.layout(), row_alignment)?;
@@ -549,7 +562,7 @@ impl Engine for Cuda {
         flight.result_in_first = prepared.step_count().is_multiple_of(2);
         let enqueued = self.enqueue(&mut slot, &mut flight, &mut cargo, &geometry, &prepared, memory);
         if enqueued.is_err() {
-            // A part may be under way, and it must not outlive the frames' memory.
+            // A part may be in flight, and it must not outlive the frames' memory.
             self.wait_for_everything();
         }
         self.slots.push_back(slot);

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! engine      frames in, frames out, in order             timing     what benchmarks time
-//! ring        several frames on their way at a time
+//! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
 //! select      which kernel does a job
 //! kernels     which kernels there are, and their shapes
@@ -69,7 +69,7 @@ pub struct CudaOptions {
     pub block: Option<(u32, u32)>,
     /// Whether two filters of a chain share a launch where that is faster; the bits are the same.
     pub fuse: bool,
-    /// Frames on their way at a time, at least 2; without overlap there is one.
+    /// Frames in flight at a time, at least 2; without overlap there is one.
     pub slots: usize,
     /// Whether transfers overlap kernels.
     pub overlap: Overlap,

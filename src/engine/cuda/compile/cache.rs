@@ -2,7 +2,7 @@
 //!
 //! The driver runs what lies here, so that the folder must be the user's own and nobody else may write to it;
 //! the same holds for each file. Folder and files are opened first and looked at then, never by name twice.
-//! Whatever is wrong costs a compilation and nothing else, and the user is told once.
+//! Whatever is wrong costs a compilation and nothing else, and is reported once.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -170,7 +170,7 @@ impl Cache {
             .mode(0o700)
             .create(folder)
             .or_else(|error| match error.kind() {
-                // What is there instead is told below.
+                // What is there instead is reported below.
                 io::ErrorKind::AlreadyExists => Ok(()),
                 _ => Err(system(folder, &error)),
             })?;
@@ -201,7 +201,7 @@ impl Cache {
         }
     }
 
-    /// Tells the user why a file is not read. That the whole folder is not used is told once.
+    /// Reports why a file is not read. That the whole folder is not used is reported once.
     pub(crate) fn warn(&self, error: &CacheError) {
         match error {
             CacheError::Folder { .. } if self.told.swap(true, Ordering::Relaxed) => {}

@@ -51,7 +51,7 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 17] = [
+const HEADERS: [(&str, &str); 18] = [
     text!("common/border.cuh"),
     text!("common/interleave.cuh"),
     text!("common/offset.cuh"),
@@ -59,6 +59,7 @@ const HEADERS: [(&str, &str); 17] = [
     text!("common/premultiply.cuh"),
     text!("common/ptx.cuh"),
     text!("scalar/convolve.cuh"),
+    text!("scalar/weights.cuh"),
     text!("tensor/entries.cuh"),
     text!("tensor/epilogue.cuh"),
     text!("tensor/small_mask.cuh"),
@@ -117,7 +118,8 @@ pub struct Recipe {
 /// What NVRTC made of a recipe.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// Machine code (CUBIN) for the architecture, or PTX where NVRTC does not know it; PTX ends with a zero.
+    /// Bytes of machine code (CUBIN) for the architecture, or of PTX where NVRTC does not know it; PTX ends
+    /// with a zero.
     pub image: Vec<u8>,
     /// What the compiler said; empty if it had no complaint.
     pub log: String,
@@ -139,8 +141,8 @@ impl Target {
             Some(same) if same == architecture => Ok(Target::Code(same)),
             Some(older) => Ok(Target::Ptx(older)),
             None => Err(EngineError::Unavailable(format!(
-                "the installed NVRTC does not compile for this card's compute capability {}.{} (it begins at {}); install an older \
-                 CUDA's NVRTC, or use --engine cpu",
+                "the installed NVRTC does not compile for this card's compute capability {}.{} (it begins at \
+                 {}); install an older CUDA's NVRTC, or use --engine cpu",
                 architecture / 10,
                 architecture % 10,
                 supported

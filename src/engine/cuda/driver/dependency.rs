@@ -17,7 +17,7 @@ pub(crate) struct Sequence {
 pub(crate) struct LaunchDependency {
     /// Before the one before it has ended.
     pub(crate) is_early: bool,
-    /// Nothing that it reads is written by a launch that may still be under way.
+    /// Nothing that it reads is written by a launch that may still be in flight.
     pub(crate) is_ready: bool,
 }
 
@@ -89,7 +89,7 @@ mod tests {
         for source in [8192, 8192 - 639, 8192 + 639] {
             assert_eq!(launch(true, &[source], 32768), (true, false), "{source}");
         }
-        // What an earlier launch writes is under way for as long as nobody has waited for all.
+        // What an earlier launch writes is in flight for as long as nobody has waited for all.
         for sources in [[4096, 8192], [32768, 4096]] {
             assert_eq!(launch(true, &sources, 65536), (true, false), "{sources:?}");
         }

@@ -56,8 +56,9 @@ pub struct Devices {
 
 const NO_DRIVER: &str =
     "there is no NVIDIA driver: libcuda.so.1 cannot be loaded; install the driver, or use --engine cpu";
-const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version 13 or 12); install CUDA's \
-     NVRTC library where the loader finds it (or name its folder in LD_LIBRARY_PATH), or use --engine cpu";
+const NO_NVRTC: &str = "NVRTC, CUDA's run-time compiler, is missing: libnvrtc.so cannot be loaded (version \
+    13 or 12); install CUDA's NVRTC library where the loader finds it (or name its folder in \
+    LD_LIBRARY_PATH), or use --engine cpu";
 
 /// Looks for driver, NVRTC and a card, without opening one, which takes a good part of a second. The error
 /// tells which of them is missing and what to do.
@@ -74,7 +75,7 @@ pub fn probe() -> Result<DeviceInfo, EngineError> {
 }
 
 /// The driver, NVRTC and every card. It is an error if there is no driver; a missing NVRTC and missing cards
-/// are told in the result.
+/// are named in the result.
 pub fn devices() -> Result<Devices, EngineError> {
     let count = initialise()?;
     let cards = (0..count).map(|ordinal| Ok(Device::open(ordinal)?.info.clone()));
@@ -87,7 +88,9 @@ pub fn devices() -> Result<Devices, EngineError> {
 
 fn no_card() -> EngineError {
     EngineError::Unavailable(
-        "the NVIDIA driver finds no CUDA device (look at nvidia-smi and CUDA_VISIBLE_DEVICES); use --engine cpu without one".to_owned(),
+        "the NVIDIA driver finds no CUDA device (look at nvidia-smi and CUDA_VISIBLE_DEVICES); use --engine \
+         cpu without one"
+            .to_owned(),
     )
 }
 
@@ -180,7 +183,7 @@ pub(crate) struct Device {
 
 // SAFETY: a context may be used from any thread that made it current, and `bind` does that.
 unsafe impl Send for Device {}
-// SAFETY: as above; the driver's calls are safe to make from several threads.
+// SAFETY: nothing of it changes after it was made, and the driver's calls may be made by several threads.
 unsafe impl Sync for Device {}
 
 /// The first compute capability whose cards can begin a launch before the one before it has ended.
@@ -204,7 +207,8 @@ impl Device {
         if ordinal >= count {
             let last = count - 1;
             return Err(EngineError::Unavailable(format!(
-                "there is no CUDA device {ordinal}; the devices are numbered 0 to {last} (see `framepipe devices`)"
+                "there is no CUDA device {ordinal}; the devices are numbered 0 to {last} (see `framepipe \
+                 devices`)"
             )));
         }
         let (mut handle, mut context) = (0, std::ptr::null_mut());

@@ -64,8 +64,9 @@ impl DeviceMemory {
     }
 }
 
-/// Copies `values` to the card, and waits until they are there: a copy from ordinary memory may still be under
-/// way when its call returns. The engine's streams do not wait for it, and it must not outlive the memory.
+/// Copies `values` to the card, and waits until they are there: a copy from ordinary memory may still be
+/// in flight when its call returns. The engine's streams do not wait for it, and it must not outlive the
+/// memory.
 ///
 /// # Safety
 ///
@@ -75,11 +76,12 @@ pub(super) unsafe fn fill<T: Copy>(
     to: sys::CUdeviceptr,
     values: &[T],
 ) -> Result<(), EngineError> {
-    // SAFETY: the source holds as many bytes as are copied, and the caller vouches for the destination.
+    // SAFETY: `values` holds as many bytes as are copied, and by the contract of `fill` so does the
+    // destination, in memory of the current context.
     check(doing, unsafe {
         sys::cuMemcpyHtoD_v2(to, values.as_ptr().cast(), size_of_val(values))
     })?;
-    // SAFETY: the caller vouches for the context.
+    // SAFETY: a context is current by the contract of `fill`.
     check(doing, unsafe { sys::cuCtxSynchronize() })
 }
 
@@ -147,7 +149,8 @@ impl Memory for PinnedMemory {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `self` is borrowed exclusively.
+        // SAFETY: the block holds `len` initialised bytes, lives as long as `self`, and `self` is borrowed
+        // exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
     }
 

@@ -37,16 +37,17 @@ pub(crate) struct Module {
 
 // SAFETY: a module may be used from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Module {}
-// SAFETY: as above.
+// SAFETY: a module does not change once it is loaded, and the driver's calls may be made by several threads.
 unsafe impl Sync for Module {}
 
 /// A kernel of a module, which must outlive it.
 #[derive(Clone, Copy)]
 pub(crate) struct Function(pub(crate) sys::CUfunction);
 
-// SAFETY: as for the module.
+// SAFETY: a kernel may be used from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Function {}
-// SAFETY: as for the module.
+// SAFETY: a handle of a loaded kernel, which does not change, and the driver's calls may be made by several
+// threads.
 unsafe impl Sync for Function {}
 
 impl Function {

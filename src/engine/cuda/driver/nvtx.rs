@@ -43,11 +43,11 @@ impl Nvtx {
     fn open(name: &OsStr) -> Option<Nvtx> {
         // SAFETY: loading NVTX runs no code but its own, which waits for the first call.
         let library = unsafe { Library::new(name) }.ok()?;
-        // SAFETY: the types are those of the calls in NVTX's header.
+        // SAFETY: the type is that of nvtxRangePushEx in NVTX's header.
         let push = unsafe { library.get::<PushEx>(b"nvtxRangePushEx\0") }
             .ok()
             .map(|f| *f)?;
-        // SAFETY: likewise.
+        // SAFETY: the type is that of nvtxRangePop in NVTX's header.
         let pop = unsafe { library.get::<Pop>(b"nvtxRangePop\0") }
             .ok()
             .map(|f| *f)?;
@@ -96,15 +96,16 @@ mod tests {
         #include <stdint.h>
         #include <stdio.h>
         typedef struct {
-            uint16_t version, size; uint32_t category; int32_t colorType; uint32_t color; int32_t payloadType, reserved0;
+            uint16_t version, size; uint32_t category; int32_t colorType; uint32_t color;
+            int32_t payloadType, reserved0;
             union { uint64_t ullValue; int64_t llValue; double dValue; } payload;
             int32_t messageType; union { const char *ascii; const void *registered; } message;
         } attributes;
         static char said[4096];
         static int at;
         int nvtxRangePushEx(const attributes *a) {
-            at += sprintf(said + at, "(%u %d %d %s %d %lu", a->version, a->size == sizeof *a, a->messageType, a->message.ascii,
-                          a->payloadType, (unsigned long)a->payload.ullValue);
+            at += sprintf(said + at, "(%u %d %d %s %d %lu", a->version, a->size == sizeof *a, a->messageType,
+                          a->message.ascii, a->payloadType, (unsigned long)a->payload.ullValue);
             return 0;
         }
         int nvtxRangePop(void) { at += sprintf(said + at, ")"); return 0; }

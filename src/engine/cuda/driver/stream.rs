@@ -94,7 +94,7 @@ pub(crate) struct Event {
     handle: sys::CUevent,
 }
 
-// SAFETY: as for streams.
+// SAFETY: an event may be used from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Event {}
 
 impl Event {

@@ -1,7 +1,7 @@
 //! Which kernels there are: their texts' parameters, and the shape in which they are launched.
 //!
 //! ```text
-//! a step of the plan      planes that are interleaved alike                           plane_group
+//! a step of the plan      planes that are interleaved in the same way               plane_group
 //!                           |
 //!            one multiply-add at a time          products of byte matrices
 //!                 scalar                              tensor/

@@ -1,4 +1,4 @@
-//! What one kernel works on: the planes of a step that are interleaved alike.
+//! What one kernel works on: the planes of a step that are interleaved in the same way.
 
 use crate::filter::{Border, ChannelStep, Kernel, Step};
 use crate::frame::PixelFormat;

@@ -209,7 +209,8 @@ fn default_shape(
         }
     }
     Err(EngineError::Unavailable(format!(
-        "the mask's halo does not fit in the {} bytes of shared memory that this card allows a block; use --memory constant",
+        "the mask's halo does not fit in the {} bytes of shared memory that this card allows a block; use \
+         --memory constant",
         limits.shared_per_block_optin
     )))
 }

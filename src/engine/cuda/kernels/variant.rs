@@ -107,7 +107,8 @@ impl fmt::Display for MemoryVariant {
 /// A word that names no memory variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no memory variant; use auto, global, constant, shared, constant-shared, texture, registers or tensor"
+    "'{0}' is no memory variant; use auto, global, constant, shared, constant-shared, texture, registers or \
+     tensor"
 )]
 pub struct UnknownMemoryVariant(pub String);
 

@@ -97,8 +97,8 @@ impl Work<'_> {
                 border: i32::from(c.border),
                 fill: -1,
             },
-            // Colours beyond the edges are opaque where alpha is weighed with.
-            ChannelStep::Copy if pass.kernel.weighs => Channel {
+            // Colours outside the plane are opaque where colours are premultiplied.
+            ChannelStep::Copy if pass.kernel.premultiplies => Channel {
                 border: self.format.max_value() as i32,
                 ..self.channel(what, &|_| 0)
             },
@@ -283,7 +283,7 @@ impl Work<'_> {
     }
 
     /// Launches one of the alpha kernels, from `before` to `after`.
-    pub(super) fn weight_by_alpha(
+    pub(super) fn premultiply(
         &self,
         function: Function,
         alpha: &AlphaUse,
@@ -320,7 +320,7 @@ impl Work<'_> {
             }
         }
         let pixels = 4 / self.format.bytes_per_sample();
-        parameters::weight_by_alpha(function, pixels, self.sequence.after_all(), picture)
+        parameters::premultiply(function, pixels, self.sequence.after_all(), picture)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! LaunchPlan        once for a format and about a size
 //!   StepPlan          a step of the plan, or two that share a launch
-//!     Group             planes that are interleaved alike
+//!     Group             planes that are interleaved in the same way
 //!       Passes            one launch a pass, a grid layer a plane; weights in the module's constant memory
 //!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
 //!
@@ -184,9 +184,9 @@ impl LaunchPlan {
             return work.convolve(prepared, source, result, scratch);
         };
         let weighted = &scratch.premultiplied;
-        work.weight_by_alpha(kernels.premultiply, alpha, source, weighted)?;
+        work.premultiply(kernels.premultiply, alpha, source, weighted)?;
         work.convolve(prepared, weighted, result, scratch)?;
-        work.weight_by_alpha(kernels.unpremultiply, alpha, source, result)
+        work.premultiply(kernels.unpremultiply, alpha, source, result)
     }
 }
 
@@ -206,7 +206,7 @@ impl StepPlan {
             .map(|(interleaving, planes)| Group::new(step, format, interleaving, planes, request));
         let groups = groups.collect::<Result<Vec<_>, _>>()?;
         let alpha = match step.alpha {
-            Some(_) if !groups.iter().all(Group::weighs) => {
+            Some(_) if !groups.iter().all(Group::premultiplies) => {
                 let image = alpha_recipe(format).image(request.device, request.cache)?;
                 let module = Module::load(request.device, &image)?;
                 Some(AlphaKernels {
@@ -277,9 +277,9 @@ impl Group {
         })
     }
 
-    /// True if the convolution itself weighs colours by alpha.
-    fn weighs(&self) -> bool {
-        matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.weighs)
+    /// True if the convolution itself premultiplies colours.
+    fn premultiplies(&self) -> bool {
+        matches!(&self.kernels, Kernels::Tensor(pass) if pass.kernel.premultiplies)
     }
 
     /// Both steps of `pair`, of which `step` is the first.
@@ -293,7 +293,7 @@ impl Group {
         let [(first_width, first_height), (width, height)] = pair.sizes();
         request.explain(format!(
             "{format}, {first_width}x{first_height} mask and {width}x{height} mask, {}: {} in tiles of {}x{} \
-             bytes: both filters in one launch, whose products are few enough (--no-fuse keeps them apart)",
+             bytes: both filters in one launch, whose products are few enough (--no-fuse gives each its own)",
             plane_list(&planes),
             kernel.source().name(),
             kernel.tile.0,

@@ -193,7 +193,8 @@ fn launch_early(
         attrs: &raw mut attribute,
         numAttrs: 1,
     };
-    // SAFETY: as for `launch`; the attribute lives through the call too.
+    // SAFETY: the parameters are those that the kernel declares (the callers below pass its own structs);
+    // they and the attribute live through the call, and the driver copies them.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernelEx(
             &raw const config,
@@ -260,7 +261,7 @@ impl TilesLaunch {
 }
 
 /// Launches a kernel of scalar/alpha.cu, whose threads take `pixels` pixels each.
-pub(crate) fn weight_by_alpha(
+pub(crate) fn premultiply(
     function: Function,
     pixels: usize,
     stream: sys::CUstream,

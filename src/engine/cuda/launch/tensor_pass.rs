@@ -47,7 +47,7 @@ impl TensorPass {
         })
     }
 
-    /// The best way to load `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
+    /// The fastest loader of `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
     pub(crate) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
         // Where each block has one tile, it is there sooner if all threads ask for it.
         let many = tiles > self.kernel.resident(&self.device.info);
@@ -58,7 +58,7 @@ impl TensorPass {
         }
     }
 
-    /// The kernel that loads tiles in this way.
+    /// The kernel with this loader.
     pub(crate) fn function(&self, loader: Loader) -> Result<&TensorFunction, EngineError> {
         let place = &self.loaded[loader as usize];
         if let Some(function) = place.get() {

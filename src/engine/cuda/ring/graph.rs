@@ -18,7 +18,7 @@ pub(crate) struct Graph {
     handle: sys::CUgraphExec,
 }
 
-// SAFETY: as for streams.
+// SAFETY: a graph may be launched from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Graph {}
 
 /// What was captured and not yet made ready to be launched.
@@ -105,7 +105,7 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays under way still
+            // SAFETY: made in `capture`, destroyed only here; the driver keeps what replays in flight still
             // need.
             let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
         }

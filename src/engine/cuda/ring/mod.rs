@@ -1,4 +1,4 @@
-//! The ring: several frames on their way through the card at a time, each in a slot of its memory.
+//! The ring: several frames in flight through the card at a time, each in a slot of its memory.
 //!
 //! While one frame is filtered the next one goes up and the one before it comes down. With three slots:
 //!

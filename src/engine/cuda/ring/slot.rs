@@ -12,7 +12,7 @@ use cudarc::driver::sys;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Begin and end of one part of a frame's way.
+/// Begin and end of one part (upload, kernels or download) of a frame's path.
 pub(crate) struct Mark {
     begin: Event,
     /// Where other streams go on. An event whose time is taken would hold up the next copy for some
@@ -79,7 +79,7 @@ impl Mark {
     }
 }
 
-/// Begin and end of each part of a frame's way.
+/// Begin and end of each part of a frame's path.
 pub(crate) struct Marks {
     pub(crate) upload: Mark,
     pub(crate) kernel: Mark,
@@ -115,9 +115,9 @@ pub(crate) struct Cargo {
     pub(crate) amount: Amount,
 }
 
-/// A frame's way through the card: the host's side of it. There are a few more flights than slots, so that
+/// A frame's path through the card: the host's side of it. There are a few more flights than slots, so that
 /// the next frame is enqueued before the host has seen the last one's end; the card itself then keeps a
-/// slot's old frame and its new one apart.
+/// slot's old frame and its new one distinct.
 pub(crate) struct Flight {
     pub(crate) marks: Marks,
     /// The slot that it uses.
@@ -234,7 +234,7 @@ fn copy_parallel(from: &[u8], to: &mut [u8]) {
         .for_each(|(to, from)| to.copy_from_slice(from));
 }
 
-/// Enqueues the way of a picture from the host at `from` to the card at `to`.
+/// Enqueues the upload of a picture from the host at `from` to the card at `to`.
 ///
 /// # Safety `from` must stay readable for `host.size()` bytes until the copy is done, and `to` must have room
 /// for `device.size()` bytes.
@@ -247,7 +247,8 @@ pub(crate) unsafe fn upload(
 ) -> Result<(), EngineError> {
     let doing = "uploading a frame to the CUDA device";
     if host == device {
-        // SAFETY: the caller's promise.
+        // SAFETY: `from` is readable and `to` has room for the layout's bytes until the copy is done, by the
+        // contract of `upload`.
         return check(doing, unsafe {
             sys::cuMemcpyHtoDAsync_v2(to, from.cast(), host.size(), stream.handle())
         });
@@ -264,7 +265,8 @@ pub(crate) unsafe fn upload(
             Height: h.height,
             ..no_copy()
         };
-        // SAFETY: the caller's promise; both planes hold that many rows at their pitches.
+        // SAFETY: by the contract of `upload` both pictures live until the copy is done, and by their layouts
+        // both planes hold that many rows at their pitches.
         check(doing, unsafe {
             sys::cuMemcpy2DAsync_v2(&raw const copy, stream.handle())
         })?;
@@ -272,7 +274,7 @@ pub(crate) unsafe fn upload(
     Ok(())
 }
 
-/// Enqueues the way of a picture from the card at `from` to the host at `to`.
+/// Enqueues the download of a picture from the card at `from` to the host at `to`.
 ///
 /// # Safety
 /// `to` must stay writable for `host.size()` bytes, and nobody may read it, until the copy is done.
@@ -285,7 +287,8 @@ pub(crate) unsafe fn download(
 ) -> Result<(), EngineError> {
     let doing = "downloading a frame from the CUDA device";
     if host == device {
-        // SAFETY: the caller's promise.
+        // SAFETY: `to` stays writable for the layout's bytes, and nobody reads it, until the copy is done, by
+        // the contract of `download`.
         return check(doing, unsafe {
             sys::cuMemcpyDtoHAsync_v2(to.cast(), from, host.size(), stream.handle())
         });
@@ -302,7 +305,8 @@ pub(crate) unsafe fn download(
             Height: h.height,
             ..no_copy()
         };
-        // SAFETY: the caller's promise; both planes hold that many rows at their pitches.
+        // SAFETY: by the contract of `download` both pictures live until the copy is done, and by their
+        // layouts both planes hold that many rows at their pitches.
         check(doing, unsafe {
             sys::cuMemcpy2DAsync_v2(&raw const copy, stream.handle())
         })?;

@@ -16,7 +16,7 @@ const KEPT: usize = 1024;
 const RENEW: f64 = 1.0;
 
 /// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies
-/// further behind the begin of what waited for it is told as it is: then the wait is missing.
+/// further behind the begin of what waited for it is kept: then the wait is missing.
 const LATE: f64 = 30e-6;
 
 /// The longest time that the histograms hold: an hour.

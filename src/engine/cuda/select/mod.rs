@@ -11,7 +11,7 @@
 //! two filters in a row    one launch, where tensor cores do both and that takes less time
 //! ```
 //!
-//! Every choice is told with its reason (`--explain`).
+//! Every choice is reported with its reason (`--explain`).
 
 pub(crate) mod h200;
 pub(crate) mod table;
@@ -84,7 +84,7 @@ pub(crate) fn choose(
     let memory = terms.memory;
     if !memory.is_chosen() {
         let choice = Choice::Scalar(tune(job, memory, terms.block, terms.card)?);
-        let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+        let why = format!("{}: memory variant {memory}, as requested", choice.shape());
         return Ok((choice, why));
     }
     let tensor = tensor_kernel(job, terms);
@@ -92,7 +92,7 @@ pub(crate) fn choose(
     let tensor = match tensor {
         Ok(kernel) if memory == MemoryVariant::Tensor => {
             let choice = Choice::Tensor(Box::new(kernel));
-            let why = format!("{}: memory variant {memory}, as asked for", choice.shape());
+            let why = format!("{}: memory variant {memory}, as requested", choice.shape());
             return Ok((choice, why));
         }
         other => other.ok(),
@@ -214,7 +214,7 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
             continue;
         }
         let step = &plan.steps[part.index];
-        let mut is_weighed = true;
+        let mut is_premultiplied = true;
         for (interleaving, planes) in groups(step) {
             let job = PlaneGroup {
                 step,
@@ -224,16 +224,16 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
             };
             match choose(&job, terms)?.0 {
                 Choice::Tensor(kernel) => {
-                    is_weighed &= kernel.weighs;
+                    is_premultiplied &= kernel.premultiplies;
                     recipes.extend(kernel.recipes());
                 }
                 Choice::Scalar(tuned) => {
-                    is_weighed = false;
+                    is_premultiplied = false;
                     recipes.push(tuned.recipe);
                 }
             }
         }
-        if step.alpha.is_some() && !is_weighed {
+        if step.alpha.is_some() && !is_premultiplied {
             recipes.push(alpha_recipe(plan.format));
         }
     }
@@ -416,7 +416,7 @@ mod tests {
         assert!(why.contains("variant registers by"), "{why}");
         let asked = terms(MemoryVariant::Registers, None, &h200, &table);
         let (_, why) = chosen(&plan("gray", 15, Planes::All), &asked);
-        assert!(why.ends_with("memory variant registers, as asked for"), "{why}");
+        assert!(why.ends_with("memory variant registers, as requested"), "{why}");
     }
 
     #[test]

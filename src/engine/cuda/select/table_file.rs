@@ -1,7 +1,7 @@
 //! A table that was measured here, on disk: one file a card beside the compiled kernels.
 //!
 //! JSON: the table, and everything that its times depend on. A file that is damaged, or whose facts are no
-//! longer true, is as good as none, but the user is told.
+//! longer true, is ignored, and reported.
 
 use super::h200;
 use super::table::{Origin, Table, TableCell};

@@ -342,7 +342,8 @@ impl KernelTimer {
         }
         let (width, height, _) = self.device.info.max_texture;
         Err(EngineError::Unavailable(format!(
-            "frames of {}x{} pixels in {} are beyond this card's textures ({width} samples across, {height} rows)",
+            "frames of {}x{} pixels in {} are beyond this card's textures ({width} samples across, {height} \
+             rows)",
             layout.width(),
             layout.height(),
             layout.format()
@@ -357,7 +358,8 @@ impl KernelTimer {
         EngineError::Device {
             doing: "making room on the card for the pictures to be timed".to_owned(),
             reason: format!(
-                "a part of {bytes} bytes is not to be had; end other programs that use the card, or choose smaller frames"
+                "a part of {bytes} bytes is not to be had; end other programs that use the card, or choose \
+                 smaller frames"
             ),
         }
     }
@@ -413,7 +415,7 @@ impl KernelTimer {
                 })?;
             }
         }
-        // SAFETY: the context is current. Copies from ordinary memory may still be under way when their call
+        // SAFETY: the context is current. Copies from ordinary memory may still be in flight when their call
         // returns.
         check("uploading noise to the CUDA device", unsafe {
             sys::cuCtxSynchronize()

@@ -1,5 +1,5 @@
-//! What the link to the card carries: plain copies both ways at once, and nothing else. The measure that the
-//! ring is held against.
+//! What the link to the card carries: plain copies in both directions at once, and nothing else. The measure
+//! that the ring is held against.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -21,21 +21,21 @@ const WARM_UP: usize = 64;
 pub struct Duplex {
     /// Bytes of one copy.
     pub bytes: usize,
-    /// Copies each way.
+    /// Copies in each direction.
     pub copies: usize,
     /// From the first copy's begin to the end of the last.
     pub time: Duration,
 }
 
 impl Duplex {
-    /// Copies a second, each way: the most frames a second that a pipeline can have whose frames go up and
-    /// come down.
+    /// Copies a second in each direction: the most frames a second that a pipeline can have whose frames go
+    /// up and come down.
     pub fn rate(&self) -> f64 {
         self.copies as f64 / self.time.as_secs_f64()
     }
 }
 
-/// Measures copies from and to page-locked memory, one stream each way, as many as fit `time`.
+/// Measures copies from and to page-locked memory, one stream in each direction, as many as fit `time`.
 pub fn duplex(device: usize, bytes: usize, time: Duration) -> Result<Duplex, EngineError> {
     let device = Device::open(device)?;
     let host = |count: usize| {

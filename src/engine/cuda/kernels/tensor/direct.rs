@@ -54,10 +54,10 @@ impl Cover {
     }
 }
 
-/// Products for 128 results that taking pixels apart has to save, for it takes time too.
+/// Products for 128 results that deinterleaving has to save, since it takes time itself.
 const LEAST_SAVED: usize = 5;
 
-/// True if so many products are saved where pixels are taken apart first, to rows of one byte of one
+/// True if so many products are saved where pixels are deinterleaved first, into rows of one byte of one
 /// component each, that it pays.
 pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
     let sample_bytes = format.bytes_per_sample();
@@ -85,10 +85,10 @@ pub(super) fn direct(
     format: PixelFormat,
     planes: Interleaving,
     block: Option<Block>,
-    is_apart: bool,
+    is_deinterleaved: bool,
     copies_whole_tiles: bool,
 ) -> Shape {
-    let (parts, mask) = if is_apart {
+    let (parts, mask) = if is_deinterleaved {
         let parts = planes.channels * format.bytes_per_sample();
         (parts, mask(kernel, 1, 1))
     } else {
@@ -103,53 +103,9 @@ pub(super) fn direct(
     } = cover;
     let resident = cover.is_resident(bands);
     let row = 8 * patch.windows_apart() * sample_bytes * parts;
-    let block = block.unwrap_or(match (patch, bands) {
-        _ if is_apart && format.bytes_per_sample() == 2 => {
-            // What a lane keeps of all components takes registers, and so do the sums over the high bytes.
-            let (steps, blocks) = match patch {
-                _ if resident && parts > 4 => (2, 3),
-                _ if !resident && parts > 4 => (4, 2),
-                Patch::Shared if parts == 2 => (6, 3),
-                _ if resident && parts == 2 => (6, 2),
-                _ => (4, 3),
-            };
-            Block::new((1, 4), steps, blocks)
-        }
-        _ if is_apart => {
-            // As many threads as a row of the tile has pieces to be copied, at least.
-            let pieces =
-                ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
-            let (down, blocks) = match patch {
-                // Weights are read anew for each tile, once for all of a warp's steps.
-                Patch::Wide if parts == 3 && !resident => (4, 2),
-                Patch::Tall if parts == 3 && !resident => (4, 3),
-                _ if pieces > 64 => (4, 2),
-                Patch::Shared if parts == 4 => (4, 4),
-                // Of the widest windows' registers three blocks' are enough.
-                _ if parts == 4 => (4, 3),
-                _ => (2, 5),
-            };
-            let steps = match patch {
-                // What a lane keeps of four components is half of its registers in eight steps.
-                Patch::Shared if parts == 4 => 5,
-                _ if parts == 4 => 3,
-                Patch::Shared => 8,
-                _ if resident => 6,
-                _ => 4,
-            };
-            Block::new((1, down), steps, blocks)
-        }
-        // What is weighed of the rows above and below a tile counts.
-        (Patch::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
-        // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
-        (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
-        (Patch::Shared, _) => Block::new((2, 1), 8, 6),
-        _ if resident => Block::new((2, 1), 8, 5),
-        (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
-        (_, ..3) => Block::new((2, 1), 6, 4),
-        // Weights are read anew for each tile, once for all of a warp's steps.
-        _ => Block::new((1, 2), 4, 6),
-    });
+    let bytes = format.bytes_per_sample();
+    let block = block
+        .unwrap_or_else(|| best_block(mask, &cover, (parts, bytes), is_deinterleaved, copies_whole_tiles));
     // What is six steps high for the sake of large frames leaves a card idle on small ones.
     let lower = if sample_bytes < format.bytes_per_sample() && parts == 2 && block.steps > 4 {
         vec![Block { steps: 4, ..block }]
@@ -182,5 +138,68 @@ pub(super) fn direct(
         fragments: fragments::direct(mask, patch, pairs, windows, start),
         row_shift: 0,
         lower,
+    }
+}
+/// The block that was measured fastest. `parts` is the number of planar rows that a row is deinterleaved
+/// into, of samples of `bytes` bytes.
+fn best_block(
+    mask: Mask<'_>,
+    cover: &Cover,
+    (parts, bytes): (usize, usize),
+    is_deinterleaved: bool,
+    copies_whole_tiles: bool,
+) -> Block {
+    let &Cover {
+        patch, start, pairs, ..
+    } = cover;
+    let bands = mask.bands();
+    let resident = cover.is_resident(bands);
+    let row = 8 * patch.windows_apart() * mask.sample_bytes * parts;
+    match (patch, bands) {
+        _ if is_deinterleaved && bytes == 2 => {
+            // What a lane keeps of all components takes registers, and so do the sums over the high bytes.
+            let (steps, blocks) = match patch {
+                _ if resident && parts > 4 => (2, 3),
+                _ if !resident && parts > 4 => (4, 2),
+                Patch::Shared if parts == 2 => (6, 3),
+                _ if resident && parts == 2 => (6, 2),
+                _ => (4, 3),
+            };
+            Block::new((1, 4), steps, blocks)
+        }
+        _ if is_deinterleaved => {
+            // As many threads as a row of the tile has pieces to be copied, at least.
+            let pieces =
+                ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
+            let (down, blocks) = match patch {
+                // Weights are read anew for each tile, once for all of a warp's steps.
+                Patch::Wide if parts == 3 && !resident => (4, 2),
+                Patch::Tall if parts == 3 && !resident => (4, 3),
+                _ if pieces > 64 => (4, 2),
+                Patch::Shared if parts == 4 => (4, 4),
+                // Of the widest windows' registers three blocks' are enough.
+                _ if parts == 4 => (4, 3),
+                _ => (2, 5),
+            };
+            let steps = match patch {
+                // What a lane keeps of four components is half of its registers in eight steps.
+                Patch::Shared if parts == 4 => 5,
+                _ if parts == 4 => 3,
+                Patch::Shared => 8,
+                _ if resident => 6,
+                _ => 4,
+            };
+            Block::new((1, down), steps, blocks)
+        }
+        // Premultiplying the rows above and below a tile costs time, too.
+        (Patch::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
+        // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
+        (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
+        (Patch::Shared, _) => Block::new((2, 1), 8, 6),
+        _ if resident => Block::new((2, 1), 8, 5),
+        (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
+        (_, ..3) => Block::new((2, 1), 6, 4),
+        // Weights are read anew for each tile, once for all of a warp's steps.
+        _ => Block::new((1, 2), 4, 6),
     }
 }

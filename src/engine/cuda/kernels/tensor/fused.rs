@@ -38,8 +38,8 @@ const START: usize = 4;
 
 /// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is sure
 /// to be the faster. Apart, what is between the masks is written and read again, which takes as long as 9.8
-/// products; but then half of a launch's products and more hide behind its bytes. docs/lab/2026-11-22-gpu-fused-filters.md has the
-/// figures.
+/// products; but then half of a launch's products and more hide behind its bytes.
+/// docs/lab/2026-11-22-gpu-fused-filters.md has the figures.
 const MOST_PRODUCTS: usize = 16;
 
 /// Registers of weights with which four blocks have room on a multiprocessor; three with more.
@@ -163,7 +163,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What pixels beyond the edges are, whatever the mask.
+/// What pixels outside the plane are, whatever the mask.
 fn borders(step: &Step) -> (Border, Vec<Option<u16>>) {
     let constant = |channel: &ChannelStep| channel.convolved().map(|c| c.border);
     (step.border, step.planes.iter().flatten().map(constant).collect())

@@ -42,8 +42,8 @@ const CAPABILITY: (u32, u32) = (8, 0);
 /// The fewest steps of blocks that have a multiprocessor for themselves.
 const LEAST_ALONE: usize = 3;
 
-/// The fewest steps with which components are taken apart.
-const LEAST_APART: usize = 3;
+/// The fewest steps with which components are deinterleaved.
+const LEAST_DEINTERLEAVED: usize = 3;
 
 /// The kernel of one step for planes of one interleaving, in blocks of the shape that is the best for large
 /// frames.
@@ -73,7 +73,9 @@ fn shaped(
     match &step.kernel {
         Kernel::Direct(kernel) => {
             let block = blocks.and_then(|blocks| blocks.first().copied());
-            let whole = |is_apart| whole_mask(kernel, step, format, planes, limits, (is_apart, block));
+            let whole = |is_deinterleaved| {
+                whole_mask(kernel, step, format, planes, limits, (is_deinterleaved, block))
+            };
             if pays_apart(kernel, format, planes) {
                 whole(true).or_else(|_| whole(false))
             } else {
@@ -84,7 +86,7 @@ fn shaped(
     }
 }
 
-/// The kernel of a whole mask, of a block of this shape or of one with less steps: what is taken apart leaves
+/// The kernel of a whole mask, of a block of this shape or of one with fewer steps: deinterleaved rows leave
 /// room for lower tiles where masks are long.
 fn whole_mask(
     kernel: &DirectKernel,
@@ -92,14 +94,21 @@ fn whole_mask(
     format: PixelFormat,
     planes: Interleaving,
     limits: &DeviceInfo,
-    (is_apart, mut block): (bool, Option<Block>),
+    (is_deinterleaved, mut block): (bool, Option<Block>),
 ) -> Result<TensorKernel, Unfit> {
     let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
     loop {
-        let shape = direct(kernel, format, planes, block, is_apart, copies_whole_tiles);
+        let shape = direct(
+            kernel,
+            format,
+            planes,
+            block,
+            is_deinterleaved,
+            copies_whole_tiles,
+        );
         let tried = shape.block;
         let fits = shape.finish(step, format, planes, limits);
-        if fits.is_ok() || !is_apart || tried.steps <= LEAST_APART {
+        if fits.is_ok() || !is_deinterleaved || tried.steps <= LEAST_DEINTERLEAVED {
             return fits;
         }
         let steps = tried.steps - 1;
@@ -279,8 +288,8 @@ mod tests {
         let tile = |spec, (width, height): (usize, usize)| {
             tile_in("rgba", spec, Algorithm::Separable, (4 * width, height))
         };
-        // What is weighed has a multiprocessor for each block, with tiles nearly as high as there is room
-        // for.
+        // Premultiplied filtering has a multiprocessor for each block, with tiles nearly as high as there is
+        // room for.
         assert_eq!(tile("gaussian:size=5", (7680, 4320)), (768, 112));
         assert_eq!(tile("gaussian:size=15", (7680, 4320)), (768, 112));
         assert_eq!(tile("gaussian:size=25", (7680, 4320)), (512, 144));
@@ -290,7 +299,7 @@ mod tests {
         assert_eq!(tile("gaussian:size=5", (5120, 2880)), (256, 64));
         assert_eq!(tile("gaussian:size=15", (3840, 2160)), (768, 48));
         assert_eq!(tile("gaussian:size=25", (3840, 2160)), (512, 128));
-        // What tests/gpu.rs holds against the reference.
+        // What tests/gpu holds against the reference.
         assert_eq!(tile("gaussian:size=3", (6331, 3571)).0, 768);
         assert_eq!(tile("gaussian:size=15", (4201, 1999)).0, 768);
         assert_eq!(tile("gaussian:size=25:sigma=4", (4201, 1303)).0, 512);
@@ -304,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_weighed_comes_by_fours_in_rows_that_meet_no_bank() {
+    fn premultiplied_pixels_come_by_fours_in_rows_without_bank_conflicts() {
         for spec in [
             "gaussian:size=3",
             "gaussian:size=9",
@@ -323,8 +332,8 @@ mod tests {
     }
 
     #[test]
-    fn rgba_of_bytes_is_weighed_on_the_way_unless_the_mask_has_another_gain() {
-        let weighs = |spec: &str, format: &str, planes: Planes, algorithm| {
+    fn rgba_of_bytes_is_premultiplied_in_the_kernel_unless_the_mask_has_another_gain() {
+        let premultiplies = |spec: &str, format: &str, planes: Planes, algorithm| {
             let chain = Chain {
                 filters: vec![spec.parse().unwrap()],
                 algorithm,
@@ -336,40 +345,40 @@ mod tests {
             let (interleaving, _) = groups(&plan.steps[0])[0];
             tune(&plan.steps[0], format, interleaving, &h200())
                 .unwrap()
-                .weighs
+                .premultiplies
         };
         for algorithm in [Algorithm::Direct, Algorithm::Separable] {
             for format in ["rgba", "bgra", "argb"] {
                 assert!(
-                    weighs("gaussian:size=5", format, Planes::All, algorithm),
+                    premultiplies("gaussian:size=5", format, Planes::All, algorithm),
                     "{format}"
                 );
                 assert!(
-                    weighs("gaussian:size=5", format, Planes::AllWithAlpha, algorithm),
+                    premultiplies("gaussian:size=5", format, Planes::AllWithAlpha, algorithm),
                     "{format}"
                 );
             }
             for format in ["rgb24", "ya8", "rgba64le", "gbrap"] {
                 assert!(
-                    !weighs("gaussian:size=5", format, Planes::All, algorithm),
+                    !premultiplies("gaussian:size=5", format, Planes::All, algorithm),
                     "{format}"
                 );
             }
         }
         // What divides is the alpha of the result, by no gain.
-        assert!(weighs("sharpen", "rgba", Planes::All, Algorithm::Direct));
+        assert!(premultiplies("sharpen", "rgba", Planes::All, Algorithm::Direct));
         let third = "mask:rows=1:divisor=3";
-        assert!(!weighs(third, "rgba", Planes::All, Algorithm::Direct));
+        assert!(!premultiplies(third, "rgba", Planes::All, Algorithm::Direct));
         let biased = "sharpen:bias=3";
-        assert!(!weighs(biased, "rgba", Planes::All, Algorithm::Direct));
-        // Alpha alone is weighed by nothing.
+        assert!(!premultiplies(biased, "rgba", Planes::All, Algorithm::Direct));
+        // Alpha alone is not premultiplied.
         let alpha = Planes::Only(vec![Channel::Alpha]);
-        assert!(!weighs("sharpen", "rgba", alpha, Algorithm::Direct));
+        assert!(!premultiplies("sharpen", "rgba", alpha, Algorithm::Direct));
     }
 
     #[test]
     fn pixels_are_taken_apart_where_that_saves_products() {
-        let apart = |size: usize, format: &str| {
+        let deinterleaved = |size: usize, format: &str| {
             let chain = Chain {
                 filters: vec![format!("gaussian:size={size}").parse().unwrap()],
                 algorithm: Algorithm::Direct,
@@ -382,15 +391,36 @@ mod tests {
             let kernel = tune(&plan.steps[0], format, planes, &h200()).unwrap();
             (value(&kernel, "DEINTERLEAVE"), value(&kernel, "BANDS"))
         };
-        // One component of a byte has nothing to be taken apart.
-        assert_eq!((apart(3, "gray"), apart(25, "gray")), ((0, 2), (0, 2)));
-        assert_eq!((apart(5, "rgb24"), apart(7, "rgb24")), ((0, 2), (1, 2)));
-        assert_eq!((apart(3, "rgba"), apart(5, "rgba")), ((0, 2), (1, 2)));
-        assert_eq!((apart(7, "nv12"), apart(9, "nv12")), ((0, 2), (1, 2)));
-        // Samples of two bytes take three products as they lie, and two for each byte apart.
-        assert_eq!((apart(7, "gray16le"), apart(9, "gray16le")), ((0, 3), (1, 2)));
-        assert_eq!((apart(3, "rgb48le"), apart(5, "rgb48le")), ((0, 3), (1, 2)));
-        assert_eq!((apart(3, "p010le"), apart(5, "p010le")), ((0, 3), (1, 2)));
+        // One component of a byte has nothing to deinterleave.
+        assert_eq!(
+            (deinterleaved(3, "gray"), deinterleaved(25, "gray")),
+            ((0, 2), (0, 2))
+        );
+        assert_eq!(
+            (deinterleaved(5, "rgb24"), deinterleaved(7, "rgb24")),
+            ((0, 2), (1, 2))
+        );
+        assert_eq!(
+            (deinterleaved(3, "rgba"), deinterleaved(5, "rgba")),
+            ((0, 2), (1, 2))
+        );
+        assert_eq!(
+            (deinterleaved(7, "nv12"), deinterleaved(9, "nv12")),
+            ((0, 2), (1, 2))
+        );
+        // Samples of two bytes take three products in place, and two for each byte once they are split.
+        assert_eq!(
+            (deinterleaved(7, "gray16le"), deinterleaved(9, "gray16le")),
+            ((0, 3), (1, 2))
+        );
+        assert_eq!(
+            (deinterleaved(3, "rgb48le"), deinterleaved(5, "rgb48le")),
+            ((0, 3), (1, 2))
+        );
+        assert_eq!(
+            (deinterleaved(3, "p010le"), deinterleaved(5, "p010le")),
+            ((0, 3), (1, 2))
+        );
         let tile = |(width, height): (usize, usize)| {
             tile_in(
                 "gray16le",

@@ -1,7 +1,7 @@
 //! Separable masks on tensor cores: the shape of their kernel, tensor/separable.cu.
 
 use super::fragments::{self, Mask, Passes};
-use super::shape::{Block, Shape, Unfit, Weighing, bias, biases, same_bias};
+use super::shape::{Block, Premultiply, Shape, Unfit, bias, biases, same_bias};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::{SeparableKernel, Step};
@@ -62,7 +62,7 @@ fn separable_blocks(
         return Err(Unfit::Registers);
     }
     Ok(match (by_fours, groups) {
-        // What is weighed of halos weighs most: as large as two tiles leave room for.
+        // Premultiplying halos costs most, so tiles are as large as two of them leave room for.
         (true, ..=2) => vec![Block::new((12, 1), 8, 1), beside(4, 3), beside(2, 4)],
         (true, 3) => vec![Block::new((8, 1), 10, 1), beside(4, 2)],
         (true, _) => vec![Block::new((4, 2), 4, 1), beside(4, 2)],
@@ -90,8 +90,8 @@ pub(super) fn separable(
     blocks: Option<&[Block]>,
 ) -> Result<Shape, Unfit> {
     let sample_bytes = format.bytes_per_sample();
-    let weighs = Weighing::of(step, format, planes).is_some();
-    let by_fours = weighs && !kernel.wide;
+    let premultiplies = Premultiply::of(step, format, planes).is_some();
+    let by_fours = premultiplies && !kernel.wide;
     // Pixels of a word each, so that a lane's four neighbours are 16 bytes.
     let components = if by_fours { planes.channels } else { 1 };
     let row = Mask {

@@ -29,7 +29,7 @@ pub(crate) enum Unfit {
     Block,
 }
 
-/// How tiles come to shared memory. Each way is a program of its own: LOADER in tensor/tile/geometry.cuh.
+/// How tiles come to shared memory. Each loader is a program of its own: LOADER in tensor/tile/geometry.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loader {
     /// In pieces of 16 bytes, of rows that begin at multiples of them.
@@ -61,7 +61,7 @@ pub(crate) struct TensorKernel {
     /// Bytes across and rows of a tile.
     pub(crate) tile: (usize, usize),
     pub(crate) threads: u32,
-    /// Bytes of shared memory: two tiles with their halos, or one and its components taken apart; for two
+    /// Bytes of shared memory: two tiles with their halos, or one and its components deinterleaved; for two
     /// masks what is between them besides.
     pub(crate) shared: usize,
     pub(crate) fragments: Vec<u32>,
@@ -69,10 +69,10 @@ pub(crate) struct TensorKernel {
     pub(crate) streamed: Option<TileSize>,
     /// The shift of a separable mask's row pass, or of the first of two masks, else 0.
     pub(crate) row_shift: u32,
-    /// True if it takes a tile's components apart before it multiplies them.
-    pub(super) is_apart: bool,
-    /// True if it weighs colours by alpha and divides them again.
-    pub(crate) weighs: bool,
+    /// True if it deinterleaves a tile before the products.
+    pub(super) is_deinterleaved: bool,
+    /// True if it premultiplies colours and divides them again.
+    pub(crate) premultiplies: bool,
     /// What a block does at a time.
     pub(super) block: Block,
     /// The same where a frame has few tiles of these, from the larger ones down.
@@ -87,14 +87,14 @@ impl TensorKernel {
         self.recipe.source
     }
 
-    /// The program that loads tiles in this way.
+    /// The program with this loader.
     pub(crate) fn recipe_for(&self, loader: Loader) -> Recipe {
         let mut recipe = self.recipe.clone();
         recipe.parameters.push(("LOADER", loader as i64));
         recipe
     }
 
-    /// The programs of all ways that the card knows.
+    /// The programs with each loader that the card has.
     pub(crate) fn recipes(&self) -> impl Iterator<Item = Recipe> {
         let can = |loader: &Loader| *loader != Loader::Tma || self.streamed.is_some();
         Loader::ALL
@@ -177,25 +177,25 @@ pub(super) fn same_bias(step: &Step) -> bool {
     })
 }
 
-/// How colours are weighed by alpha on the way: the parameters of common/premultiply.cuh.
+/// How colours are premultiplied on the way: the parameters of common/premultiply.cuh.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weighing {
+pub(super) struct Premultiply {
     /// Which of a pixel's components is alpha.
     alpha: usize,
     normalise: bool,
     filter_alpha: bool,
 }
 
-impl Weighing {
-    /// `None` where nothing is weighed, or only the kernels of scalar/alpha.cu can.
-    pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Weighing> {
+impl Premultiply {
+    /// `None` without premultiplication, or where only the kernels of scalar/alpha.cu can do it.
+    pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Premultiply> {
         let alpha = step.alpha?;
         let [plane] = format.planes() else { return None };
         let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
         let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
         let is_byte = (planes.channels, format.bytes_per_sample()) == (4, 1);
         let fits = is_byte && (alpha.gain, alpha.offset) == (1 << 16, 0);
-        (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Weighing {
+        (fits && is_kept && biases(step).all(|c| c.level == 0)).then_some(Premultiply {
             alpha: place,
             normalise: alpha.normalise,
             filter_alpha: alpha.filter_alpha,
@@ -208,7 +208,7 @@ pub(super) struct Shape {
     pub(super) source: Source,
     pub(super) own: Vec<(&'static str, i64)>,
     pub(super) bands: usize,
-    /// Rows that a tile's rows are taken apart to in shared memory; 1 if they are not.
+    /// Planar rows that a tile's row is deinterleaved into in shared memory; 1 if it is not.
     pub(super) parts: usize,
     /// Bytes across and rows that one warp computes.
     pub(super) warp: (usize, usize),
@@ -222,7 +222,7 @@ pub(super) struct Shape {
     /// True if rows have to lie an odd number of pieces of 16 bytes apart, so that lanes which read a word of
     /// eight rows at once, or 16 bytes of rows that are four apart, meet in no bank.
     pub(super) odd_pieces: bool,
-    /// True if four pixels' components lie side by side where colours were weighed.
+    /// True if four pixels' components lie side by side after premultiplication.
     pub(super) by_fours: bool,
     pub(super) fragments: Vec<u32>,
     pub(super) row_shift: u32,
@@ -278,7 +278,7 @@ impl Shape {
         let chunks = (left + tile.0 + reach + 15).div_ceil(16);
         let aligned_chunks = (left + tile.0 + reach).div_ceil(16);
         let aligned_pitch = 16 * apart(aligned_chunks);
-        // The word at the end of rows that begin anywhere says where; what is weighed are whole pieces from
+        // The word at the end of rows that begin anywhere says where; premultiplied are whole pieces from
         // there on.
         let pitch = 16 * apart((16 * chunks.max(aligned_chunks + 1) + 4).div_ceil(16));
         // What is read beyond a row is the next one's: for the windows, and for the words that hold the last
@@ -287,9 +287,9 @@ impl Shape {
         let rows = tile.1 + height - 1;
         let stage = (pitch * (rows + self.rows_below - 1) + pitch.max(read_to)).next_multiple_of(128);
         // A part's rows, of what the tile's windows cover.
-        let (part_pitch, is_apart) = ((tile.0 + self.read) / self.parts, self.parts > 1);
-        let part = if is_apart { rows * part_pitch } else { 0 };
-        let shared = if is_apart {
+        let (part_pitch, is_deinterleaved) = ((tile.0 + self.read) / self.parts, self.parts > 1);
+        let part = if is_deinterleaved { rows * part_pitch } else { 0 };
+        let shared = if is_deinterleaved {
             stage + self.parts * part
         } else {
             2 * stage + extent.beside
@@ -302,8 +302,8 @@ impl Shape {
         if shared + 1024 > limits.shared_per_block_optin as usize {
             return Err(Unfit::SharedMemory);
         }
-        let weighing = Weighing::of(step, format, planes);
-        let weighs = |what: fn(Weighing) -> bool| i64::from(weighing.is_some_and(what));
+        let premultiply = Premultiply::of(step, format, planes);
+        let premultiplies = |what: fn(Premultiply) -> bool| i64::from(premultiply.is_some_and(what));
         let warps = self.block.warps.0 * self.block.warps.1;
         let mut parameters = vec![
             ("SAMPLE_BYTES", sample_bytes as i64),
@@ -330,13 +330,13 @@ impl Shape {
             ("WARPS", warps as i64),
             ("BLOCKS", self.block.blocks as i64),
             ("STEPS", self.block.steps as i64),
-            ("DEINTERLEAVE", i64::from(is_apart)),
+            ("DEINTERLEAVE", i64::from(is_deinterleaved)),
             ("PART", part as i64),
             ("PART_PITCH", part_pitch as i64),
             ("DEINTERLEAVE4", i64::from(self.by_fours)),
-            ("ALPHA", weighing.map_or(-1, |w| w.alpha as i64)),
-            ("NORMALISE", weighs(|w| w.normalise)),
-            ("FILTER_ALPHA", weighs(|w| w.filter_alpha)),
+            ("ALPHA", premultiply.map_or(-1, |w| w.alpha as i64)),
+            ("NORMALISE", premultiplies(|w| w.normalise)),
+            ("FILTER_ALPHA", premultiplies(|w| w.filter_alpha)),
         ];
         parameters.extend(self.own);
         Ok(TensorKernel {
@@ -350,8 +350,8 @@ impl Shape {
             fragments: self.fragments,
             streamed,
             row_shift: self.row_shift,
-            is_apart,
-            weighs: weighing.is_some(),
+            is_deinterleaved,
+            premultiplies: premultiply.is_some(),
             block: self.block,
             lower: self.lower,
             halo: height - 1 + self.rows_below,

@@ -113,7 +113,7 @@ pub(super) fn fitting(
     let warps = kernel.block.warps;
     let (tile_cost, alone) = match kernel.recipe.source {
         Source::TensorSeparable => (TILE_COST_SEPARABLE, ALONE_BUSY),
-        Source::TensorDirect if !kernel.is_apart => (TILE_COST, ALONE),
+        Source::TensorDirect if !kernel.is_deinterleaved => (TILE_COST, ALONE),
         _ => (TILE_COST, ALONE_BUSY),
     };
     let row_bytes = kernel.shared / (kernel.tile.1 + kernel.halo);
