@@ -1,20 +1,20 @@
 //! How many frame buffers a run has, and how many bytes they are.
 
-/// The number of buffers in both pools. They are made once, so that a run's memory follows from its options and the
-/// frame's size alone, never from the input's length.
+/// The number of buffers in both pools. They are made once, so that a run's memory follows from its options
+/// and the frame's size alone, never from the input's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Between source and engine: one for each source worker, what the source keeps, the queue, one for each frame in flight
-    /// in the engine, and one that the engine's thread holds between queue and engine.
+    /// Between source and engine: one for each source worker, what the source keeps, the queue, one for each
+    /// frame in flight in the engine, and one that the engine's thread holds between queue and engine.
     pub input_buffers: usize,
-    /// Between engine and sink: one for each frame in flight in the engine, one that the engine's thread holds between
-    /// engine and queue, the queue, one for each sink worker, and what the sink keeps.
+    /// Between engine and sink: one for each frame in flight in the engine, one that the engine's thread
+    /// holds between engine and queue, the queue, one for each sink worker, and what the sink keeps.
     pub output_buffers: usize,
 }
 
 impl Budget {
-    /// The buffers that keep every stage busy: `queue` frames between two stages, `depth` in flight in the engine,
-    /// `(workers, held)` of source and sink.
+    /// The buffers that keep every stage busy: `queue` frames between two stages, `depth` in flight in the
+    /// engine, `(workers, held)` of source and sink.
     pub fn new(queue: usize, depth: usize, source: (usize, usize), sink: (usize, usize)) -> Budget {
         Budget {
             input_buffers: source.0 + source.1 + queue + depth + 1,

@@ -4,14 +4,15 @@ use super::error::{Halt, PipelineError};
 use super::order::Reorder;
 use super::stop::Stop;
 use super::{Progress, send};
-use crate::engine::{DeviceTimes, EXPLANATION, Engine};
-use crate::frame::{Frame, FramePool};
+use crate::engine::{DeviceTimes, EXPLAIN_TARGET, Engine};
+use crate::frame::{Buffer, Frame, FramePool};
 use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How long a gentle end waits for a source that is in the middle of a frame. A pipe that has gone silent never ends it.
+/// How long a gentle end waits for a source that is in the middle of a frame. A pipe that has gone silent
+/// never ends it.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Where results go.
@@ -32,7 +33,8 @@ pub(super) struct Convolved {
 }
 
 /// The answer to asking for a frame.
-#[allow(clippy::large_enum_variant)] // It lives on the stack for one turn of the loop; a box would be an allocation a frame.
+// It lives on the stack for one turn of the loop; a box would be an allocation a frame.
+#[allow(clippy::large_enum_variant)]
 enum Next {
     Frame(Frame),
     /// Nothing is waiting now.
@@ -107,103 +109,151 @@ impl Input<'_> {
     }
 }
 
-/// Keeps up to `engine.depth()` frames in flight and passes them on in order. While frames are in flight it never waits for input
-/// but gives back the oldest, so that a slow source delays nothing that is done.
+/// Keeps up to `engine.depth()` frames in flight and passes them on in order. While frames are in flight it
+/// never waits for input but gives back the oldest, so that a slow source delays nothing that is done.
 pub(super) fn run(
-    mut engine: Box<dyn Engine>,
+    engine: Box<dyn Engine>,
     input: &Receiver<Frame>,
     output: &Output,
     stop: &Stop,
     progress: &Progress,
-    mut clock: StageClock,
+    clock: StageClock,
 ) -> Result<Convolved, Halt> {
-    let mut input = Input {
-        frames: input,
+    let mut running = Running {
+        input: Input {
+            frames: input,
+            stop,
+            reorder: Reorder::default(),
+        },
+        engine,
+        output,
         stop,
-        reorder: Reorder::default(),
+        progress,
+        clock,
+        flying: VecDeque::new(),
+        taken: 0,
+        ended: false,
+        left_early: false,
     };
-    // When each frame in flight was submitted.
-    let mut flying: VecDeque<(u64, Instant)> = VecDeque::new();
-    let depth = engine.depth().max(1);
-    let (mut taken, mut ended, mut left_early) = (0, false, false);
     loop {
-        while !ended && flying.len() < depth {
-            if stop.is_abandoned() {
+        running.submit_frames()?;
+        let Some((sequence, submitted)) = running.flying.pop_front() else {
+            if running.ended {
+                break;
+            }
+            continue;
+        };
+        let frame = running.collect(sequence)?;
+        if !running.pass_on(frame, submitted.elapsed())? {
+            running.left_early = true;
+            break;
+        }
+    }
+    running.finish()
+}
+
+/// The stage while it runs.
+struct Running<'a> {
+    engine: Box<dyn Engine>,
+    input: Input<'a>,
+    output: &'a Output,
+    stop: &'a Stop,
+    progress: &'a Progress,
+    clock: StageClock,
+    /// When each frame in flight was submitted.
+    flying: VecDeque<(u64, Instant)>,
+    taken: u64,
+    ended: bool,
+    left_early: bool,
+}
+
+impl Running<'_> {
+    /// Submits frames until the engine is full or nothing is there to be submitted.
+    fn submit_frames(&mut self) -> Result<(), Halt> {
+        let depth = self.engine.depth().max(1);
+        while !self.ended && self.flying.len() < depth {
+            if self.stop.is_abandoned() {
                 return Err(Halt::Stopped);
             }
             // What was waited for belongs to the frame that the waits end with, if one comes.
             let (mut buffer_wait, mut input_wait) = (None, None);
             // The buffer first: a frame that is taken can then be submitted whatever happens.
-            let buffer = match output.pool.try_take() {
+            let buffer = match self.output.pool.try_take() {
                 Some(buffer) => buffer,
                 // Everything is further down; what is in flight here may be what the sink waits for.
-                None if !flying.is_empty() => break,
+                None if !self.flying.is_empty() => break,
                 None => {
                     let began = Instant::now();
-                    let buffer = output.pool.take(stop.abandoned()).map_err(|_| Halt::Stopped)?;
+                    let pool = &self.output.pool;
+                    let buffer = pool.take(self.stop.abandoned()).map_err(|_| Halt::Stopped)?;
                     let waited = began.elapsed();
-                    clock.output_wait += waited;
+                    self.clock.output_wait += waited;
                     buffer_wait = Some((Doing::BufferWait, began, waited));
                     buffer
                 }
             };
-            let next = if flying.is_empty() {
+            let next = if self.flying.is_empty() {
                 let began = Instant::now();
-                let next = input.wait()?;
+                let next = self.input.wait()?;
                 let waited = began.elapsed();
-                clock.input_wait += waited;
+                self.clock.input_wait += waited;
                 input_wait = Some((Doing::InputWait, began, waited));
                 next
             } else {
-                input.poll()?
+                self.input.poll()?
             };
             match next {
                 Next::Frame(frame) => {
-                    let sequence = frame.sequence;
-                    taken += 1;
+                    self.taken += 1;
                     for (doing, began, waited) in buffer_wait.into_iter().chain(input_wait) {
-                        clock.span(doing, sequence, began, waited);
+                        self.clock.span(doing, frame.sequence, began, waited);
                     }
-                    let began = Instant::now();
-                    let range = clock.range(c"submit", sequence);
-                    engine
-                        .submit(frame, buffer, output.row_alignment)
-                        .map_err(|cause| PipelineError::Engine { sequence, cause })?;
-                    drop(range);
-                    for line in engine.explanation() {
-                        tracing::info!(target: EXPLANATION, "{line}");
-                    }
-                    let busy = began.elapsed();
-                    clock.busy += busy;
-                    clock.span(Doing::Submit, sequence, began, busy);
-                    progress.add_busy(Stage::Engine, busy);
-                    flying.push_back((sequence, began));
+                    self.submit(frame, buffer)?;
                 }
                 Next::Nothing => break,
-                Next::End => ended = true,
-                Next::GaveUp => (ended, left_early) = (true, true),
+                Next::End => self.ended = true,
+                Next::GaveUp => (self.ended, self.left_early) = (true, true),
             }
         }
-        let Some((sequence, submitted)) = flying.pop_front() else {
-            if ended {
-                break;
-            }
-            continue;
-        };
+        Ok(())
+    }
+
+    fn submit(&mut self, frame: Frame, buffer: Buffer) -> Result<(), Halt> {
+        let sequence = frame.sequence;
         let began = Instant::now();
-        let range = clock.range(c"collect", sequence);
-        let collected = engine
+        let range = self.clock.range(c"submit", sequence);
+        self.engine
+            .submit(frame, buffer, self.output.row_alignment)
+            .map_err(|cause| PipelineError::Engine { sequence, cause })?;
+        drop(range);
+        for line in self.engine.explanation() {
+            tracing::info!(target: EXPLAIN_TARGET, "{line}");
+        }
+        let busy = began.elapsed();
+        self.clock.busy += busy;
+        self.clock.span(Doing::Submit, sequence, began, busy);
+        self.progress.add_busy(Stage::Engine, busy);
+        self.flying.push_back((sequence, began));
+        Ok(())
+    }
+
+    /// The oldest frame in flight, whose number is `sequence`.
+    fn collect(&mut self, sequence: u64) -> Result<Frame, Halt> {
+        let began = Instant::now();
+        let range = self.clock.range(c"collect", sequence);
+        let collected = self
+            .engine
             .collect()
             .map_err(|cause| PipelineError::Engine { sequence, cause })?;
         drop(range);
         let busy = began.elapsed();
-        clock.busy += busy;
-        clock.span(Doing::Collect, sequence, began, busy);
-        progress.add_busy(Stage::Engine, busy);
+        self.clock.busy += busy;
+        self.clock.span(Doing::Collect, sequence, began, busy);
+        self.progress.add_busy(Stage::Engine, busy);
         let frame = collected.ok_or(PipelineError::FrameCount {
-            decoded: taken,
-            filtered: clock.frames,
-            written: clock.frames,
+            decoded: self.taken,
+            filtered: self.clock.frames,
+            written: self.clock.frames,
         })?;
         if frame.sequence != sequence {
             return Err(PipelineError::Order {
@@ -213,29 +263,35 @@ pub(super) fn run(
             }
             .into());
         }
+        Ok(frame)
+    }
+
+    /// False if nobody takes frames any more.
+    fn pass_on(&mut self, frame: Frame, latency: Duration) -> Result<bool, Halt> {
         let bytes = frame.layout().picture_bytes();
-        let latency = submitted.elapsed();
-        if !send(&output.frames, frame, stop, &mut clock)? {
-            left_early = true;
-            break;
+        if !send(&self.output.frames, frame, self.stop, &mut self.clock)? {
+            return Ok(false);
         }
-        clock.frame(bytes, latency);
-        progress.add_frame(Stage::Engine);
+        self.clock.frame(bytes, latency);
+        self.progress.add_frame(Stage::Engine);
+        Ok(true)
     }
-    // The decode stage has counted its last frame before its end was seen here.
-    let decoded = progress.frames(Stage::Decode);
-    if !left_early && (decoded != taken || taken != clock.frames) {
-        return Err(PipelineError::FrameCount {
-            decoded,
-            filtered: clock.frames,
-            written: progress.frames(Stage::Encode),
+
+    fn finish(mut self) -> Result<Convolved, Halt> {
+        // The decode stage has counted its last frame before its end was seen here.
+        let decoded = self.progress.frames(Stage::Decode);
+        if !self.left_early && (decoded != self.taken || self.taken != self.clock.frames) {
+            return Err(PipelineError::FrameCount {
+                decoded,
+                filtered: self.clock.frames,
+                written: self.progress.frames(Stage::Encode),
+            }
+            .into());
         }
-        .into());
+        Ok(Convolved {
+            device: self.engine.device_times(),
+            clock: self.clock,
+            left_early: self.left_early,
+        })
     }
-    let device = engine.device_times();
-    Ok(Convolved {
-        clock,
-        device,
-        left_early,
-    })
 }

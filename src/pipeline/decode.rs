@@ -10,8 +10,8 @@ use crossbeam_channel::Sender;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Reads a source in order, until it or the run ends, and gives back its remarks. The clock is the caller's, because it counts also
-/// when the source is woken from a wait at the run's end.
+/// Reads a source in order, until it or the run ends, and gives back its remarks. The clock is the caller's,
+/// because it counts also when the source is woken from a wait at the run's end.
 pub(super) fn stream(
     mut source: Box<dyn Source>,
     supply: &Supply,
@@ -38,7 +38,8 @@ pub(super) fn stream(
             break;
         };
         frame.sequence = clock.frames;
-        // When exactly the source waited inside the call is not known, so that the wait is drawn at the call's beginning.
+        // When exactly the source waited inside the call is not known, so that the wait is drawn at the
+        // call's beginning.
         let worked_from = began + elapsed.saturating_sub(busy);
         clock.span(
             Doing::BufferWait,
@@ -65,7 +66,8 @@ pub(super) fn accepted(remarks: Remarks, strict: bool) -> Result<Remarks, Halt> 
     }
 }
 
-/// One of several workers that read an indexed source. `next` is the next index to read, shared by all of them.
+/// One of several workers that read an indexed source. `next` is the next index to read, shared by all of
+/// them.
 pub(super) fn indexed(
     source: &dyn IndexedSource,
     next: &AtomicU64,
@@ -77,8 +79,8 @@ pub(super) fn indexed(
 ) -> Result<(), Halt> {
     let len = source.len();
     while !stop.is_ending() {
-        // The buffer comes first and the index second: so whoever has the lowest index also has a buffer for it, and the engine,
-        // which waits for just that frame while others fill the pool, always gets it.
+        // The buffer comes first and the index second: so whoever has the lowest index also has a buffer for
+        // it, and the engine, which waits for just that frame while others fill the pool, always gets it.
         let began = Instant::now();
         let buffer = supply.take().map_err(|_| Halt::Stopped)?;
         let waited = began.elapsed();

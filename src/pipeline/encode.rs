@@ -17,8 +17,8 @@ pub(super) struct Encoded {
     pub(super) written: Option<Written>,
 }
 
-/// Writes frames in order, and finishes the sink unless the run has failed. A sink that is not finished is dropped, which removes
-/// what it has written so far.
+/// Writes frames in order, and finishes the sink unless the run has failed. A sink that is not finished is
+/// dropped, which removes what it has written so far.
 pub(super) fn stream(
     mut sink: Box<dyn Sink>,
     input: Receiver<Frame>,

@@ -1,4 +1,4 @@
-//! Why a run failed, and which of several failures is told.
+//! Why a run failed, and which of several failures is reported.
 
 use crate::engine::EngineError;
 use crate::frame::AllocationError;
@@ -43,7 +43,8 @@ pub enum PipelineError {
     },
     /// A stage lost or made up frames: a defect of framepipe.
     #[error(
-        "{decoded} frames were read, {filtered} filtered and {written} written; the output is discarded. This is a defect of framepipe; please report it"
+        "{decoded} frames were read, {filtered} filtered and {written} written; the output is discarded. \
+         This is a defect of framepipe; please report it"
     )]
     FrameCount {
         /// Frames that the source gave.
@@ -55,7 +56,8 @@ pub enum PipelineError {
     },
     /// A stage gave frames out of order: a defect of framepipe.
     #[error(
-        "the {stage} stage gave frame {found} where frame {expected} was due; the output is discarded. This is a defect of framepipe; please report it"
+        "the {stage} stage gave frame {found} where frame {expected} was due; the output is discarded. This \
+         is a defect of framepipe; please report it"
     )]
     Order {
         /// The stage.
@@ -122,7 +124,8 @@ impl From<SinkError> for Halt {
     }
 }
 
-/// The failure to tell: the user's wish first, then the earliest real cause; a stage that was merely stopped never is one.
+/// The failure to tell: the user's wish first, then the earliest real cause; a stage that was merely stopped
+/// never is one.
 pub(super) fn first_cause(halts: Vec<Halt>, user_abandoned: bool) -> Option<PipelineError> {
     if halts.is_empty() {
         return None;

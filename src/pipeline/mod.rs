@@ -238,6 +238,15 @@ impl Pools {
 /// What a decode thread hands over: its clock, and the source's remarks or why it ended early.
 type DecodeEnd = (StageClock, Result<Remarks, Halt>);
 
+/// A stage's threads, or why one could not be started.
+type Started<T> = Result<T, PipelineError>;
+
+/// The encode stage's threads, and an indexed sink that is to be finished when they are done.
+type EncodeThreads<'scope> = (
+    Vec<ScopedJoinHandle<'scope, Result<Encoded, Halt>>>,
+    Option<std::sync::Arc<dyn crate::sink::IndexedSink>>,
+);
+
 /// The running stages.
 struct Threads<'scope> {
     decode: Vec<ScopedJoinHandle<'scope, DecodeEnd>>,
@@ -274,115 +283,174 @@ fn start<'scope, 'env: 'scope>(
         sink,
         options,
     } = job;
-    let strict = options.strict;
-    let queue = options.queue.max(1);
-    let (decoded, to_engine) = bounded(queue);
-    let (filtered, to_sink) = bounded(queue);
+    let (decoded, to_engine) = bounded(options.queue.max(1));
+    let (filtered, to_sink) = bounded(options.queue.max(1));
+    let output = convolve::Output {
+        pool: pools.output.clone(),
+        frames: filtered,
+        row_alignment: sink.row_alignment(),
+    };
     let supply = Supply {
         pool: pools.input.clone(),
         stop: stop.abandoned().clone(),
     };
-    let row_alignment = sink.row_alignment();
-    // What each thread begins its account with.
     let blank = StageClock {
         ranges: engine.ranges(),
         ..StageClock::recording(options.recording, began)
     };
-
-    let mut encode = Vec::new();
-    let mut unfinished = None;
-    match sink {
-        AnySink::Stream(sink) => {
-            progress.set_workers(Stage::Encode, 1);
-            let clock = blank.clone();
-            encode.push(spawn(scope, Stage::Encode, move || {
-                guarded(Stage::Encode, stop, || {
-                    encode::stream(sink, to_sink, stop, progress, clock)
-                })
-            })?);
-        }
-        AnySink::Indexed(sink) => {
-            let workers = options.sink_workers.max(1);
-            progress.set_workers(Stage::Encode, workers);
-            for _ in 0..workers {
-                let (sink, to_sink, clock) = (sink.clone(), to_sink.clone(), blank.clone());
-                encode.push(spawn(scope, Stage::Encode, move || {
-                    guarded(Stage::Encode, stop, || {
-                        encode::indexed(sink.as_ref(), &to_sink, stop, progress, clock)
-                    })
-                })?);
-            }
-            unfinished = Some(sink);
-        }
-    }
-
-    progress.set_workers(Stage::Engine, 1);
-    let output = convolve::Output {
-        pool: pools.output.clone(),
-        frames: filtered,
-        row_alignment,
+    let starter = Starter {
+        scope,
+        blank,
+        stop,
+        progress,
     };
-    let clock = blank.clone();
-    let engine = spawn(scope, Stage::Engine, move || {
-        // The queue is closed after the gate: `output` outlives the guard.
-        guarded(Stage::Engine, stop, || {
-            convolve::run(engine, &to_engine, &output, stop, progress, clock)
-        })
-    })?;
-
-    let mut decode = Vec::new();
-    match source {
-        AnySource::Stream(source) => {
-            progress.set_workers(Stage::Decode, 1);
-            let mut clock = blank;
-            decode.push(spawn(scope, Stage::Decode, move || {
-                let result = guarded(Stage::Decode, stop, || {
-                    decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
-                        .and_then(|remarks| decode::accepted(remarks, strict))
-                });
-                (clock, result)
-            })?);
-        }
-        AnySource::Indexed(source) => {
-            let most = usize::try_from(source.len()).unwrap_or(usize::MAX);
-            let workers = options.source_workers.clamp(1, most.max(1));
-            progress.set_workers(Stage::Decode, workers);
-            let next = std::sync::Arc::new(AtomicU64::new(0));
-            let reading = std::sync::Arc::new(AtomicUsize::new(workers));
-            for _ in 0..workers {
-                let (source, supply) = (source.clone(), supply.clone());
-                let (next, decoded, mut clock) = (next.clone(), decoded.clone(), blank.clone());
-                let reading = reading.clone();
-                decode.push(spawn(scope, Stage::Decode, move || {
-                    let result = guarded(Stage::Decode, stop, || {
-                        decode::indexed(
-                            source.as_ref(),
-                            &next,
-                            &supply,
-                            &decoded,
-                            stop,
-                            progress,
-                            &mut clock,
-                        )
-                        .and_then(|()| {
-                            // The last worker to end speaks for all.
-                            match reading.fetch_sub(1, Ordering::AcqRel) {
-                                1 => decode::accepted(source.remarks(), strict),
-                                _ => Ok(Remarks::default()),
-                            }
-                        })
-                    });
-                    (clock, result)
-                })?);
-            }
-        }
-    }
+    // From the last stage to the first, so that nobody sends to one that could not be started.
+    let (encode, unfinished) = starter.encode(sink, options.sink_workers, to_sink)?;
+    let engine = starter.engine(engine, to_engine, output)?;
+    let decode = starter.decode(source, &options, &supply, decoded)?;
     Ok(Threads {
         decode,
         engine,
         encode,
         unfinished,
     })
+}
+
+/// Starts the threads of each stage.
+struct Starter<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    /// What each thread begins its account with.
+    blank: StageClock,
+    stop: &'env Stop,
+    progress: &'env Progress,
+}
+
+impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
+    fn encode(
+        &self,
+        sink: AnySink,
+        workers: usize,
+        to_sink: Receiver<Frame>,
+    ) -> Started<EncodeThreads<'scope>> {
+        let &Starter {
+            scope,
+            stop,
+            progress,
+            ..
+        } = self;
+        match sink {
+            AnySink::Stream(sink) => {
+                progress.set_workers(Stage::Encode, 1);
+                let clock = self.blank.clone();
+                let thread = spawn(scope, Stage::Encode, move || {
+                    guarded(Stage::Encode, stop, || {
+                        encode::stream(sink, to_sink, stop, progress, clock)
+                    })
+                })?;
+                Ok((vec![thread], None))
+            }
+            AnySink::Indexed(sink) => {
+                let workers = workers.max(1);
+                progress.set_workers(Stage::Encode, workers);
+                let mut threads = Vec::new();
+                for _ in 0..workers {
+                    let (sink, to_sink, clock) = (sink.clone(), to_sink.clone(), self.blank.clone());
+                    threads.push(spawn(scope, Stage::Encode, move || {
+                        guarded(Stage::Encode, stop, || {
+                            encode::indexed(sink.as_ref(), &to_sink, stop, progress, clock)
+                        })
+                    })?);
+                }
+                Ok((threads, Some(sink)))
+            }
+        }
+    }
+
+    fn engine(
+        &self,
+        engine: Box<dyn Engine>,
+        to_engine: Receiver<Frame>,
+        output: convolve::Output,
+    ) -> Started<ScopedJoinHandle<'scope, Result<Convolved, Halt>>> {
+        let &Starter {
+            scope,
+            stop,
+            progress,
+            ..
+        } = self;
+        progress.set_workers(Stage::Engine, 1);
+        let clock = self.blank.clone();
+        spawn(scope, Stage::Engine, move || {
+            // The queue is closed after the gate: `output` outlives the guard.
+            guarded(Stage::Engine, stop, || {
+                convolve::run(engine, &to_engine, &output, stop, progress, clock)
+            })
+        })
+    }
+
+    fn decode(
+        &self,
+        source: AnySource,
+        options: &PipelineOptions,
+        supply: &Supply,
+        decoded: Sender<Frame>,
+    ) -> Started<Vec<ScopedJoinHandle<'scope, DecodeEnd>>> {
+        let &Starter {
+            scope,
+            stop,
+            progress,
+            ..
+        } = self;
+        let strict = options.strict;
+        let mut threads = Vec::new();
+        match source {
+            AnySource::Stream(source) => {
+                progress.set_workers(Stage::Decode, 1);
+                let (supply, mut clock) = (supply.clone(), self.blank.clone());
+                threads.push(spawn(scope, Stage::Decode, move || {
+                    let result = guarded(Stage::Decode, stop, || {
+                        decode::stream(source, &supply, &decoded, stop, progress, &mut clock)
+                            .and_then(|remarks| decode::accepted(remarks, strict))
+                    });
+                    (clock, result)
+                })?);
+            }
+            AnySource::Indexed(source) => {
+                let most = usize::try_from(source.len()).unwrap_or(usize::MAX);
+                let workers = options.source_workers.clamp(1, most.max(1));
+                progress.set_workers(Stage::Decode, workers);
+                let next = std::sync::Arc::new(AtomicU64::new(0));
+                let reading = std::sync::Arc::new(AtomicUsize::new(workers));
+                for _ in 0..workers {
+                    let (source, supply) = (source.clone(), supply.clone());
+                    let (next, decoded, mut clock) = (next.clone(), decoded.clone(), self.blank.clone());
+                    let reading = reading.clone();
+                    threads.push(spawn(scope, Stage::Decode, move || {
+                        let result = guarded(Stage::Decode, stop, || {
+                            decode::indexed(
+                                source.as_ref(),
+                                &next,
+                                &supply,
+                                &decoded,
+                                stop,
+                                progress,
+                                &mut clock,
+                            )
+                            .and_then(|()| {
+                                // The last worker to end speaks for all.
+                                match reading.fetch_sub(1, Ordering::AcqRel) {
+                                    1 => decode::accepted(source.remarks(), strict),
+                                    _ => Ok(Remarks::default()),
+                                }
+                            })
+                        });
+                        (clock, result)
+                    })?);
+                }
+            }
+        }
+        Ok(threads)
+    }
 }
 
 impl Threads<'_> {

@@ -64,7 +64,8 @@ impl Stop {
         }))
     }
 
-    /// Ends the run gently: the source gives no more frames, everything in flight is written, and the output is finished.
+    /// Ends the run gently: the source gives no more frames, everything in flight is written, and the output
+    /// is finished.
     pub fn finish(&self) {
         self.0.user_finished.store(true, Ordering::Relaxed);
         self.0.finish.close();

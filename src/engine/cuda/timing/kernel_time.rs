@@ -22,7 +22,7 @@ use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, recipes};
 use crate::engine::verify::fill_with_noise;
-use crate::engine::{EXPLANATION, EngineError};
+use crate::engine::{EXPLAIN_TARGET, EngineError};
 use crate::filter::{Chain, Plan};
 use crate::frame::{Allocator, Buffer, Colour, Frame, Layout, Pageable, PixelFormat};
 use cudarc::driver::sys;
@@ -204,7 +204,7 @@ impl KernelTimer {
         };
         let prepared = LaunchPlan::new(plan, &request)?;
         for line in request.explanation.take() {
-            tracing::info!(target: EXPLANATION, "{line}");
+            tracing::info!(target: EXPLAIN_TARGET, "{line}");
         }
         self.hang(&layout, prepared.step_count() > 1)?;
         let (turns, scratch) = self.places(&prepared, textures)?;
