@@ -49,7 +49,8 @@ pub struct Recording {
     pub throughput: bool,
 }
 
-/// One stage's own account. Each worker owns one; they are handed over when the threads are joined, and merged.
+/// One stage's own account. Each worker owns one; they are handed over when the threads are joined, and
+/// merged.
 #[derive(Debug, Clone, Default)]
 pub struct StageClock {
     /// Threads that the account covers.
@@ -66,9 +67,9 @@ pub struct StageClock {
     pub output_wait: Duration,
     /// How long the stage had each frame in hand, waiting excluded.
     pub latency: Latencies,
-    /// Frames passed on over time, if that was asked for.
+    /// Frames passed on over time, if that was requested.
     pub throughput: Option<Throughput>,
-    /// What each worker did, if that was asked for.
+    /// What each worker did, if that was requested.
     pub threads: Vec<Spans>,
     /// A profiler that wants to know what the worker is at.
     pub ranges: Option<Arc<dyn Ranges>>,
@@ -113,7 +114,7 @@ impl StageClock {
         OpenRange(self.ranges.clone())
     }
 
-    /// Keeps what the worker did for `length` from `began` on, if that was asked for.
+    /// Keeps what the worker did for `length` from `began` on, if that was requested.
     pub fn span(&mut self, doing: Doing, sequence: u64, began: Instant, length: Duration) {
         if let Some(spans) = self.threads.first_mut() {
             spans.record(doing, sequence, began, length);

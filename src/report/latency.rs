@@ -7,7 +7,8 @@ use std::time::Duration;
 /// The shortest and longest time told apart, in nanoseconds: 100 ns and one hour.
 const RANGE: (u64, u64) = (100, 3_600_000_000_000);
 
-/// A histogram of durations with three significant digits. Times beyond its range are clamped to it and counted.
+/// A histogram of durations with three significant digits. Times beyond its range are clamped to it and
+/// counted.
 #[derive(Debug, Clone, Default)]
 pub struct Latencies {
     // Made at the first record, because an empty one already holds some hundred kilobytes.
@@ -31,7 +32,8 @@ pub struct LatencySummary {
     pub p99: f64,
     /// Longest, seconds.
     pub max: f64,
-    /// How many of them were shorter than 100 ns or longer than an hour, and stand in the figures as these limits.
+    /// How many of them were shorter than 100 ns or longer than an hour, and stand in the figures as these
+    /// limits.
     pub out_of_range: u64,
 }
 

@@ -18,8 +18,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Finds the stage with the largest busy share; for a device engine, the share of its slowest part counts, because the
-    /// engine's thread only waits for the device. `None` if no frame was done.
+    /// Finds the stage with the largest busy share; for a device engine, the share of its slowest part
+    /// counts, because the engine's thread only waits for the device. `None` if no frame was done.
     pub fn find(measured: &Measurements, device: Option<&DeviceReport>) -> Option<Limit> {
         if measured.frames == 0 {
             return None;

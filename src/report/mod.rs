@@ -1,7 +1,7 @@
 //! Where a run's time went: each stage's own clock, latencies, the device's split, and which stage limits.
 //!
-//! Nothing here is shared between threads: a stage owns its [`StageClock`] and hands it over when its thread is joined.
-//! docs/report-schema.md states every field of the JSON.
+//! Nothing here is shared between threads: a stage owns its [`StageClock`] and hands it over when its thread
+//! is joined. docs/report-schema.md states every field of the JSON.
 
 mod clock;
 mod latency;
@@ -128,7 +128,7 @@ pub struct Report {
     pub wall_seconds: f64,
     /// Frames over wall seconds.
     pub frames_per_second: f64,
-    /// Frames written over time; `None` if that was not asked for, or without frames.
+    /// Frames written over time; `None` if that was not requested, or without frames.
     pub throughput: Option<ThroughputReport>,
     /// Decode, engine, encode.
     pub stages: Vec<StageReport>,

@@ -35,18 +35,20 @@ pub struct Span {
     pub sequence: u64,
     /// Nanoseconds from the run's beginning.
     pub begin: u64,
-    /// Likewise.
+    /// Nanoseconds likewise.
     pub end: u64,
 }
 
-/// The most spans that a frame leaves behind in all three stages: waiting for a buffer, work and waiting for room; waiting for a buffer and for
-/// input, submitting, collecting and waiting for room; waiting for input and work.
+/// The most spans that a frame leaves behind in all three stages: waiting for a buffer, work and waiting for
+/// room; waiting for a buffer and for input, submitting, collecting and waiting for room; waiting for input
+/// and work.
 pub const SPANS_A_FRAME: usize = 10;
 
 /// Shorter waits are not kept: they are what asking costs when nothing has to be waited for.
 const SHORTEST_WAIT: u64 = 1_000;
 
-/// One thread's spans in the order in which they ended. Frames from `limit` on are not kept, so that the memory is bounded.
+/// One thread's spans in the order in which they ended. Frames from `limit` on are not kept, so that the
+/// memory is bounded.
 #[derive(Debug, Clone)]
 pub struct Spans {
     epoch: Instant,

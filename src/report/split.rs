@@ -43,7 +43,7 @@ pub struct DeviceReport {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PartReport {
-    /// Seconds in which at least one frame's was under way.
+    /// Seconds in which at least one frame's was running.
     pub seconds: f64,
     /// Seconds a frame; `None` if no frame was measured.
     pub latency: Option<LatencySummary>,
@@ -66,7 +66,8 @@ impl DeviceReport {
                 0.0
             }
         };
-        // Whatever the wall time exceeds the kernels by is transfer that nothing hid (or idling, which hides nothing either).
+        // Whatever the wall time exceeds the kernels by is transfer that nothing hid (or idling, which hides
+        // nothing either).
         let exposed = (times.wall - kernel).clamp(0.0, up + down);
         DeviceReport {
             device: times.device.clone(),
@@ -140,7 +141,8 @@ mod tests {
 
     #[test]
     fn both_directions_at_once_hide_half_of_the_transfer() {
-        // Transfers of 4 s in each direction at once, kernels beneath them: 4 s of 8 are exposed less the kernels' own.
+        // Transfers of 4 s in each direction at once, kernels beneath them: 4 s of 8 are exposed less the
+        // kernels' own.
         let report = DeviceReport::new(&times([4.0, 0.0, 4.0], 4.0));
         assert_eq!(report.transfer_hidden, 0.5);
         assert_eq!(report.overlap_efficiency, 1.0);

@@ -17,7 +17,8 @@ impl fmt::Display for Report {
             self.device_table().fmt(f)?;
             writeln!(
                 f,
-                "kernels {}, transfers {} of the device's work; {} of the transfers hidden; overlap efficiency {:.3}",
+                "kernels {}, transfers {} of the device's work; {} of the transfers hidden; overlap \
+                 efficiency {:.3}",
                 percent(device.kernel_share),
                 percent(device.transfer_share),
                 percent(device.transfer_hidden),

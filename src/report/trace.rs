@@ -1,7 +1,7 @@
 //! A run's first frames in Chrome's trace event format, which Perfetto (<https://ui.perfetto.dev>) opens.
 //!
-//! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a device is one. All times
-//! count from the run's beginning. docs/trace.md states what is in the file.
+//! Every stage thread is a track with a span for each frame's work and for each wait, and every stream of a
+//! device is one. All times count from the run's beginning. docs/trace.md states what is in the file.
 
 use super::{Doing, Measurements, Span, Spans, Stage, Task};
 use crate::engine::{DeviceTimes, FrameTimes};
@@ -14,14 +14,15 @@ use std::time::Instant;
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
-/// Device times of one stream that overlap by less than this, in seconds, do so because a copy's end is told a little late and because the clock
-/// has steps of half a microsecond.
+/// Device times of one stream that overlap by less than this, in seconds, do so because a copy's end is seen
+/// a little late and because the clock has steps of half a microsecond.
 const LATE: f64 = 10e-6;
 
 /// Where the zero of a device's clock lies on the host's.
 ///
-/// A download ends before the host sees its end, and an upload begins after the host began to submit its frame; so each frame bounds the
-/// zero from both sides, as does the host's instant before the first event, where the engine tells it.
+/// A download ends before the host sees its end, and an upload begins after the host began to submit its
+/// frame; so each frame bounds the zero from both sides, as does the host's instant before the first event,
+/// where the engine tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
     /// Seconds from the run's beginning to the device's zero.
@@ -224,7 +225,8 @@ impl<'a> Trace<'a> {
                     _ => format!("{stage} {}", index + 1),
                 };
                 events.thread(HOST, tid, &name)?;
-                // A call that waited inside is kept as two spans that may differ from the call by the clock's steps.
+                // A call that waited inside is kept as two spans that may differ from the call by the clock's
+                // steps.
                 let mut last = 0;
                 for span in spans.list().iter().filter(|s| s.sequence < self.kept) {
                     let begin = span.begin.max(last);
@@ -362,7 +364,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// A part of a frame's way through a device, and where its times are.
+/// A part of a frame's path through a device, and where its times are.
 type Part = (&'static str, fn(&FrameTimes) -> (f64, f64));
 
 /// The parts in the order in which a frame goes through them.

@@ -1,9 +1,9 @@
 //! Curves and points between two axes.
 
 use super::PageError;
-use super::canvas::{Area, Axis, axes, number, svg};
+use super::chart::{Area, Axis, axes, number, svg};
 use super::document::{Document, Key};
-use super::ink::{Ink, SERIES};
+use super::palette::{Ink, SERIES};
 use plotters::prelude::{Circle, PathElement, Polygon};
 use plotters::style::Color;
 
@@ -41,7 +41,8 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// The nth of several that have nothing in common: neighbours differ in shape too, so that they can be told apart without colours.
+    /// The nth of several that have nothing in common: neighbours differ in shape too, so that they can be
+    /// told apart without colours.
     pub(crate) fn nth(n: usize) -> Look {
         Look {
             colour: n,

@@ -1,8 +1,9 @@
-//! The page itself: one HTML file that needs no network and no script. It is well-formed XML too, so that any tool can read it.
+//! The page itself: one HTML file that needs no network and no script. It is well-formed XML too, so that any
+//! tool can read it.
 
 use super::PageError;
-use super::canvas::Width;
-use super::ink::{self, Ink};
+use super::chart::Width;
+use super::palette::{self, Ink};
 
 /// How an entry of a legend looks.
 #[derive(Debug, Clone, Copy)]
@@ -50,12 +51,14 @@ impl Document {
                 "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
                  <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
                  <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-                 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
+                 <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+                 style-src 'unsafe-inline'\"/>\n\
                  <meta name=\"generator\" content=\"framepipe {}\"/>\n\
-                 <title>{title}</title>\n<style>\n{}{}{ground}\n</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n",
+                 <title>{title}</title>\n<style>\n{}{}{ground}\n</style>\n</head>\n\
+                 <body>\n<main>\n<h1>{title}</h1>\n",
                 env!("CARGO_PKG_VERSION"),
                 include_str!("style.css"),
-                ink::style(),
+                palette::style(),
             ),
         }
     }

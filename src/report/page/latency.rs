@@ -1,9 +1,9 @@
 //! How long frames took, as histograms: from end to end, in each stage, and on the device.
 
 use super::PageError;
-use super::canvas::{Axis, Width, axes, letters, svg, time_unit, write};
+use super::chart::{Axis, Width, axes, letters, svg, time_unit, write};
 use super::document::{Document, Key};
-use super::ink::Ink;
+use super::palette::Ink;
 use crate::report::latency::recorded;
 use crate::report::{Measurements, Stage};
 use plotters::prelude::{PathElement, Rectangle};
@@ -29,8 +29,9 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
         name: stage.to_string(),
         times: measured.stage(stage).latency.recorded(),
     }));
-    let caption = "How many frames took how long: from a frame's birth in the source to its being taken by the sink, all waiting included, and how long \
-                   each stage had it in hand, waiting excluded. The time scale is logarithmic.";
+    let caption = "How many frames took how long: from a frame's birth in the source to its being taken by \
+        the sink, all waiting included, and how long each stage had it in hand, waiting excluded. The time \
+        scale is logarithmic.";
     draw(document, "latency", "Latency", caption, panels)
 }
 
@@ -44,7 +45,8 @@ pub(super) fn device(document: &mut Document, measured: &Measurements) -> Result
         name: name.to_owned(),
         times: recorded(histogram),
     });
-    let caption = "How long each frame's upload, kernels and download took, by the device's own clock. The time scale is logarithmic.";
+    let caption = "How long each frame's upload, kernels and download took, by the device's own clock. The \
+        time scale is logarithmic.";
     draw(
         document,
         "device-latency",
@@ -84,7 +86,7 @@ fn draw(
     })
 }
 
-fn panel_of(area: &super::canvas::Area<'_>, panel: &Panel, width: Width) -> Result<(), PageError> {
+fn panel_of(area: &super::chart::Area<'_>, panel: &Panel, width: Width) -> Result<(), PageError> {
     let (unit, factor) = time_unit(percentile(&panel.times, 0.5));
     let times: Vec<(f64, u64)> = panel.times.iter().map(|(t, n)| (t * factor, *n)).collect();
     let least = times.first().map_or(1.0, |t| t.0);

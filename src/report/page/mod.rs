@@ -1,24 +1,25 @@
-//! A run to look at: one HTML file with plots and tables, which needs no network, no script and no other file.
+//! A run to look at: one HTML file with plots and tables, which needs no network, no script and no other
+//! file.
 //!
-//! Each plot is drawn twice, for a screen and for a phone, and the style sheet shows the one that fits; it gives the drawings the colours of the
-//! reader's theme too.
+//! Each plot is drawn twice, for a screen and for a phone, and the style sheet shows the one that fits; it
+//! gives the drawings the colours of the reader's theme too.
 
-mod canvas;
+mod chart;
 mod curves;
 mod document;
-mod dots;
-mod ink;
+mod dot_plot;
 mod latency;
-mod shares;
+mod palette;
+mod stacked_bars;
 mod throughput;
 mod timeline;
 
 pub(crate) use curves::{Curve, CurveKind, Curves, Look, Scale};
 pub(crate) use document::Document;
-pub(crate) use dots::{Dots, Series};
+pub(crate) use dot_plot::{Dots, Series};
 
 use super::text::{self, number, percent, time};
-use super::{LatencySummary, Measurements, Report};
+use super::{DeviceReport, LatencySummary, Measurements, Report};
 use plotters::drawing::DrawingAreaErrorKind;
 
 /// How many of the first frames' spans a page can show; what a run for a page asks its stages to keep.
@@ -82,9 +83,9 @@ pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements
         page.paragraph("warning", &format!("Warning: {warning}"));
     }
     throughput::draw(page, report)?;
-    shares::stages(page, report)?;
+    stacked_bars::stages(page, report)?;
     if let Some(device) = &report.device {
-        shares::device(page, device)?;
+        stacked_bars::device(page, device)?;
     }
     if let Some(device) = &measured.device {
         timeline::device(page, device)?;
@@ -92,12 +93,17 @@ pub(crate) fn body(page: &mut Document, report: &Report, measured: &Measurements
     timeline::stages(page, measured)?;
     latency::stages(page, measured)?;
     latency::device(page, measured)?;
-    tables(page, report);
+    // The facts of the JSON.
+    stages_table(page, report);
+    latencies_table(page, report);
+    if let Some(device) = &report.device {
+        device_words(page, device);
+    }
+    run_words(page, report);
     Ok(())
 }
 
-/// The facts of the JSON.
-fn tables(page: &mut Document, report: &Report) {
+fn stages_table(page: &mut Document, report: &Report) {
     page.heading("Stages");
     let share = |s: f64| percent(s);
     let rows: Vec<Vec<String>> = report
@@ -131,6 +137,9 @@ fn tables(page: &mut Document, report: &Report) {
         ],
         &rows,
     );
+}
+
+fn latencies_table(page: &mut Document, report: &Report) {
     page.heading("Latencies");
     let mut rows = vec![latency_row("from end to end", report.end_to_end.as_ref())];
     for stage in &report.stages {
@@ -146,52 +155,55 @@ fn tables(page: &mut Document, report: &Report) {
         }
     }
     page.table(&["", "frames", "mean", "p50", "p95", "p99", "longest"], &rows);
-    if let Some(device) = &report.device {
-        page.heading("Device");
-        let rate = |rate: Option<f64>, unit: &str| {
-            rate.map_or_else(text::not_available, |r| format!("{r:.2} {unit}"))
-        };
-        page.words(&[
-            ("device", device.device.clone()),
-            ("slots", device.slots.to_string()),
-            ("frames", device.frames.to_string()),
-            ("wall time", time(device.wall_seconds)),
-            (
-                "upload",
-                format!(
-                    "{}, {}",
-                    time(device.upload.seconds),
-                    rate(device.upload_gigabytes_per_second, "GB/s")
-                ),
+}
+
+fn device_words(page: &mut Document, device: &DeviceReport) {
+    page.heading("Device");
+    let rate =
+        |rate: Option<f64>, unit: &str| rate.map_or_else(text::not_available, |r| format!("{r:.2} {unit}"));
+    page.words(&[
+        ("device", device.device.clone()),
+        ("slots", device.slots.to_string()),
+        ("frames", device.frames.to_string()),
+        ("wall time", time(device.wall_seconds)),
+        (
+            "upload",
+            format!(
+                "{}, {}",
+                time(device.upload.seconds),
+                rate(device.upload_gigabytes_per_second, "GB/s")
             ),
-            (
-                "kernels",
-                format!(
-                    "{}, {}",
-                    time(device.kernel.seconds),
-                    rate(device.kernel_gigasamples_per_second, "Gsample/s")
-                ),
+        ),
+        (
+            "kernels",
+            format!(
+                "{}, {}",
+                time(device.kernel.seconds),
+                rate(device.kernel_gigasamples_per_second, "Gsample/s")
             ),
-            (
-                "download",
-                format!(
-                    "{}, {}",
-                    time(device.download.seconds),
-                    rate(device.download_gigabytes_per_second, "GB/s")
-                ),
+        ),
+        (
+            "download",
+            format!(
+                "{}, {}",
+                time(device.download.seconds),
+                rate(device.download_gigabytes_per_second, "GB/s")
             ),
-            (
-                "kernels and transfers",
-                format!(
-                    "{} and {} of the work",
-                    percent(device.kernel_share),
-                    percent(device.transfer_share)
-                ),
+        ),
+        (
+            "kernels and transfers",
+            format!(
+                "{} and {} of the work",
+                percent(device.kernel_share),
+                percent(device.transfer_share)
             ),
-            ("transfers hidden", percent(device.transfer_hidden)),
-            ("overlap efficiency", format!("{:.3}", device.overlap_efficiency)),
-        ]);
-    }
+        ),
+        ("transfers hidden", percent(device.transfer_hidden)),
+        ("overlap efficiency", format!("{:.3}", device.overlap_efficiency)),
+    ]);
+}
+
+fn run_words(page: &mut Document, report: &Report) {
     page.heading("The run");
     let memory = &report.memory;
     let mebibytes = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));

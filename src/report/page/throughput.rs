@@ -1,9 +1,9 @@
 //! Frames a second over the run's time.
 
 use super::PageError;
-use super::canvas::{Axis, axes, svg, time_unit};
+use super::chart::{Axis, axes, svg, time_unit};
 use super::document::{Document, Key};
-use super::ink::Ink;
+use super::palette::Ink;
 use crate::report::{Report, ThroughputReport};
 use plotters::prelude::PathElement;
 use plotters::style::Color;
@@ -11,8 +11,8 @@ use plotters::style::Color;
 /// Points across a drawing at most.
 const POINTS: usize = 64;
 
-/// Frames that a point stands for at least, where there are enough: below that a steady run looks ragged, because a frame falls into one
-/// interval or the next.
+/// Frames that a point stands for at least, where there are enough: below that a steady run looks ragged,
+/// because a frame falls into one interval or the next.
 const FRAMES_A_POINT: f64 = 8.0;
 
 pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageError> {
@@ -21,8 +21,8 @@ pub(super) fn draw(document: &mut Document, report: &Report) -> Result<(), PageE
     };
     let (interval, rates) = rates(throughput, report.wall_seconds);
     let caption = format!(
-        "Frames handed to the output, counted over intervals of {}. The mean is that of the whole run, the beginning and the finishing of the output \
-         included.",
+        "Frames handed to the output, counted over intervals of {}. The mean is that of the whole run, the \
+         beginning and the finishing of the output included.",
         crate::report::text::time(interval)
     );
     steps(

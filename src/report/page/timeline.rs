@@ -1,9 +1,9 @@
-//! The first frames on their way: through the device's slots, and through the stages' threads.
+//! The first frames in flight: through the device's slots, and through the stages' threads.
 
 use super::PageError;
-use super::canvas::{Area, Axis, Width, axes, letters, svg, text_width, time_unit, write};
+use super::chart::{Area, Axis, Width, axes, letters, svg, text_width, time_unit, write};
 use super::document::{Document, Key};
-use super::ink::Ink;
+use super::palette::Ink;
 use crate::engine::DeviceTimes;
 use crate::report::{Doing, Measurements, Stage};
 use plotters::prelude::Rectangle;
@@ -51,8 +51,8 @@ pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<()
         (Key::Fill(Ink::Kernel), "kernels".to_owned()),
         (Key::Fill(Ink::Download), "download".to_owned()),
     ];
-    let caption = "The first frames on the device, by the slot that each used and by the device's own clock; the numbers are the frames'. Blocks above each \
-                   other are work of different frames at the same time.";
+    let caption = "The first frames on the device, by the slot that each used and by the device's own clock; \
+        the numbers are the frames'. Blocks above each other are work of different frames at the same time.";
     document.figure("timeline", "Frames on the device", caption, &legend, |width| {
         let shown = width.pick(FRAMES.0, FRAMES.1).min(device.frames.len());
         let frames = &device.frames[..shown];
@@ -111,8 +111,8 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
             "waits for a buffer or for room".to_owned(),
         ),
     ];
-    let caption = "The first frames in the stages, a row a thread; the numbers are the frames'. A stage that has filled its queue waits for room, one \
-                   whose queue is empty for a frame.";
+    let caption = "The first frames in the stages, a row a thread; the numbers are the frames'. A stage that \
+        has filled its queue waits for room, one whose queue is empty for a frame.";
     document.figure(
         "stage-timeline",
         "Frames in the stages",

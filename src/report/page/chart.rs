@@ -1,7 +1,7 @@
 //! What every plot shares: its size, its letters, its axes.
 
 use super::PageError;
-use super::ink::Ink;
+use super::palette::Ink;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -197,8 +197,8 @@ pub(super) fn time_unit(most: f64) -> (&'static str, f64) {
     }
 }
 
-/// Draws the axes and gives the plane between them. The y axis' title stands above it, the x axis' below; `above` more pixels between the
-/// title and the plane are left free.
+/// Draws the axes and gives the plane between them. The y axis' title stands above it, the x axis' below;
+/// `above` more pixels between the title and the plane are left free.
 pub(super) fn axes<'a, 'b>(
     area: &'b Area<'a>,
     x: &Axis,

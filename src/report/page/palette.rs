@@ -1,4 +1,5 @@
-//! Colours by what they mean. The drawings hold stand-ins; the page's style sheet turns each into the colour of the reader's theme.
+//! Colours by what they mean. The drawings hold stand-ins; the page's style sheet turns each into the colour
+//! of the reader's theme.
 
 use plotters::style::RGBColor;
 
@@ -31,8 +32,9 @@ pub(super) enum Ink {
 /// How many curves have a colour and a shape of their own.
 pub(super) const SERIES: usize = 8;
 
-/// Each ink's name in the style sheet and its colours on light and on dark ground. The data's are Okabe and Ito's, which people with any kind of
-/// colour vision tell apart, made darker for light ground or lighter for dark where the contrast would be below 3 to 1.
+/// Each ink's name in the style sheet and its colours on light and on dark ground. The data's are Okabe and
+/// Ito's, which people with any kind of colour vision tell apart, made darker for light ground or lighter for
+/// dark where the contrast would be below 3 to 1.
 const INKS: [(Ink, &str, &str, &str); 13 + SERIES] = [
     (Ink::Text, "text", "#1b1f24", "#e8eaed"),
     (Ink::Muted, "muted", "#59626d", "#a3abb5"),
@@ -97,7 +99,8 @@ pub(super) fn style() -> String {
         let RGBColor(r, g, b) = ink.colour();
         let stand_in = format!("#{r:02X}{g:02X}{b:02X}");
         css.push_str(&format!(
-            "svg [fill=\"{stand_in}\"]{{fill:var(--{name})}}svg [stroke=\"{stand_in}\"]{{stroke:var(--{name})}}.ink-{name}{{color:var(--{name})}}\n"
+            "svg [fill=\"{stand_in}\"]{{fill:var(--{name})}}svg \
+             [stroke=\"{stand_in}\"]{{stroke:var(--{name})}}.ink-{name}{{color:var(--{name})}}\n"
         ));
     }
     css

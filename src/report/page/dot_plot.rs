@@ -1,7 +1,7 @@
 //! Values of things that have names instead of numbers: a row a name, a dot a value.
 
 use super::PageError;
-use super::canvas::{Axis, axes, svg};
+use super::chart::{Axis, axes, svg};
 use super::curves::{CurveKind, Look, key, mark};
 use super::document::{Document, Key};
 

@@ -1,9 +1,9 @@
 //! What each stage did with its time, and a device with its own, as stacked bars.
 
 use super::PageError;
-use super::canvas::{Area, Axis, Width, axes, letters, number, svg, text_width, time_unit, write};
+use super::chart::{Area, Axis, Width, axes, letters, number, svg, text_width, time_unit, write};
 use super::document::{Document, Key};
-use super::ink::Ink;
+use super::palette::Ink;
 use crate::report::{DeviceReport, Report};
 use plotters::prelude::Rectangle;
 use plotters::style::Color;
@@ -40,8 +40,8 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
             "waits for a buffer or for room".to_owned(),
         ),
     ];
-    let caption = "Shares of the time of all the stage's threads. The stage that is busy nearly all of the time holds the others up; what is \
-                   missing to 100% is starting and ending.";
+    let caption = "Shares of the time of all the stage's threads. The stage that is busy nearly all of the \
+        time holds the others up; what is missing to 100% is starting and ending.";
     document.figure("stages", "What the stages did", caption, &legend, |width| {
         draw(
             width,
@@ -89,8 +89,9 @@ pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(
         ),
     ];
     let caption = format!(
-        "A frame's share of the device's time, as a mean over {} frames: above, what it would take one after another; below, what it took. {:.1}% of the \
-         transfers cost no time; the slowest part fills {:.1}% of the wall time.",
+        "A frame's share of the device's time, as a mean over {} frames: above, what it would take one after \
+         another; below, what it took. {:.1}% of the transfers cost no time; the slowest part fills {:.1}% \
+         of the wall time.",
         device.frames,
         device.transfer_hidden * 100.0,
         device.overlap_efficiency * 100.0
