@@ -67,7 +67,8 @@ pub(crate) enum EndpointError {
     Empty,
     /// `raw:` without the geometry that an input needs.
     #[error(
-        "'{0}' states no geometry; write raw:WIDTHxHEIGHT:FORMAT:FPS:PATH, such as raw:1920x1080:yuv420p:30:clip.yuv, with - for standard input"
+        "'{0}' states no geometry; write raw:WIDTHxHEIGHT:FORMAT:FPS:PATH, such as \
+         raw:1920x1080:yuv420p:30:clip.yuv, with - for standard input"
     )]
     NoGeometry(String),
     /// The geometry of raw frames.
@@ -81,7 +82,8 @@ pub(crate) enum EndpointError {
     WrongSide(&'static str, &'static str),
     /// A URL, which no output is.
     #[error(
-        "'{0}' is a URL, and framepipe writes files and pipes; let ffmpeg send what it writes: framepipe filter INPUT - ... | ffmpeg -i - -c:v libx264 -f flv {0}"
+        "'{0}' is a URL, and framepipe writes files and pipes; let ffmpeg send what it writes: framepipe \
+         filter INPUT - ... | ffmpeg -i - -c:v libx264 -f flv {0}"
     )]
     Url(String),
     /// `raw:` with a geometry on the output's side.
@@ -527,7 +529,7 @@ impl Output {
         match self {
             Output::Null => Ok(AnySink::Stream(sink::null::create())),
             Output::Video(path) => match encoding.native_pixel_format().ok().flatten() {
-                // Image files may differ in format, and one that was asked for unites them.
+                // Image files may differ in format, and one that was requested unites them.
                 Some(wanted) if files.as_ref().is_some_and(|files| files.paths.len() > 1) => {
                     let choose: Choose = Arc::new(move |_| wanted);
                     let after = info_after(info, &choose);

@@ -1,7 +1,9 @@
 //! `framepipe filter`: the main job.
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, check_files, names_same_file, parent};
+use super::endpoint::{
+    FileChoice, Input, Opened, Output, check_distinct, check_files, names_same_file, parent,
+};
 use super::engine::EngineArguments;
 use super::interrupt::{OnInterrupt, Policy};
 use super::trace::TraceArguments;
@@ -10,9 +12,9 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
-use framepipe::pipeline::{self, Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::{Ending, Recording, Report, Task, page};
-use framepipe::sink::part::{PartFile, remove_left_overs};
+use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
+use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
+use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::video::VideoSourceOptions;
@@ -41,7 +43,7 @@ pub(crate) struct FilterArguments {
     /// applied in order.
     #[arg(short, long = "filter", value_name = "SPEC", required = true)]
     filters: Vec<Filter>,
-    /// What lies beyond the edges: replicate, zero, constant:V, reflect, mirror or wrap.
+    /// What pixels outside the frame are: replicate, zero, constant:V, reflect, mirror or wrap.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and
@@ -54,8 +56,8 @@ pub(crate) struct FilterArguments {
     /// Turn every mask by 180 degrees: convolution in the mathematical sense instead of correlation.
     #[arg(long)]
     flip: bool,
-    /// Filter the two fields of each picture apart, for interlaced video: the even rows as one picture, the
-    /// odd ones as another.
+    /// Filter the two fields of each picture separately, for interlaced video: the even rows as one picture,
+    /// the odd ones as another.
     #[arg(long)]
     fields: bool,
     /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
@@ -80,8 +82,8 @@ pub(crate) struct FilterArguments {
     /// Index of the video stream to filter [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     stream: Option<usize>,
-    /// Fail wherever there would be a warning: at damage, at what is missing, and where a stream or a fact about
-    /// the pictures cannot be carried over as it is.
+    /// Fail wherever there would be a warning: at damage, at what is missing, and where a stream or a fact
+    /// about the pictures cannot be carried over as it is.
     #[arg(long)]
     strict: bool,
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
@@ -98,13 +100,13 @@ pub(crate) struct FilterArguments {
     /// Let FFmpeg open INPUT as a URL if there is no such file.
     #[arg(long)]
     allow_urls: bool,
-    /// Read playlists and lists of files (HLS, DASH, ffconcat, VobSub), and what they name in their own folder
-    /// or on their own host.
+    /// Read playlists and lists of files (HLS, DASH, ffconcat, VobSub), and what they name in their own
+    /// folder or on their own host.
     #[arg(long)]
     allow_playlists: bool,
-    /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other files,
-    /// no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and leaves
-    /// nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
+    /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other
+    /// files, no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and
+    /// leaves nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
     #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
     untrusted: bool,
     /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
@@ -293,7 +295,7 @@ impl FilterArguments {
     }
 
     /// Leaves the process what `--untrusted` allows.
-    fn confine(&mut self, say: &impl Fn(&str)) -> Result<(), Failure> {
+    fn confine(&mut self) -> Result<(), Failure> {
         if let Some(filter) = self.filters.iter().find(|filter| filter.label.contains("file=")) {
             return Err(Failure::Usage(format!(
                 "--untrusted reads no mask files; write the mask of {} in rows=",
@@ -303,7 +305,7 @@ impl FilterArguments {
         // A driver is more to attack, so that it is there for those alone who ask for it.
         self.engine.without_card();
         let said = untrusted::confine(&self.input.reads(), self.folders(), self.engine.wants_card())?;
-        say(&format!("confined: {said}"));
+        self.say(&format!("confined: {said}"));
         Ok(())
     }
 
@@ -313,7 +315,7 @@ impl FilterArguments {
         extension.is_some_and(|e| e == "html")
     }
 
-    /// Where masks are not quite what was asked for.
+    /// Where masks are not quite what was requested.
     fn caveats(&self) -> Remarks {
         Remarks::warnings(self.filters.iter().filter_map(|filter| filter.caveat.clone()))
     }
@@ -355,7 +357,8 @@ impl FilterArguments {
         match self.start_number {
             Some(_) if self.input.is_images() => Ok(None),
             Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
-                "--start-number is for image files with numbers in their names, and neither input nor output is such"
+                "--start-number is for image files with numbers in their names, and neither input nor output \
+                 is such"
                     .to_owned(),
             )),
             start => Ok(start),
@@ -410,6 +413,141 @@ impl FilterArguments {
         };
         options
     }
+
+    /// Prints to stderr unless the run is quiet.
+    fn say(&self, text: &str) {
+        if self.quiet == 0 {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
+        }
+    }
+
+    /// Says of interlaced pictures that the mask mixes their fields.
+    fn note_fields(&self, times: &str) {
+        if let Some(filter) = self.mixes_fields() {
+            self.say(&format!(
+                "note: {times} pictures are interlaced, and {} mixes their fields; --fields filters them \
+                 apart",
+                filter.label
+            ));
+        }
+    }
+
+    /// Opens the input and checks what it holds.
+    fn open_input(&self) -> Result<Opened, Failure> {
+        let rate = self.input.rate_for(&self.output, self.fps);
+        let opened = self.input.open(rate, &self.reading(), &self.file_choice()?);
+        if matches!(opened, Err(Failure::NothingToDo)) {
+            self.say(&format!("nothing to do: {} has all of it", self.output));
+        }
+        let opened = opened?;
+        if let (None, Some(assumed)) = (self.fps, rate) {
+            self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
+        }
+        let info = opened.source.info();
+        source::check_pixels(&self.input_name(), info.width, info.height, self.most_pixels())?;
+        if let Some(files) = &opened.files {
+            check_files(files, &self.output)?;
+        }
+        Ok(opened)
+    }
+
+    fn interrupt_policy(&self) -> Policy {
+        Policy {
+            wanted: self
+                .on_interrupt
+                .or(self.untrusted.then_some(OnInterrupt::Discard)),
+            replaces: self.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
+        }
+    }
+
+    /// Runs the pipeline, showing its progress.
+    fn run_pipeline(
+        &self,
+        job: Job,
+        frames: Option<u64>,
+        parts: u64,
+        stop: &Stop,
+    ) -> Result<Outcome, Failure> {
+        limits::check_memory(&job, self.max_memory)?;
+        let counters = Progress::new();
+        let outcome = progress::show(&counters, frames, parts, self.quiet > 0, || {
+            pipeline::run(job, stop, &counters)
+        });
+        match outcome {
+            Err(PipelineError::Abandoned) => {
+                self.say("abandoned: no output was written");
+                Err(Failure::Interrupted)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Prints the report, and writes it to its file, if there is one.
+    fn show(
+        &self,
+        report: &Report,
+        measured: &Measurements,
+        file: Option<AtomicFile>,
+    ) -> Result<(), Failure> {
+        self.say(&format!("\n{}", report.to_string().trim_end()));
+        if self.quiet == 1 {
+            for warning in &report.warnings {
+                let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
+            }
+        }
+        let Some(file) = file else { return Ok(()) };
+        let text = if self.wants_page() {
+            page::run(report, measured)?
+        } else {
+            report.to_json()?
+        };
+        write_whole(file, &text)
+    }
+
+    /// The most pixels that a picture of the input may have.
+    fn most_pixels(&self) -> u64 {
+        self.max_pixels.unwrap_or(if self.untrusted {
+            UNTRUSTED_PIXELS
+        } else {
+            MOST_PIXELS
+        })
+    }
+
+    /// How the input is read.
+    fn reading(&self) -> VideoSourceOptions {
+        VideoSourceOptions {
+            stream: self.stream,
+            strict: self.strict,
+            threads: self.decoder_threads(),
+            access: Access {
+                urls: self.allow_urls,
+                playlists: self.allow_playlists,
+                max_pixels: Some(self.most_pixels()),
+            },
+            timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
+        }
+    }
+
+    /// The input's name in sentences.
+    fn input_name(&self) -> String {
+        match self.input.path() {
+            Some(path) if path == Path::new("-") => "standard input".to_owned(),
+            Some(path) => path.display().to_string(),
+            None => "the input".to_owned(),
+        }
+    }
+
+    /// Says how many frames were written before the interrupt.
+    fn say_interrupted(&self, frames: u64) {
+        let text = match frames {
+            0 => "interrupted before the first frame: no output was written".to_owned(),
+            frames => format!("interrupted: {frames} frames were written to {}", self.output),
+        };
+        if self.quiet < 2 {
+            let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
+        }
+    }
 }
 
 /// Filters the input into the output.
@@ -419,101 +557,43 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .with_container(arguments.encoding.format.as_deref())
         .for_input(&arguments.input);
     arguments.check()?;
-    let quiet = arguments.quiet > 0;
-    let say = |text: &str| {
-        if !quiet {
-            // A closed stderr is no reason to stop.
-            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
-        }
-    };
-
     if arguments.untrusted {
-        arguments.confine(&say)?;
+        arguments.confine()?;
     }
     let mut remarks = arguments.caveats();
     if let Some(problem) = remarks.refusal().filter(|_| arguments.strict) {
         return Err(Failure::Failed(problem));
     }
-    let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
-    let most_pixels = arguments.max_pixels.unwrap_or(if arguments.untrusted {
-        UNTRUSTED_PIXELS
-    } else {
-        MOST_PIXELS
-    });
-    let reading = VideoSourceOptions {
-        stream: arguments.stream,
-        strict: arguments.strict,
-        threads: arguments.decoder_threads(),
-        access: Access {
-            urls: arguments.allow_urls,
-            playlists: arguments.allow_playlists,
-            max_pixels: Some(most_pixels),
-        },
-        timeout: arguments
-            .timeout
-            .or(arguments.untrusted.then_some(UNTRUSTED_PATIENCE)),
-    };
-    let opened = arguments.input.open(rate, &reading, &arguments.file_choice()?);
-    if matches!(opened, Err(Failure::NothingToDo)) {
-        say(&format!("nothing to do: {} has all of it", arguments.output));
-    }
-    let opened = opened?;
+    let opened = arguments.open_input()?;
     let failures = opened.failures.clone();
-    if let (None, Some(assumed)) = (arguments.fps, rate) {
-        say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
-    }
     let info = opened.source.info().clone();
-    let name = arguments.input.path();
-    let name = match name {
-        Some(path) if path == Path::new("-") => "standard input".to_owned(),
-        Some(path) => path.display().to_string(),
-        None => "the input".to_owned(),
-    };
-    source::check_pixels(&name, info.width, info.height, most_pixels)?;
-    if let Some(files) = &opened.files {
-        check_files(files, &arguments.output)?;
-    }
-    let note_fields = |times: &str| {
-        if let Some(filter) = arguments.mixes_fields() {
-            say(&format!(
-                "note: {times} pictures are interlaced, and {} mixes their fields; --fields filters them apart",
-                filter.label
-            ));
-        }
-    };
     let is_interlaced = Arc::new(AtomicBool::new(false));
     let begins_interlaced = info.field_order != FieldOrder::Progressive;
     let source = if arguments.fields {
         let split = source::fields::split(opened.source);
         split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
     } else if begins_interlaced {
-        note_fields("its");
+        arguments.note_fields("its");
         opened.source
     } else {
         source::fields::watched(opened.source, is_interlaced.clone())
     };
     let engine = arguments.engine.start(arguments.chain(), &info)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
-    say(&format!("engine: {engine_description}"));
-    let overwrite = arguments.encoding.overwrite;
+    arguments.say(&format!("engine: {engine_description}"));
     let stop = Stop::new();
-    let policy = Policy {
-        wanted: arguments
-            .on_interrupt
-            .or(arguments.untrusted.then_some(OnInterrupt::Discard)),
-        replaces: overwrite && arguments.output.path().is_some_and(Path::is_file),
-    };
     // Before the first file is made, so that none is left behind.
-    interrupt::watch(&stop, quiet, policy)?;
+    interrupt::watch(&stop, arguments.quiet > 0, arguments.interrupt_policy())?;
     // The sink of image files looks after its own.
     let of_images = arguments.output.folder().filter(|_| arguments.output.is_images());
     for folder in arguments.folders().difference(&of_images.into_iter().collect()) {
         remove_left_overs(folder);
     }
+    let overwrite = arguments.encoding.overwrite;
     let report_file = arguments
         .report
         .as_deref()
-        .map(|path| PartFile::create(path, overwrite))
+        .map(|path| AtomicFile::create(path, overwrite))
         .transpose()?;
     let trace_file = arguments.trace.open(overwrite)?;
     let first_written = arguments.first_written()?;
@@ -531,30 +611,16 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     } else {
         1
     };
-
-    let counters = Progress::new();
     let job = Job {
         source,
         engine,
         sink,
         options: arguments.options(),
     };
-    limits::check_memory(&job, arguments.max_memory)?;
-    let outcome = progress::show(&counters, info.frames, parts, quiet, || {
-        pipeline::run(job, &stop, &counters)
-    });
-    let outcome = match outcome {
-        Err(PipelineError::Abandoned) => {
-            say("abandoned: no output was written");
-            return Err(Failure::Interrupted);
-        }
-        outcome => outcome?,
-    };
-
+    let outcome = arguments.run_pipeline(job, info.frames, parts, &stop)?;
     if is_interlaced.load(Ordering::Relaxed) {
-        note_fields("some of its");
+        arguments.note_fields("some of its");
     }
-    let measured = &outcome.measurements;
     let task = Task {
         input: if arguments.fields {
             format!("{}, each field filtered and counted as a frame", info.description)
@@ -566,42 +632,25 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         engine: engine_name,
         engine_description,
     };
+    let measured = &outcome.measurements;
     let trace = arguments.trace.write(trace_file, &task, measured);
     remarks.append(outcome.remarks);
-    let report = Report::new(task, measured, remarks);
-    say(&format!("\n{}", report.to_string().trim_end()));
-    if arguments.quiet == 1 {
-        for warning in &report.warnings {
-            let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
-        }
-    }
-    if let Some(file) = report_file {
-        let text = if arguments.wants_page() {
-            page::run(&report, measured)?
-        } else {
-            report.to_json()?
-        };
-        file.file()
-            .write_all(text.as_bytes())
-            .map_err(|cause| file.failed(cause))?;
-        file.commit()?;
-    }
+    arguments.show(&Report::new(task, measured, remarks), measured, report_file)?;
     // A trace that cannot be written does not take the report with it.
     trace?;
     if measured.ending == Ending::Interrupted {
-        let text = match measured.frames / parts {
-            0 => "interrupted before the first frame: no output was written".to_owned(),
-            frames => format!(
-                "interrupted: {frames} frames were written to {}",
-                arguments.output
-            ),
-        };
-        if arguments.quiet < 2 {
-            let _ = writeln!(std::io::stderr(), "{}", escape::line(&text));
-        }
+        arguments.say_interrupted(measured.frames / parts);
         return Err(Failure::Interrupted);
     }
     passed_over(failures)
+}
+
+/// Writes all of a file and gives it its name.
+fn write_whole(file: AtomicFile, text: &str) -> Result<(), Failure> {
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|cause| file.failed(cause))?;
+    Ok(file.commit()?)
 }
 
 /// An error that lists the files that were passed over, if there are any.

@@ -11,7 +11,8 @@ pub(super) fn check_memory(job: &Job, most: Option<u64>) -> Result<(), Failure> 
     let allowed = most.or_else(|| available().map(|bytes| bytes / 4 * 3));
     match allowed {
         Some(allowed) if needed > u128::from(allowed) => Err(Failure::Failed(format!(
-            "the frame buffers would take {}, and {} allows {}; a smaller --queue or fewer --workers take less",
+            "the frame buffers would take {}, and {} allows {}; a smaller --queue or fewer --workers take \
+             less",
             mega(needed),
             if most.is_some() {
                 "--max-memory"

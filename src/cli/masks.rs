@@ -45,7 +45,8 @@ pub(crate) fn list(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Prints what the filter `spec` holds: weights, sum, bias, rank, factors, and the integers that 8-bit pixels are multiplied by.
+/// Prints what the filter `spec` holds: weights, sum, bias, rank, factors, and the integers that 8-bit pixels
+/// are multiplied by.
 pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
     let filter: Filter = spec.parse()?;
     let mask = &filter.mask;

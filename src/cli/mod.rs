@@ -49,7 +49,8 @@ enum Command {
     },
     /// List what this machine can filter with.
     Devices,
-    /// Compare every engine and algorithm with the reference, on this machine; exits with 1 on any difference.
+    /// Compare every engine and algorithm with the reference, on this machine; exits with 1 on any
+    /// difference.
     Verify(verify::VerifyArguments),
     /// Measure kernels, engines and the whole pipeline on this machine.
     Bench {
@@ -74,7 +75,7 @@ impl Arguments {
         matches!(&self.command, Command::Filter(arguments) if arguments.explains())
     }
 
-    /// Does what was asked for.
+    /// Does what was requested.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Filter(arguments) => filter::run(*arguments),

@@ -3,18 +3,21 @@
 use super::Failure;
 use clap::Args;
 use framepipe::report::{Measurements, Task, Trace};
-use framepipe::sink::part::PartFile;
+use framepipe::sink::atomic_file::AtomicFile;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
 /// Whether there is one, and how long it is.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TraceArguments {
-    /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a trace for https://ui.perfetto.dev.
+    /// Write what each thread and each of the card's streams did to this file, whose name ends in .json: a
+    /// trace for https://ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 2 kB of the file.
-    #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    /// How many of the first frames the trace holds; each takes up to 408 bytes of memory and about 2 kB of
+    /// the file.
+    #[arg(long, value_name = "N", default_value_t = 1024, requires = "trace")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     trace_frames: u64,
 }
 
@@ -36,18 +39,18 @@ impl TraceArguments {
     }
 
     /// Makes the file, under a temporary name.
-    pub(crate) fn open(&self, overwrite: bool) -> Result<Option<PartFile>, Failure> {
+    pub(crate) fn open(&self, overwrite: bool) -> Result<Option<AtomicFile>, Failure> {
         let file = self
             .trace
             .as_deref()
-            .map(|path| PartFile::create(path, overwrite));
+            .map(|path| AtomicFile::create(path, overwrite));
         Ok(file.transpose()?)
     }
 
     /// Writes the file and puts it in its place.
     pub(crate) fn write(
         &self,
-        file: Option<PartFile>,
+        file: Option<AtomicFile>,
         task: &Task,
         measured: &Measurements,
     ) -> Result<(), Failure> {

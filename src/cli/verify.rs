@@ -151,7 +151,8 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         out.flush()
     };
     if arguments.quick {
-        // One after another: a memory checker slows threads that use the card at once far more than it slows one.
+        // One after another: a memory checker slows threads that use the card at once far more than it slows
+        // one.
         for (candidate, algorithm) in jobs {
             tell(&candidate, algorithm, compared(candidate.start, algorithm)?)?;
         }
@@ -181,7 +182,8 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
     }
     if differences > 0 {
         return Err(Failure::Failed(format!(
-            "{differences} samples differ from the reference; this is a defect of framepipe or of this machine"
+            "{differences} samples differ from the reference; this is a defect of framepipe or of this \
+             machine"
         )));
     }
     writeln!(out, "every sample equals the reference's")?;

@@ -128,7 +128,8 @@ impl Conversion {
                 return Err(SinkError::Unsupported {
                     path: self.path.clone(),
                     problem: format!(
-                        "frame {} has alpha, which {to} does not hold; without --strict it is written without",
+                        "frame {} has alpha, which {to} does not hold; without --strict it is written \
+                         without",
                         frame.sequence
                     ),
                 });

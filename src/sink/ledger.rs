@@ -229,7 +229,8 @@ impl Ledger {
             .collect();
         if !changes.is_empty() {
             sentences.push(format!(
-                "{} says only what its first frame says, and the input changes: {}; split the input there to keep both",
+                "{} says only what its first frame says, and the input changes: {}; split the input there to \
+                 keep both",
                 self.place,
                 changes.join(", ")
             ));
@@ -463,7 +464,8 @@ mod tests {
             };
             ledger.account(fact, value, outcome);
         }
-        let sentence = "not kept in out.avi (mpeg4 in avi): transfer (smpte2084), rotation (90 degrees clockwise); choose another";
+        let sentence = "not kept in out.avi (mpeg4 in avi): transfer (smpte2084), rotation (90 degrees \
+            clockwise); choose another";
         assert_eq!(ledger.sentences(), [sentence]);
         assert!(ledger.refusal().is_some_and(|r| r.starts_with(sentence)));
         assert_eq!(ledger.see(&metadata, SAMPLES), News::default());
@@ -490,7 +492,8 @@ mod tests {
             ledger.sentences(),
             [
                 "out.avi (mpeg4 in avi) says only what its first frame says, and the input changes: \
-              from 0.200 s on, 5 frames with pixel aspect 4:3 instead of 1:1; split the input there to keep both"
+              from 0.200 s on, 5 frames with pixel aspect 4:3 instead of 1:1; split the input there to keep \
+              both"
             ]
         );
         ledger.settle_change(Fact::PixelAspect);

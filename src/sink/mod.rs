@@ -1,5 +1,8 @@
 //! Where frames go: video files, image files, pipes, or nowhere.
 
+#[doc(hidden)]
+pub mod atomic_file;
+mod byte_writer;
 #[cfg(feature = "ffmpeg")]
 pub mod convert;
 pub mod fields;
@@ -9,9 +12,6 @@ pub mod flatten;
 pub mod images;
 mod ledger;
 pub mod null;
-mod outlet;
-#[doc(hidden)]
-pub mod part;
 pub mod raw;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
@@ -133,7 +133,7 @@ pub enum SinkError {
         #[source]
         cause: std::io::Error,
     },
-    /// The output exists and replacing it was not asked for.
+    /// The output exists and replacing it was not requested.
     #[error("{path} exists; pass --overwrite to replace it")]
     Exists {
         /// The file.
@@ -155,7 +155,8 @@ pub enum SinkError {
     Stopped(#[from] Stopped),
     /// A frame differs from the ones before it, and the output cannot hold both.
     #[error(
-        "{path}: frame {sequence}{from} is {found}, but the output was begun with {expected}; frames of one output file must agree"
+        "{path}: frame {sequence}{from} is {found}, but the output was begun with {expected}; frames of one \
+         output file must agree"
     )]
     Mismatch {
         /// The output.

@@ -1,7 +1,7 @@
 //! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else.
 
+use super::byte_writer::ByteWriter;
 use super::ledger::{Outcome, PlainLedger};
-use super::outlet::Outlet;
 use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::Frame;
 use crate::source::StreamInfo;
@@ -12,7 +12,7 @@ use std::path::Path;
 const ADVICE: &str = "tell it to the program that reads the frames, or write a container such as .mkv";
 
 struct Raw {
-    outlet: Outlet,
+    writer: ByteWriter,
     ledger: PlainLedger,
     rate: String,
     geometry: String,
@@ -20,11 +20,11 @@ struct Raw {
 
 /// Writes raw frames of any native format to a file, or to standard output for "-".
 pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn Sink>, SinkError> {
-    let outlet = Outlet::open(target, rules)?;
-    let place = format!("{} (raw frames)", outlet.label());
+    let writer = ByteWriter::open(target, rules)?;
+    let place = format!("{} (raw frames)", writer.label());
     Ok(Box::new(Raw {
         ledger: PlainLedger::new(place, ADVICE, rules, info),
-        outlet,
+        writer,
         rate: info
             .frame_rate
             .map_or_else(String::new, |r| format!(":{}/{}", r.num, r.den)),
@@ -38,31 +38,31 @@ impl Sink for Raw {
     }
 
     fn watch(&mut self, stop: &Receiver<()>) {
-        self.outlet.watch(stop);
+        self.writer.watch(stop);
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
         // Samples and nothing else: only what everybody assumes needs no word.
         let seen = self.ledger.see(&mut frame, |_, _, _| Outcome::Lost);
         seen.map_err(|problem| SinkError::Unsupported {
-            path: self.outlet.label().to_owned(),
+            path: self.writer.label().to_owned(),
             problem,
         })?;
-        if self.outlet.frames() == 0 {
+        if self.writer.frames() == 0 {
             let layout = frame.layout();
             self.geometry = format!("{}x{}:{}", layout.width(), layout.height(), layout.format());
         }
-        self.outlet.write_frame(&[], &frame)
+        self.writer.write_frame(&[], &frame)
     }
 
     fn finish(self: Box<Self>) -> Result<Written, SinkError> {
         let description = format!(
             "{} raw frames to {}, to be read as raw:{}{}",
-            self.outlet.frames(),
-            self.outlet.label(),
+            self.writer.frames(),
+            self.writer.label(),
             self.geometry,
             self.rate
         ) + &self.ledger.notes();
-        self.outlet.finish(description, self.ledger.sentences())
+        self.writer.finish(description, self.ledger.sentences())
     }
 }

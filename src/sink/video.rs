@@ -16,8 +16,8 @@ mod selection;
 mod stage;
 mod webp;
 
+use super::atomic_file::AtomicFile;
 use super::ledger::Ledger;
-use super::part::PartFile;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
     Access, AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
@@ -102,7 +102,7 @@ pub struct VideoSink {
     /// Fields are dropped in this order: the muxer closes its file before the file is removed.
     output: Output,
     container: Container,
-    part: PartFile,
+    part: AtomicFile,
     warnings: Vec<String>,
 }
 
@@ -180,25 +180,31 @@ impl VideoSink {
                 "is the input itself; write to another file, and rename it afterwards".to_owned(),
             ));
         }
-        let part = PartFile::create(&options.path, options.overwrite)?;
-        let muxer = Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
-            match failure {
-                MuxerFailure::Unknown => unsupported(match &options.muxer {
-                    Some(muxer) => format!("this FFmpeg has no container '{muxer}' to write; try mp4, mov, matroska, webm or avi"),
-                    None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or .avi, or name one with --format".to_owned(),
-                }),
-                MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
-                    "is a kind of picture that framepipe does not write; write .png or .tif".to_owned(),
-                ),
-                MuxerFailure::NoFile(muxer) => unsupported(format!(
-                    "{muxer} does not write into one file; choose another container"
-                )),
-                MuxerFailure::Open(e) => SinkError::Io {
-                    path: name.clone(),
-                    cause: e.to_io(),
-                },
-            }
-        })?;
+        let part = AtomicFile::create(&options.path, options.overwrite)?;
+        let muxer =
+            Muxer::create(options.muxer.as_deref(), &options.path, part.path()).map_err(|failure| {
+                match failure {
+                    MuxerFailure::Unknown => unsupported(match &options.muxer {
+                        Some(muxer) => format!(
+                            "this FFmpeg has no container '{muxer}' to write; try mp4, mov, \
+                        matroska, webm or avi"
+                        ),
+                        None => "its name does not tell the container; end it in .mp4, .mov, .mkv, .webm or \
+                        .avi, or name one with --format"
+                            .to_owned(),
+                    }),
+                    MuxerFailure::NoFile(muxer) if muxer.starts_with("image2") => unsupported(
+                        "is a kind of picture that framepipe does not write; write .png or .tif".to_owned(),
+                    ),
+                    MuxerFailure::NoFile(muxer) => unsupported(format!(
+                        "{muxer} does not write into one file; choose another container"
+                    )),
+                    MuxerFailure::Open(e) => SinkError::Io {
+                        path: name.clone(),
+                        cause: e.to_io(),
+                    },
+                }
+            })?;
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
         let encoder = options.encoder.as_deref();
         let kind =
@@ -250,29 +256,7 @@ impl VideoSink {
         };
         let encoder_name = self.kind.name();
         let ((encoder, left), told) = self.open_encoder(&staged.setup, &staged.hdr)?;
-        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
-        let repeat = match self.output.muxer.name().as_str() {
-            "webp" => Some("loop"),
-            "apng" => Some("plays"),
-            _ => None,
-        };
-        let left = repeat
-            .map(|key| (key.to_owned(), "0".to_owned()))
-            .into_iter()
-            .chain(left);
-        for (key, value) in left {
-            let container = self.output.muxer.name();
-            self.container.option(&key, &value);
-            self.output.muxer.set(&key, &value).map_err(|e| {
-                self.unsupported(if e.is_option_not_found() {
-                    format!(
-                        "neither the encoder {encoder_name} nor the container {container} has an option '{key}'; `ffmpeg -h encoder={encoder_name}` lists them"
-                    )
-                } else {
-                    format!("the container {container} refuses {key}={value}: {e}")
-                })
-            })?;
-        }
+        self.set_container_options(&encoder_name, left)?;
         let base = staged.setup.time_base;
         let choice = staged.choice.clone();
         let (scaler, samples) = self.sample_steps(&layout, &staged)?;
@@ -285,15 +269,7 @@ impl VideoSink {
         if let Some(passthrough) = &mut passthrough {
             passthrough.begin_on_ticks(&self.output.muxer);
         }
-        let step = frame.metadata.duration.unwrap_or_else(|| {
-            self.info.frame_rate.map_or(1, |rate| {
-                let one = Rational {
-                    num: rate.den,
-                    den: rate.num,
-                };
-                rescale(1, one, self.info.time_base)
-            })
-        });
+        let step = frame.metadata.duration.unwrap_or_else(|| self.ticks_of_a_frame());
         let has_palette = choice.format.facts().is_some_and(|facts| facts.palette);
         let palette = match (has_palette, encoder_name.as_str()) {
             (false, _) => Palette::None,
@@ -344,6 +320,47 @@ impl VideoSink {
             ledger,
             staged,
         }))
+    }
+
+    /// Gives the container the options that the encoder has `left`.
+    fn set_container_options(
+        &mut self,
+        encoder_name: &str,
+        left: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(), SinkError> {
+        // Animations repeat for ever, as FFmpeg's GIFs do by themselves.
+        let repeat = match self.output.muxer.name().as_str() {
+            "webp" => Some("loop"),
+            "apng" => Some("plays"),
+            _ => None,
+        };
+        let repeat = repeat.map(|key| (key.to_owned(), "0".to_owned()));
+        for (key, value) in repeat.into_iter().chain(left) {
+            let container = self.output.muxer.name();
+            self.container.option(&key, &value);
+            self.output.muxer.set(&key, &value).map_err(|e| {
+                self.unsupported(if e.is_option_not_found() {
+                    format!(
+                        "neither the encoder {encoder_name} nor the container {container} has an option \
+                         '{key}'; `ffmpeg -h encoder={encoder_name}` lists them"
+                    )
+                } else {
+                    format!("the container {container} refuses {key}={value}: {e}")
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How long a frame lasts at the input's frame rate, in ticks of its clock; 1 without a rate.
+    fn ticks_of_a_frame(&self) -> i64 {
+        self.info.frame_rate.map_or(1, |rate| {
+            let one = Rational {
+                num: rate.den,
+                den: rate.num,
+            };
+            rescale(1, one, self.info.time_base)
+        })
     }
 
     /// Adds the encoded stream and the passthrough streams to the container.
@@ -415,7 +432,8 @@ impl VideoSink {
         let container = self.container.name();
         if !self.output.muxer.can_seek() {
             return self.unsupported(format!(
-                "{container} cannot be written to it ({reason}); some containers have to go back in what they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
+                "{container} cannot be written to it ({reason}); some containers have to go back in what \
+                 they wrote: choose another one, such as matroska, a file, or for MP4 and MOV \
                  --encoder-option movflags=frag_keyframe+empty_moov"
             ));
         }
@@ -611,7 +629,8 @@ impl Running {
             n => format!("{n} frames are"),
         };
         Some(format!(
-            "{frames} shown up to {:.3} s later, because {} cannot show two frames at one time or one before the last",
+            "{frames} shown up to {:.3} s later, because {} cannot show two frames at one time or one before \
+             the last",
             self.moved_by,
             muxer.name()
         ))

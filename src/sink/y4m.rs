@@ -1,7 +1,7 @@
 //! YUV4MPEG2 to a file or a pipe, each frame in one piece.
 
+use super::byte_writer::ByteWriter;
 use super::ledger::{Outcome, PlainLedger};
-use super::outlet::Outlet;
 use super::{Flow, Rules, Sink, SinkError, Written};
 use crate::frame::fact::{Fact, location_name};
 use crate::frame::{ColourModel, FieldOrder, Frame, PixelFormat, Range, Rational};
@@ -49,7 +49,7 @@ pub fn nearest(format: PixelFormat) -> PixelFormat {
 }
 
 struct Y4m {
-    outlet: Outlet,
+    writer: ByteWriter,
     header: String,
     begun: bool,
     mixed: bool,
@@ -79,13 +79,13 @@ pub fn create(target: &Path, info: &StreamInfo, rules: Rules) -> Result<Box<dyn 
             ),
         });
     }
-    let outlet = Outlet::open(target, rules)?;
+    let writer = ByteWriter::open(target, rules)?;
     let (header, lost) = header(info);
     let rate = rate(info);
-    let place = format!("{} (y4m)", outlet.label());
+    let place = format!("{} (y4m)", writer.label());
     Ok(Box::new(Y4m {
         ledger: PlainLedger::new(place, ADVICE, rules, info),
-        outlet,
+        writer,
         header,
         begun: false,
         mixed: info.field_order == FieldOrder::Mixed,
@@ -198,7 +198,7 @@ impl Y4m {
             return Ok(Flow::More);
         }
         self.begun = true;
-        self.outlet.write_header(self.header.as_bytes())
+        self.writer.write_header(self.header.as_bytes())
     }
 }
 
@@ -208,7 +208,7 @@ impl Sink for Y4m {
     }
 
     fn watch(&mut self, stop: &Receiver<()>) {
-        self.outlet.watch(stop);
+        self.writer.watch(stop);
     }
 
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
@@ -219,37 +219,38 @@ impl Sink for Y4m {
             fact => outcome(fact, value, format),
         });
         seen.map_err(|problem| SinkError::Unsupported {
-            path: self.outlet.label().to_owned(),
+            path: self.writer.label().to_owned(),
             problem,
         })?;
         if self.begin()? == Flow::Closed {
             return Ok(Flow::Closed);
         }
-        self.clock.see(frame.metadata.pts, self.outlet.frames());
+        self.clock.see(frame.metadata.pts, self.writer.frames());
         let line: &[u8] = match (self.mixed, frame.metadata.field_order.shows_top_first()) {
             (false, _) => b"FRAME\n",
             (true, Some(true)) => b"FRAME Itii\n",
             (true, Some(false)) => b"FRAME Ibii\n",
             (true, _) => b"FRAME I1pp\n",
         };
-        self.outlet.write_frame(line, &frame)
+        self.writer.write_frame(line, &frame)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written, SinkError> {
         self.begin()?;
         if self.clock.irregular {
             self.lost.push(
-                "the timestamps are irregular (a variable frame rate), which y4m cannot hold: its reader will show the frames at a constant rate"
+                "the timestamps are irregular (a variable frame rate), which y4m cannot hold: its reader \
+                 will show the frames at a constant rate"
                     .to_owned(),
             );
         }
         let description = format!(
             "{} frames of y4m to {}",
-            self.outlet.frames(),
-            self.outlet.label()
+            self.writer.frames(),
+            self.writer.label()
         ) + &self.ledger.notes();
         self.lost.append(&mut self.ledger.sentences());
-        self.outlet.finish(description, self.lost)
+        self.writer.finish(description, self.lost)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct BlocksArguments {
     /// Pixel formats.
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "gray")]
     formats: Vec<PixelFormat>,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     #[command(flatten)]

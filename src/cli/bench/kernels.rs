@@ -46,7 +46,7 @@ pub(crate) struct KernelsArguments {
         default_value = "gray,rgb24"
     )]
     formats: Vec<PixelFormat>,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     /// What times cover on a card [default: kernel, and all of them for the first variant and block].

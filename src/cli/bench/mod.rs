@@ -17,13 +17,15 @@ use std::num::NonZeroU32;
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Masks x memory variants x algorithms x blocks x sizes x formats on the card, engines x threads on the CPU.
+    /// Masks x memory variants x algorithms x blocks x sizes x formats on the card, engines x threads on the
+    /// CPU.
     Kernels(Box<kernels::KernelsArguments>),
     /// Block shapes of a card's kernels.
     Blocks(Box<blocks::BlocksArguments>),
     /// Threads of the CPU engine.
     Threads(Box<threads::ThreadsArguments>),
-    /// Which memory variant is the fastest for which mask, format and size on this card; `--memory auto` goes by it from then on.
+    /// Which memory variant is the fastest for which mask, format and size on this card; `--memory auto` goes
+    /// by it from then on.
     Tune(tune::TuneArguments),
     /// The whole pipeline in its steady state: throughput over time, drift, latencies.
     Pipeline(Box<pipeline::PipelineArguments>),

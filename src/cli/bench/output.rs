@@ -5,11 +5,11 @@ use clap::Args;
 use framepipe::bench::{Steady, Sweep};
 use framepipe::report::Measurements;
 use framepipe::report::page::PageError;
-use framepipe::sink::part::PartFile;
+use framepipe::sink::atomic_file::AtomicFile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The files that were asked for.
+/// The files that were requested.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OutputArguments {
     /// Write JSON to this file (docs/bench-schema.md); - for standard output, instead of the table.
@@ -61,7 +61,7 @@ impl Shown for (Steady, Measurements) {
 /// Where one shape goes.
 pub(super) enum Place {
     Stdout,
-    File(PartFile),
+    File(AtomicFile),
 }
 
 impl Place {
@@ -70,7 +70,7 @@ impl Place {
         if path == Path::new("-") {
             return Ok(Place::Stdout);
         }
-        Ok(Place::File(PartFile::create(path, true)?))
+        Ok(Place::File(AtomicFile::create(path, true)?))
     }
 
     /// Fills the file with `text`, or gives it back for standard output.
@@ -82,11 +82,12 @@ impl Place {
     }
 }
 
-/// Files that have been made, so that a name that cannot be written to is told before anything is measured.
+/// Files that have been made, so that a name that cannot be written to is an error before anything is
+/// measured.
 pub(super) struct Outputs {
     json: Option<Place>,
     csv: Option<Place>,
-    html: Option<PartFile>,
+    html: Option<AtomicFile>,
 }
 
 impl OutputArguments {
@@ -135,7 +136,7 @@ impl OutputArguments {
             html: self
                 .html
                 .as_deref()
-                .map(|path| PartFile::create(path, true))
+                .map(|path| AtomicFile::create(path, true))
                 .transpose()?,
         })
     }
@@ -161,7 +162,7 @@ impl Outputs {
 }
 
 /// Writes the whole file and puts it in its place.
-fn fill(file: PartFile, text: &str) -> Result<(), Failure> {
+fn fill(file: AtomicFile, text: &str) -> Result<(), Failure> {
     file.file()
         .write_all(text.as_bytes())
         .map_err(|cause| file.failed(cause))?;

@@ -40,7 +40,7 @@ pub(crate) struct PipelineArguments {
         default_value = "gaussian:size=5"
     )]
     filters: Vec<Filter>,
-    /// What lies beyond the edges.
+    /// What pixels outside the frame are.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     /// The components to change.
@@ -60,16 +60,19 @@ pub(crate) struct PipelineArguments {
     #[command(flatten)]
     encoding: EncodingArguments,
     /// Frames that may wait between two stages.
-    #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = crate::cli::filter::queue)]
+    #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue)]
+    #[arg(value_parser = crate::cli::filter::queue)]
     queue: usize,
     /// Threads that read and that write image files [default: as many as there are cores].
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
     /// How long to measure [default: 10].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Measuring")]
     seconds: Option<Duration>,
     /// How long to run before that [default: a fifth of it, 2 at most].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Measuring")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Measuring")]
     warm_up: Option<Duration>,
     /// Measure for one second: a first look, and nothing to publish.
     #[arg(long, help_heading = "Measuring", conflicts_with = "seconds")]

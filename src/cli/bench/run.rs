@@ -54,7 +54,7 @@ impl Run {
         self.why_no_card.as_deref().unwrap_or_default()
     }
 
-    /// The engines to measure: those that were asked for, which must be there, else all that are there.
+    /// The engines to measure: those that were requested, which must be there, else all that are there.
     pub(super) fn engines(&mut self, asked: &[Measured]) -> Result<Vec<Measured>, Failure> {
         if asked.contains(&Measured::Cuda) {
             self.need_card()?;
@@ -83,7 +83,7 @@ impl Run {
         Err(Failure::Failed(self.why_no_card().to_owned()))
     }
 
-    /// Measures the jobs; `each` is told of every cell, by the number of its job.
+    /// Measures the jobs; `each` gets every cell and the number of its job.
     pub(super) fn measure(
         &mut self,
         title: &str,
@@ -108,7 +108,8 @@ impl Run {
         bar.set_message("compiling kernels");
         let cases: Vec<Case> = jobs.iter().map(|job| job.case.clone()).collect();
         self.bench.compile(&cases);
-        // Kernels alone come first: at 1280x720 they were seen to take up to 1.16 times as long after transfers of the same process.
+        // Kernels alone come first: at 1280x720 they were seen to take up to 1.16 times as long after
+        // transfers of the same process.
         let mut order: Vec<usize> = (0..jobs.len()).collect();
         order.sort_by_key(|&index| jobs[index].scope != Scope::Kernel);
         let mut cells: Vec<Option<Cell>> = jobs.iter().map(|_| None).collect();

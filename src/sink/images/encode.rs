@@ -189,7 +189,8 @@ impl Picture<'_> {
                 };
                 write!(
                     out,
-                    "P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {depth}\nMAXVAL {max}\nTUPLTYPE {kind}\nENDHDR\n"
+                    "P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH {depth}\nMAXVAL {max}\nTUPLTYPE \
+                     {kind}\nENDHDR\n"
                 )?;
             }
         }

@@ -98,7 +98,8 @@ pub(super) fn missing(kind: ImageKind) -> Option<String> {
 fn lacking(kind: ImageKind, has: impl Fn(&str) -> bool) -> Option<String> {
     match kind.encoding() {
         Encoding::Ffmpeg(name) if !has(name) => Some(format!(
-            "this FFmpeg has no encoder of {kind} ({name}); write PNG or TIFF, or use an FFmpeg that was built with it"
+            "this FFmpeg has no encoder of {kind} ({name}); write PNG or TIFF, or use an FFmpeg that was \
+             built with it"
         )),
         _ => None,
     }
@@ -109,7 +110,8 @@ pub(super) fn assumed(picture: &Picture<'_>, kind: ImageKind) -> Option<&'static
     let is_linear = picture.colour.transfer == LINEAR;
     match kind {
         ImageKind::Exr if picture.stored.channels.len() == 4 => Some(
-            "most programs take OpenEXR for linear light and its colours for multiplied by alpha; samples were written as they are",
+            "most programs take OpenEXR for linear light and its colours for multiplied by alpha; samples \
+             were written as they are",
         ),
         ImageKind::Exr if !is_linear => {
             Some("most programs take OpenEXR for linear light; samples were written as they are")

@@ -9,8 +9,8 @@ mod stored;
 pub use naming::{Naming, is_target, kind_for};
 pub use stored::{accepts, nearest};
 
+use super::atomic_file::{AtomicFile, remove_left_overs};
 use super::ledger::{Outcome, PlainLedger, stated};
-use super::part::{PartFile, remove_left_overs};
 use super::{IndexedSink, Rules, SinkError, Written};
 use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, Remarks, Turn};
@@ -168,7 +168,8 @@ fn locked(folder: &Path) -> Result<Option<File>, SinkError> {
 }
 
 /// What to do about facts that are lost.
-const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colours to what pictures without a word are taken for (bt709 or sRGB)";
+const ADVICE: &str = "write a video such as .mkv to keep it, or bring the colours to what pictures without a \
+    word are taken for (bt709 or sRGB)";
 
 #[derive(Default)]
 struct Shared {
@@ -178,7 +179,7 @@ struct Shared {
     warnings: BTreeSet<String>,
     /// The only file of a single-file target: put in its place at the end, when it is known to be the only
     /// one.
-    single: Option<PartFile>,
+    single: Option<AtomicFile>,
 }
 
 impl Images {
@@ -190,7 +191,8 @@ impl Images {
         SinkError::Unsupported {
             path: self.label.clone(),
             problem: format!(
-                "is one image file, and there is more than one frame; write to a directory or to a numbered pattern such as out-%05d.{}{}{}",
+                "is one image file, and there is more than one frame; write to a directory or to a numbered \
+                 pattern such as out-%05d.{}{}{}",
                 self.naming.kind.extension(),
                 match ImageKind::of(Path::new(&self.label)) {
                     Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
@@ -305,7 +307,7 @@ impl Images {
         frame: &Frame,
         kind: ImageKind,
         extension: Option<&OsStr>,
-        part: &PartFile,
+        part: &AtomicFile,
     ) -> Result<(), SinkError> {
         let unsupported = |problem| SinkError::Unsupported {
             path: part.label().to_owned(),
@@ -356,7 +358,10 @@ impl Images {
             if !words.is_empty() {
                 self.lose(
                     part,
-                    format!("{kind} files are written without what pictures say beside their pixels: {words} dropped"),
+                    format!(
+                        "{kind} files are written without what pictures say beside their pixels: {words} \
+                        dropped"
+                    ),
                 )?;
             }
         }
@@ -382,7 +387,7 @@ impl Images {
     }
 
     /// Notes a loss, or fails if the output is strict.
-    fn lose(&self, part: &PartFile, loss: String) -> Result<(), SinkError> {
+    fn lose(&self, part: &AtomicFile, loss: String) -> Result<(), SinkError> {
         if self.options.strict {
             return Err(SinkError::Unsupported {
                 path: part.label().to_owned(),
@@ -399,7 +404,7 @@ impl Images {
         frame: &Frame,
         kind: ImageKind,
         stored: Stored,
-        part: &PartFile,
+        part: &AtomicFile,
     ) -> Result<Option<Arc<[u8]>>, SinkError> {
         let Some(profile) = frame.metadata.icc_profile.clone() else {
             return Ok(None);
@@ -428,13 +433,19 @@ impl Images {
         Ok(Some(profile))
     }
 
-    fn orientation(&self, frame: &Frame, kind: ImageKind, part: &PartFile) -> Result<Option<u8>, SinkError> {
+    fn orientation(
+        &self,
+        frame: &Frame,
+        kind: ImageKind,
+        part: &AtomicFile,
+    ) -> Result<Option<u8>, SinkError> {
         let Some(orientation) = frame.metadata.orientation.filter(|o| (2..=8).contains(o)) else {
             return Ok(None);
         };
         if !kind.keeps_colour_profile() {
             self.lose(part, format!(
-                "{kind} files are written without the orientation; pictures to be shown turned or mirrored will be shown as they are stored"
+                "{kind} files are written without the orientation; pictures to be shown turned or mirrored \
+                 will be shown as they are stored"
             ))?;
             return Ok(None);
         }
@@ -471,7 +482,7 @@ impl IndexedSink for Images {
         {
             return Err(self.clash(&path));
         }
-        let part = PartFile::create(&path, self.options.overwrite)?;
+        let part = AtomicFile::create(&path, self.options.overwrite)?;
         self.encode(&frame, kind, path.extension(), &part)?;
         let length = part.file().metadata().map_err(|e| part.failed(e))?.len();
         if single {

@@ -190,50 +190,21 @@ pub(super) fn choose_format(
         }
         if !chosen.facts().is_some_and(|facts| whole(&facts)) {
             return Err(format!(
-                "{encoder} cannot encode {width}x{height} as {name}, which needs even sizes; leave --pixel-format out, take yuv444p, or another encoder such as ffv1"
+                "{encoder} cannot encode {width}x{height} as {name}, which needs even sizes; leave \
+                 --pixel-format out, take yuv444p, or another encoder such as ffv1"
             ));
         }
         chosen
     } else if taken.is_empty() {
         own
     } else {
-        // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the
-        // range does not.
-        let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
-        // A palette is what GIF is made for, and the last resort of the others.
-        let of_kind = |palette: bool| -> Vec<AvFormat> {
-            let fits = |f: &FormatFacts| !f.hardware && f.palette == palette && (alpha_is_held || !f.alpha);
-            let taken = taken.iter().copied();
-            taken.filter(|f| f.facts().is_some_and(|f| fits(&f))).collect()
-        };
-        let mut named = of_kind(encoder == "gif");
-        if named.is_empty() {
-            named = of_kind(encoder != "gif");
-        }
-        let of_range: Vec<AvFormat> = named
-            .iter()
-            .copied()
-            .filter(|&f| is_full_range_name(f) == is_jpeg)
-            .collect();
-        let usable = if of_range.is_empty() { named } else { of_range };
-        let mut fitting: Vec<(AvFormat, FormatFacts)> = usable
-            .iter()
-            .filter_map(|&f| Some((f, f.facts()?)))
-            .filter(|(_, facts)| whole(facts))
-            .collect();
-        fitting.sort_by_key(|(f, facts)| (loss(&own_facts, facts), *f != own));
-        // If none opens, the encoder wants something else, and says so when it is opened in earnest.
-        fitting
-            .iter()
-            .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
-            .or(fitting.first())
-            .map(|(f, _)| *f)
-            .ok_or_else(|| {
-                format!(
-                    "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); choose another encoder, such as libx264 with 4:4:4 or ffv1",
-                    list(&taken)
-                )
-            })?
+        nearest(kind, (own, &own_facts), &taken, whole, alpha_is_held).ok_or_else(|| {
+            format!(
+                "{encoder} cannot encode frames of {width}x{height} pixels: it takes only even sizes ({}); \
+                 choose another encoder, such as libx264 with 4:4:4 or ffv1",
+                list(&taken)
+            )
+        })?
     };
     let facts = chosen.facts().ok_or_else(|| unknown(&chosen.name()))?;
     let was_limited = format.model() == ColourModel::Yuv && colour.is_limited(format);
@@ -248,7 +219,7 @@ pub(super) fn choose_format(
     let note = converts.then(|| {
         let lost = loss(&own_facts, &facts);
         let why = if wanted.is_some() {
-            "as asked for"
+            "as requested"
         } else if taken.contains(&own) && !whole(&own_facts) {
             "because the size is odd"
         } else {
@@ -269,6 +240,49 @@ pub(super) fn choose_format(
         range_is_changed: false,
         note,
     })
+}
+
+/// The format of the `taken` ones that loses least of `own` and that the encoder opens, if there is one whose
+/// facts are `usable`.
+fn nearest(
+    kind: EncoderKind,
+    (own, own_facts): (AvFormat, &FormatFacts),
+    taken: &[AvFormat],
+    usable: impl Fn(&FormatFacts) -> bool,
+    alpha_is_held: bool,
+) -> Option<AvFormat> {
+    let encoder = kind.name();
+    // Motion JPEG is full range by its standard; elsewhere the old full-range names say nothing that the
+    // range does not.
+    let is_jpeg = encoder == "mjpeg" || encoder == "ljpeg";
+    // A palette is what GIF is made for, and the last resort of the others.
+    let of_kind = |palette: bool| -> Vec<AvFormat> {
+        let fits = |f: &FormatFacts| !f.hardware && f.palette == palette && (alpha_is_held || !f.alpha);
+        let taken = taken.iter().copied();
+        taken.filter(|f| f.facts().is_some_and(|f| fits(&f))).collect()
+    };
+    let mut named = of_kind(encoder == "gif");
+    if named.is_empty() {
+        named = of_kind(encoder != "gif");
+    }
+    let of_range: Vec<AvFormat> = named
+        .iter()
+        .copied()
+        .filter(|&f| is_full_range_name(f) == is_jpeg)
+        .collect();
+    let candidates = if of_range.is_empty() { named } else { of_range };
+    let mut fitting: Vec<(AvFormat, FormatFacts)> = candidates
+        .iter()
+        .filter_map(|&f| Some((f, f.facts()?)))
+        .filter(|(_, facts)| usable(facts))
+        .collect();
+    fitting.sort_by_key(|(f, facts)| (loss(own_facts, facts), *f != own));
+    // If none opens, the encoder wants something else, and says so when it is opened in earnest.
+    fitting
+        .iter()
+        .find(|(f, _)| fitting.len() == 1 || kind.opens(*f))
+        .or(fitting.first())
+        .map(|(f, _)| *f)
 }
 
 /// Words as a list in a sentence.
@@ -424,7 +438,8 @@ pub(super) fn configure(
         }
         (Quality::None, Some(_)) => {
             return Err(format!(
-                "the encoder {name} has no single number for its quality; leave --quality out, or set its own options with --encoder-option"
+                "the encoder {name} has no single number for its quality; leave --quality out, or set its \
+                 own options with --encoder-option"
             ));
         }
         (_, None) => {

@@ -267,7 +267,7 @@ impl Container {
         best.map(|(_, way)| way)
     }
 
-    /// True if a picture and sound of stream `index` of `demuxer` come back as far apart as they were, when
+    /// True if a picture and sound of stream `index` of `demuxer` come back with the same offset, when
     /// they begin at these seconds, or if that cannot be found out.
     pub(super) fn keeps_apart(
         &self,

@@ -23,7 +23,7 @@ pub(super) struct GifPacket {
     pub(super) is_first: bool,
 }
 
-/// Frames on their way into a GIF file.
+/// Frames of a GIF file that wait for their duration.
 pub(super) struct GifEncoder {
     width: usize,
     height: usize,

@@ -189,7 +189,8 @@ impl Passthrough {
                 losses: Vec::new(),
             }),
             Err(_) => Err(format!(
-                "{name} cannot be opened a second time, so its sound, subtitles and other streams are not copied"
+                "{name} cannot be opened a second time, so its sound, subtitles and other streams are not \
+                 copied"
             )),
         }
     }
@@ -441,7 +442,7 @@ impl Passthrough {
         }
     }
 
-    /// Tells what sound is encoded anew, though nobody asked for it.
+    /// Tells what sound is encoded anew, though it was not requested.
     fn tell_encoded(&mut self, container: &Container, planned: &[Planned]) {
         for Planned { index, carriage } in planned {
             let (Carriage::Encode(transcoder), Some(facts)) = (carriage, self.demuxer.stream(*index)) else {
@@ -455,7 +456,8 @@ impl Passthrough {
                     container.name()
                 );
                 self.losses.push(format!(
-                    "{sentence}; choose the encoder with --audio-encoder, or leave the sound out with --no-audio"
+                    "{sentence}; choose the encoder with --audio-encoder, or leave the sound out with \
+                     --no-audio"
                 ));
                 self.warnings.push(sentence);
             }
@@ -720,8 +722,9 @@ impl Passthrough {
         });
         let unforeseen = self.unforeseen.iter().map(|(label, time)| {
             format!(
-                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left out; \
-                 bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c copy OUT.mkv)"
+                "{label} begins at {time:.3} s, when the output's streams were fixed already, and is left \
+                 out; bring the input into another container first (ffmpeg -analyzeduration 1000M -i IN -c \
+                 copy OUT.mkv)"
             )
         });
         late.chain(unforeseen)

@@ -48,10 +48,49 @@ pub(super) struct Staged {
     unverified: bool,
 }
 
+/// Settings, what the file is meant to say with them, and what was read back.
+struct Rehearsed {
+    staged: Staged,
+    meant: Facts,
+    read: Read,
+}
+
 impl VideoSink {
     /// Settings for frames like `frame`, and the account of its facts: what the output can say is found out
     /// by a rehearsal.
     pub(super) fn stage(&self, frame: &Frame) -> Result<(Staged, Ledger), SinkError> {
+        let staged = self.planned(frame)?;
+        let rules = Rules {
+            overwrite: self.options.overwrite,
+            strict: self.options.strict,
+        };
+        let place = format!(
+            "{} ({} in {})",
+            self.name,
+            self.kind.name(),
+            self.output.muxer.name()
+        );
+        const ADVICE: &str = "another encoder or container may hold it, such as libx265 in .mkv";
+        let mut ledger = Ledger::new(place, ADVICE, rules, self.info.time_base);
+        let said = ledger.see(&staged.first, staged.input).facts;
+        let Rehearsed {
+            mut staged,
+            meant,
+            read,
+        } = self.rehearsed(staged, frame);
+        staged.unverified = matches!(read, Read::Untried | Read::Undecodable);
+        for (fact, value) in &said {
+            let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+            ledger.account(*fact, value, outcome);
+        }
+        match ledger.refusal() {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok((staged, ledger)),
+        }
+    }
+
+    /// Settings as they are before any rehearsal.
+    fn planned(&self, frame: &Frame) -> Result<Staged, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
         let first = stated(&frame.metadata, &self.info);
@@ -89,7 +128,7 @@ impl VideoSink {
                 blocks.push(block);
             }
         }
-        let mut staged = Staged {
+        Ok(Staged {
             input: Samples::of(layout.format(), height),
             output: choice.samples(height),
             hdr: Hdr::from_blocks(&self.info.side_data, &frame.metadata.side_data),
@@ -100,20 +139,12 @@ impl VideoSink {
             turn: None,
             chroma_moves: false,
             unverified: false,
-        };
-        let rules = Rules {
-            overwrite: self.options.overwrite,
-            strict: self.options.strict,
-        };
-        let place = format!(
-            "{} ({} in {})",
-            self.name,
-            self.kind.name(),
-            self.output.muxer.name()
-        );
-        const ADVICE: &str = "another encoder or container may hold it, such as libx265 in .mkv";
-        let mut ledger = Ledger::new(place, ADVICE, rules, self.info.time_base);
-        let said = ledger.see(&staged.first, staged.input).facts;
+        })
+    }
+
+    /// Rehearses the settings, and others where the file would not say what is meant: without fields, in the
+    /// other range, with the picture turned.
+    fn rehearsed(&self, mut staged: Staged, frame: &Frame) -> Rehearsed {
         let mut meant = staged.meant(&staged.first);
         let mut tried = staged.tried(&frame.metadata, &staged.first);
         let mut read = self.rehearse(&staged, &[&tried]);
@@ -131,7 +162,7 @@ impl VideoSink {
         if !staged.keeps(Fact::Range, &meant, &read) {
             // The only other range there is.
             let mut other = Staged {
-                choice: staged.choice.with_other_range(height),
+                choice: staged.choice.with_other_range(frame.layout().height()),
                 ..staged.clone()
             };
             other.setup.colour = other.choice.colour;
@@ -141,9 +172,9 @@ impl VideoSink {
                 (staged, meant, read) = (other, now, again);
             }
         }
-        let turn = staged
-            .rotation()
-            .filter(|turn| turn.fits(layout.format()) && staged.first.field_order == FieldOrder::Progressive);
+        let turn = staged.rotation().filter(|turn| {
+            turn.fits(frame.layout().format()) && staged.first.field_order == FieldOrder::Progressive
+        });
         if let Some(turn) = turn
             && !staged.keeps(Fact::Rotation, &meant, &read)
         {
@@ -162,15 +193,7 @@ impl VideoSink {
                 (staged, meant, read) = (turned, now, again);
             }
         }
-        staged.unverified = matches!(read, Read::Untried | Read::Undecodable);
-        for (fact, value) in &said {
-            let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
-            ledger.account(*fact, value, outcome);
-        }
-        match ledger.refusal() {
-            Some(problem) => Err(self.unsupported(problem)),
-            None => Ok((staged, ledger)),
-        }
+        Rehearsed { staged, meant, read }
     }
 
     /// Encodes and reads back a frame without content for each of `frames`.
@@ -352,8 +375,8 @@ impl VideoSink {
         }
         matches!(read, Read::Undecodable).then(|| {
             format!(
-                "FFmpeg itself cannot decode what {} writes as {} into {}, and other programs may not either; \
-                 choose another container or encoder",
+                "FFmpeg itself cannot decode what {} writes as {} into {}, and other programs may not \
+                 either; choose another container or encoder",
                 self.kind.name(),
                 running.choice.format.name(),
                 self.output.muxer.name()

@@ -7,15 +7,17 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The longest file name, in bytes, whose stem is repeated in the temporary name; file systems allow 255 in all.
+/// The longest file name, in bytes, whose stem is repeated in the temporary name; file systems allow 255 in
+/// all.
 const LONGEST_NAME: usize = 200;
 
-/// Output on its way to `target`, written beside it as `.STEM.part-PID.EXT` (the extension stays, because writers choose the
-/// format by it). [`PartFile::commit`] renames it; dropping it instead removes it.
+/// Output on its way to `target`, written beside it as `.STEM.part-PID.EXT` (the extension stays, because
+/// writers choose the format by it). [`AtomicFile::commit`] renames it; dropping it instead removes it.
 ///
-/// A target that is no regular file (a device, a named pipe) is written directly: renaming would replace the device itself.
+/// A target that is no regular file (a device, a named pipe) is written directly: renaming would replace the
+/// device itself.
 #[derive(Debug)]
-pub struct PartFile {
+pub struct AtomicFile {
     label: String,
     target: PathBuf,
     part: Option<PathBuf>,
@@ -23,9 +25,9 @@ pub struct PartFile {
     overwrite: bool,
 }
 
-impl PartFile {
+impl AtomicFile {
     /// Makes the temporary file, empty. An existing target is an error unless `overwrite`.
-    pub fn create(target: &Path, overwrite: bool) -> Result<PartFile, SinkError> {
+    pub fn create(target: &Path, overwrite: bool) -> Result<AtomicFile, SinkError> {
         let label = target.display().to_string();
         let failed = |cause| SinkError::Io {
             path: label.clone(),
@@ -45,7 +47,7 @@ impl PartFile {
             }
             if !metadata.is_file() {
                 let file = OpenOptions::new().write(true).open(target).map_err(failed)?;
-                return Ok(PartFile {
+                return Ok(AtomicFile {
                     label,
                     target: target.to_owned(),
                     part: None,
@@ -87,7 +89,7 @@ impl PartFile {
                 Err(e) => return Err(failed(e)),
             }
         };
-        let made = PartFile {
+        let made = AtomicFile {
             label,
             target: place,
             part: Some(part),
@@ -95,15 +97,15 @@ impl PartFile {
             overwrite,
         };
         if let Some(metadata) = existing {
-            // The replacement is as readable as what it replaces; where that is not allowed the default serves.
-            // No bit of a program's survives: the bytes are new.
+            // The replacement is as readable as what it replaces; where that is not allowed the default
+            // serves. No bit of a program's survives: the bytes are new.
             let mode = metadata.permissions().mode() & 0o777;
             let _ = made.file.set_permissions(fs::Permissions::from_mode(mode));
         }
         Ok(made)
     }
 
-    /// Where the bytes go until [`PartFile::commit`]: for writers that open files by name.
+    /// Where the bytes go until [`AtomicFile::commit`]: for writers that open files by name.
     pub fn path(&self) -> &Path {
         self.part.as_deref().unwrap_or(&self.target)
     }
@@ -174,7 +176,7 @@ impl PartFile {
     }
 }
 
-impl Drop for PartFile {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(part) = self.part.take()
             && let Err(e) = fs::remove_file(&part)
@@ -304,7 +306,7 @@ mod tests {
     fn a_file_appears_when_committed_and_vanishes_when_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("clip.mp4");
-        let part = PartFile::create(&target, false).unwrap();
+        let part = AtomicFile::create(&target, false).unwrap();
         part.file().write_all(b"half").unwrap();
         let expected = format!(".clip.part-{}.mp4", std::process::id());
         assert_eq!(names(folder.path()), [expected]);
@@ -312,8 +314,8 @@ mod tests {
         drop(part);
         assert!(names(folder.path()).is_empty());
 
-        let part = PartFile::create(&target, false).unwrap();
-        let second = PartFile::create(&target, false).unwrap();
+        let part = AtomicFile::create(&target, false).unwrap();
+        let second = AtomicFile::create(&target, false).unwrap();
         assert_ne!(part.path(), second.path());
         part.file().write_all(b"whole").unwrap();
         part.commit().unwrap();
@@ -329,10 +331,10 @@ mod tests {
         let target = folder.path().join("a.png");
         fs::write(&target, b"old").unwrap();
         assert!(matches!(
-            PartFile::create(&target, false),
+            AtomicFile::create(&target, false),
             Err(SinkError::Exists { .. })
         ));
-        let part = PartFile::create(&target, true).unwrap();
+        let part = AtomicFile::create(&target, true).unwrap();
         part.file().write_all(b"new").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"old");
         part.commit().unwrap();
@@ -346,7 +348,7 @@ mod tests {
         let link = folder.path().join("link.bin");
         fs::write(&real, b"old").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        let part = PartFile::create(&link, true).unwrap();
+        let part = AtomicFile::create(&link, true).unwrap();
         part.file().write_all(b"new").unwrap();
         part.commit().unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -355,21 +357,21 @@ mod tests {
 
     #[test]
     fn devices_are_written_directly_and_directories_refused() {
-        let part = PartFile::create(Path::new("/dev/null"), false).unwrap();
+        let part = AtomicFile::create(Path::new("/dev/null"), false).unwrap();
         assert_eq!(part.path(), Path::new("/dev/null"));
         part.commit().unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(
-            PartFile::create(folder.path(), true),
+            AtomicFile::create(folder.path(), true),
             Err(SinkError::Unsupported { .. })
         ));
         assert!(matches!(
-            PartFile::create(&folder.path().join("missing/a.png"), true),
+            AtomicFile::create(&folder.path().join("missing/a.png"), true),
             Err(SinkError::Io { .. })
         ));
         let long = folder.path().join(format!("{}.png", "n".repeat(250)));
-        PartFile::create(&long, false).unwrap().commit().unwrap();
+        AtomicFile::create(&long, false).unwrap().commit().unwrap();
         assert!(long.exists());
     }
 }

@@ -1,6 +1,6 @@
 //! Where a sink of bytes writes: a file that is not yet in its place, or standard output.
 
-use super::part::PartFile;
+use super::atomic_file::AtomicFile;
 use super::{Flow, Rules, SinkError, Written, geometry};
 use crate::frame::{Frame, Layout, Remarks, Stopped, is_closed, wait_a_tick};
 use crossbeam_channel::Receiver;
@@ -14,16 +14,17 @@ use std::path::Path;
 /// How much of a frame with padded rows is gathered before it is written.
 const GATHER: usize = 1 << 20;
 
-/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
+/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes
+/// for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
 
 enum Place {
-    Part(PartFile),
+    Part(AtomicFile),
     Stdout(File),
 }
 
 /// Writes frames one after another, each in one piece where its rows are tight.
-pub(super) struct Outlet {
+pub(super) struct ByteWriter {
     place: Place,
     bytes: u64,
     frames: u64,
@@ -34,7 +35,7 @@ pub(super) struct Outlet {
     strict: bool,
 }
 
-impl Outlet {
+impl ByteWriter {
     /// From now on waits for the reader end when `stop` is closed.
     pub(super) fn watch(&mut self, stop: &Receiver<()>) {
         self.stop = Some(stop.clone());
@@ -45,7 +46,7 @@ impl Outlet {
     }
 
     /// Opens a file, or standard output for "-".
-    pub(super) fn open(target: &Path, rules: Rules) -> Result<Outlet, SinkError> {
+    pub(super) fn open(target: &Path, rules: Rules) -> Result<ByteWriter, SinkError> {
         let place = if target.as_os_str() == "-" {
             let stdout = io::stdout();
             if stdout.is_terminal() {
@@ -73,9 +74,9 @@ impl Outlet {
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
             Place::Stdout(unblocked(File::from(file)))
         } else {
-            Place::Part(PartFile::create(target, rules.overwrite)?)
+            Place::Part(AtomicFile::create(target, rules.overwrite)?)
         };
-        Ok(Outlet {
+        Ok(ByteWriter {
             place,
             bytes: 0,
             frames: 0,
@@ -228,8 +229,8 @@ impl Outlet {
     }
 }
 
-/// True for the /dev/null that Rust's start-up puts in place of a closed standard output. It is opened for reading
-/// and writing, which no shell does for one's `>/dev/null`.
+/// True for the /dev/null that Rust's start-up puts in place of a closed standard output. It is opened for
+/// reading and writing, which no shell does for one's `>/dev/null`.
 fn is_stand_in(stdout: &io::Stdout) -> bool {
     let Ok(flags) = rustix::fs::fcntl_getfl(stdout) else {
         return false;
@@ -239,8 +240,8 @@ fn is_stand_in(stdout: &io::Stdout) -> bool {
     flags & rustix::fs::OFlags::RWMODE == rustix::fs::OFlags::RDWR && null.is_ok() && null == own
 }
 
-/// The same pipe opened once more, so that writing to it does not sleep, and whoever shares the old one is not
-/// disturbed; other files as they are.
+/// The same pipe opened once more, so that writing to it does not sleep, and whoever shares the old one is
+/// not disturbed; other files as they are.
 fn unblocked(file: File) -> File {
     let is_pipe = file
         .metadata()
