@@ -1,5 +1,5 @@
-//! What a run lacked when a call failed: memory or threads. Libraries often say no more than that they failed,
-//! and a codec is no better for being exchanged then.
+//! What a run lacked when a call failed: memory or threads. Libraries often say no more than that they
+//! failed, and a codec is no better for being exchanged then.
 
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
@@ -39,7 +39,8 @@ impl fmt::Display for Shortage {
                 match (getrlimit(Resource::As).current, peak()) {
                     (Some(limit), Some(peak)) => write!(
                         f,
-                        ": this process may take {} MiB (ulimit -v) and has taken {}; raise the limit, or {FEWER}",
+                        ": this process may take {} MiB (ulimit -v) and has taken {}; raise the limit, or \
+                         {FEWER}",
                         limit >> 20,
                         peak >> 20
                     ),

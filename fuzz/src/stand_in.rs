@@ -17,8 +17,8 @@ use std::sync::{LazyLock, Mutex};
 /// Products of the largest mask and the frame, for the reference's sake and for that of a card that is none.
 const MOST_WORK: usize = 60_000;
 
-/// Kernels that a process may have compiled when it begins. Compiling one takes about a second, so that any other
-/// has to wait until so many cases have gone by.
+/// Kernels that a process may have compiled when it begins. Compiling one takes about a second, so that any
+/// other has to wait until so many cases have gone by.
 const KERNELS_AT_ONCE: usize = 400;
 const CASES_A_KERNEL: usize = 50;
 
@@ -146,7 +146,7 @@ pub fn run(data: &[u8]) -> Corpus {
     let is_chosen = matches!(options.memory, MemoryVariant::Auto | MemoryVariant::Tensor);
     let lacks = Cell::new(false);
     let is_excused = |error: &EngineError| match error {
-        // A variant that was asked for may have no room for a mask.
+        // A variant that was requested may have no room for a mask.
         EngineError::Unavailable(_) => !is_chosen,
         // Small frames have kernels that `recipes` does not tell of.
         EngineError::Device { reason, .. } => {

@@ -3,7 +3,7 @@
 use crate::ffmpeg::{AvFormat, FormatFacts};
 use crate::frame::PixelFormat;
 
-/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most weighs most: a
+/// How bad a conversion is, worst kind of damage first; compare with `<`. What is seen most counts most: a
 /// picture without its alpha is another picture, while RGB as YUV looks the same. A conversion that keeps
 /// every sample comes first in any case.
 ///

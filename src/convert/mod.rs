@@ -23,14 +23,15 @@ pub enum ConvertError {
     Scaler {
         /// The format that the frames have.
         from: String,
-        /// The format that was asked for.
+        /// The format that was requested.
         to: String,
         /// What FFmpeg said.
         reason: String,
     },
     /// The matrix between RGB and YUV is one whose formula is not known here.
     #[error(
-        "pictures with the matrix {matrix} cannot be converted to RGB here, and another matrix would give wrong colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
+        "pictures with the matrix {matrix} cannot be converted to RGB here, and another matrix would give \
+         wrong colours; keep them in YUV (such as ffv1 in .mkv), or bring them to bt709 or bt2020nc first"
     )]
     Matrix {
         /// FFmpeg's name of it.
@@ -132,11 +133,11 @@ pub struct Converter {
     width: usize,
     height: usize,
     colour: Colour,
-    way: Way,
+    method: Method,
 }
 
 /// How a converter works.
-enum Way {
+enum Method {
     /// swscale, between pictures with FFmpeg's own padding.
     Scale {
         scaler: Scaler,
@@ -171,7 +172,7 @@ impl Converter {
         let after = colour_after(colour, format, to, height);
         if (format.model(), to.model()) == (ColourModel::Yuv, ColourModel::Rgb) {
             if colour.matrix == YCGCO {
-                let way = Way::YCgCo {
+                let method = Method::YCgCo {
                     first: planar_444(format, colour, width, height)?.map(Box::new),
                     limited: colour.is_limited(format),
                 };
@@ -181,7 +182,7 @@ impl Converter {
                     width,
                     height,
                     colour: after,
-                    way,
+                    method,
                 });
             }
             read_matrix(colour.matrix, height)?;
@@ -206,7 +207,7 @@ impl Converter {
             width,
             height,
             colour: after,
-            way: Way::Scale {
+            method: Method::Scale {
                 scaler,
                 before: before_picture,
                 after: after_picture,
@@ -240,8 +241,8 @@ impl Converter {
             });
         }
         let mut converted = Frame::new(Layout::new(self.to, self.width, self.height, alignment)?, buffer)?;
-        match &mut self.way {
-            Way::Scale {
+        match &mut self.method {
+            Method::Scale {
                 scaler,
                 before,
                 after,
@@ -257,7 +258,7 @@ impl Converter {
                     reason: e.to_string(),
                 })?;
             }
-            Way::YCgCo { first, limited } => match first {
+            Method::YCgCo { first, limited } => match first {
                 Some(first) => ycgco::to_rgb(&first.convert(frame)?, *limited, &mut converted),
                 None => ycgco::to_rgb(frame, *limited, &mut converted),
             },

@@ -1,8 +1,8 @@
 //! What an input may open beside itself: nothing, unless the user says otherwise.
 //!
-//! Playlists, manifests and scripts make a demuxer open further files, and what is called clip.mp4 may be one.
-//! Demuxers that open files by ways of their own are left out by name; all others open them through a callback
-//! of ours, which refuses whatever is not the input itself.
+//! Playlists, manifests and scripts make a demuxer open further files, and what is called clip.mp4 may be
+//! one. Demuxers that open files by ways of their own are left out by name; all others open them through a
+//! callback of ours, which refuses whatever is not the input itself.
 #![allow(unsafe_code)]
 
 use super::text::text;
@@ -58,7 +58,8 @@ impl Access {
         let is_of = |list: &[&str]| format.split(',').any(|name| list.contains(&name));
         if is_of(PLAYLISTS) {
             format!(
-                "it is a list of other files ({format}) and no video itself; --allow-playlists reads what it names in its own folder"
+                "it is a list of other files ({format}) and no video itself; --allow-playlists reads what it \
+                 names in its own folder"
             )
         } else if is_of(NETWORK) {
             format!("it names streams in a network ({format}); --allow-urls opens them")
@@ -125,7 +126,7 @@ impl Gate {
         }
     }
 
-    /// The file that was asked for and refused, if there was one.
+    /// The file that was requested and refused, if there was one.
     pub(super) fn refused(&self) -> Option<String> {
         self.refused
             .lock()

@@ -3,10 +3,10 @@
 //! ```text
 //!   Packet -> decoder -> resampler -> FIFO -> frames of the encoder's size -> encoder -> Packet
 //! ```
-//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with silence
-//! and an overlap is cut off, so that the sound stays with the picture in containers whose sound has no times of its
-//! own, too. What the encoder puts in front of the sound (priming) goes into the packets' times, as FFmpeg's encoders
-//! do by themselves.
+//! Times are counted in samples from the first frame's time on. A gap in the input's times is filled with
+//! silence and an overlap is cut off, so that the sound stays with the picture in containers whose sound has
+//! no times of its own, too. What the encoder puts in front of the sound (priming) goes into the packets'
+//! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
 use super::text::{rational, text, timestamp};
@@ -328,15 +328,15 @@ impl AudioTranscoder {
         self.trim = i64::from(unsafe { (*self.encoder.0).initial_padding });
     }
 
-    /// Has the sound begin at `time`, in seconds, with silence or a cut, for a container that writes it from the
-    /// first picture on whatever its times are. Called before the first packet.
+    /// Has the sound begin at `time`, in seconds, with silence or a cut, for a container that writes it from
+    /// the first picture on whatever its times are. Called before the first packet.
     pub(crate) fn begin_at(&mut self, time: f64) {
         self.start = Some((time / self.time_base().to_f64()).round() as i64);
     }
 
-    /// Has the sound begin, with up to one `tick` of silence, where its first packet's time is a whole number of
-    /// ticks of the container. `delay` is what its times are shifted by before they are written, in seconds.
-    /// Called before the first packet.
+    /// Has the sound begin, with up to one `tick` of silence, where its first packet's time is a whole number
+    /// of ticks of the container. `delay` is what its times are shifted by before they are written, in
+    /// seconds. Called before the first packet.
     pub(crate) fn begin_on_tick(&mut self, tick: Rational, delay: f64) {
         let clock = self.time_base().to_f64();
         // What is coarser counts packets (AVI).

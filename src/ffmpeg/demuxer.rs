@@ -7,7 +7,7 @@ use super::memory_io::MemoryFile;
 use super::pipe_io::PipeFile;
 use super::side_data::{STREAM_SIDE_DATA, stream_fact};
 use super::text::{c_string, rational, rescale, text, timestamp};
-use super::{AvError, Packet, Picture, beside, init, log, version};
+use super::{AvError, Packet, Picture, init, log, metadata_limit, version};
 use crate::frame::fact::Fact;
 use crate::frame::{METADATA_LIMIT, Rational, SideData};
 use crossbeam_channel::Receiver;
@@ -265,8 +265,8 @@ impl Demuxer {
         let limit = self
             .max_pixels
             .and_then(|most| CString::new(most.to_string()).ok());
-        // SAFETY: the context is open and this thread's own, and there is a dictionary, null at first, for each of its streams; they are
-        // freed here.
+        // SAFETY: the context is open and this thread's own, and there is a dictionary, null at first, for
+        // each of its streams; they are freed here.
         unsafe {
             if let Some(limit) = &limit {
                 for dictionary in &mut options {
@@ -274,12 +274,12 @@ impl Demuxer {
                 }
             }
             if self.gate.is_some() {
-                self.too_large = beside::shorten_headers(self.context);
-                (*self.context).codec_whitelist = ffi::av_strdup(beside::probing_decoders());
+                self.too_large = metadata_limit::shorten_headers(self.context);
+                (*self.context).codec_whitelist = ffi::av_strdup(metadata_limit::probing_decoders());
             }
             let code = ffi::avformat_find_stream_info(self.context, options.as_mut_ptr());
-            beside::size_covers(self.context);
-            self.too_large.extend(beside::shorten_texts(self.context));
+            metadata_limit::size_covers(self.context);
+            self.too_large.extend(metadata_limit::shorten_texts(self.context));
             for dictionary in &mut options {
                 ffi::av_dict_free(dictionary);
             }
@@ -704,7 +704,8 @@ fn refusal(gate: Option<&Gate>) -> Option<OpenFailure> {
     }
     let file = gate.refused()?;
     Some(OpenFailure::Refused(format!(
-        "it names another file, {file}, and one input is one file; --allow-playlists reads what lies in its own folder"
+        "it names another file, {file}, and one input is one file; --allow-playlists reads what lies in its \
+         own folder"
     )))
 }
 

@@ -90,7 +90,7 @@ pub(crate) struct EncoderSetup {
     pub(crate) field_order: FieldOrder,
     /// 0 leaves the number to the encoder.
     pub(crate) threads: usize,
-    /// The container wants the codec's headers apart from the packets.
+    /// The container wants the codec's headers outside the packets.
     pub(crate) global_header: bool,
 }
 

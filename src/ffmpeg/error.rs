@@ -24,8 +24,8 @@ impl AvError {
         AvError(ffi::AVERROR(ffi::ENOMEM))
     }
 
-    /// What opening a codec gives. Libraries that are codecs tell FFmpeg only that they failed; where memory or
-    /// threads lacked, the system's error number still says so.
+    /// What opening a codec gives. Libraries that are codecs tell FFmpeg only that they failed; where memory
+    /// or threads lacked, the system's error number still says so.
     pub(super) fn check_opening(call: impl FnOnce() -> c_int) -> Result<c_int, AvError> {
         let (code, number) = observed(call);
         let lacks_thread = code == ffi::AVERROR(ffi::EAGAIN) || (code < 0 && number == Some(ffi::EAGAIN));
@@ -38,7 +38,7 @@ impl AvError {
         }
     }
 
-    /// What feeding a codec, or taking from it, gives; lack of memory is told as by
+    /// What feeding a codec, or taking from it, gives; lack of memory is reported as by
     /// [`AvError::check_opening`].
     pub(super) fn check_working(call: impl FnOnce() -> c_int) -> Result<c_int, AvError> {
         let (code, number) = observed(call);

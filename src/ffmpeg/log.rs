@@ -82,8 +82,8 @@ pub(crate) fn too_large() -> Option<(usize, usize)> {
     *TOO_LARGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Width and height that a message about too many pixels names: more than the caller allows, or than FFmpeg ever
-/// decodes.
+/// Width and height that a message about too many pixels names: more than the caller allows, or than FFmpeg
+/// ever decodes.
 fn size_too_large(what: &str) -> Option<(usize, usize)> {
     let said = what.strip_prefix("Picture size ")?;
     let (size, why) = said.split_once(' ')?;

@@ -7,12 +7,13 @@
 //!
 //! Two rules keep every decoder right:
 //!
-//! - The length of a row is a function of format and size alone, from the first picture to the last. Decoders read
-//!   their reference pictures with the row length of the picture that they are making, so a stream whose first
-//!   pictures lay in FFmpeg's memory and the later ones in ours would come out as rubbish. What changes once the
-//!   run has begun is only where the blocks come from.
-//! - Who gets our memory is decided by what the decoder says of itself (AV_CODEC_CAP_DR1) and by whether the pixel
-//!   format is one that frames have as it is. All else lies in FFmpeg's own memory, from the first picture on, too.
+//! - The length of a row is a function of format and size alone, from the first picture to the last. Decoders
+//!   read their reference pictures with the row length of the picture that they are making, so a stream whose
+//!   first pictures lay in FFmpeg's memory and the later ones in ours would come out as rubbish. What changes
+//!   once the run has begun is only where the blocks come from.
+//! - Who gets our memory is decided by what the decoder says of itself (AV_CODEC_CAP_DR1) and by whether the
+//!   pixel format is one that frames have as it is. All else lies in FFmpeg's own memory, from the first
+//!   picture on, too.
 #![allow(unsafe_code)]
 
 use super::{AvError, AvFormat, Picture};
@@ -53,8 +54,8 @@ impl PictureMemory {
     /// `context` must be valid and not yet open, and be freed before `self` moves or goes.
     pub(super) unsafe fn serve(&mut self, context: *mut ffi::AVCodecContext) {
         self.served = true;
-        // SAFETY: the context is valid by the caller's word, and the pointer stays so as long as FFmpeg uses
-        // it.
+        // SAFETY: the context is valid and is freed before `self` moves or goes (the function's contract), so
+        // that the pointer to `self` stays valid as long as FFmpeg uses it.
         unsafe {
             (*context).opaque = ptr::from_ref(self).cast_mut().cast();
             (*context).get_buffer2 = Some(get_buffer);
@@ -123,8 +124,9 @@ unsafe fn fill(
     frame: *mut ffi::AVFrame,
     memory: &PictureMemory,
 ) -> Result<(), AvError> {
-    // SAFETY: by the caller's word; every pointer passed on is to a live variable, and the block is FFmpeg's
-    // from av_buffer_create on, which frees it by `release` on every later path.
+    // SAFETY: context and frame are valid (the function's contract); every pointer passed on is to a live
+    // variable, and the block is FFmpeg's from av_buffer_create on, which frees it by `release` on every
+    // later path.
     unsafe {
         let format = AvFormat((*frame).format)
             .to_raw()
@@ -205,7 +207,7 @@ pub(crate) struct Decoded {
 
 // SAFETY: the block is only read, by as many threads as like, and FFmpeg's reference counts are atomic.
 unsafe impl Send for Decoded {}
-// SAFETY: as above.
+// SAFETY: through a shared reference the block is only read.
 unsafe impl Sync for Decoded {}
 
 impl Memory for Decoded {

@@ -4,7 +4,7 @@
 //! pointer.
 //!
 //! ```text
-//!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer -> file
+//!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer
 //!                                  | memory: pictures decoded into the frames' own blocks
 //!          sound that is encoded anew: audio (AudioTranscoder)
 //!                                            frames lent to the encoder without a copy: lend
@@ -13,7 +13,6 @@
 
 mod access;
 mod audio;
-mod beside;
 mod clock;
 mod decoder;
 mod demuxer;
@@ -26,6 +25,7 @@ mod lend;
 pub(crate) mod log;
 mod memory;
 mod memory_io;
+mod metadata_limit;
 mod muxer;
 mod packet;
 mod picture;

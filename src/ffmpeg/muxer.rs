@@ -122,7 +122,7 @@ impl Muxer {
         text(self.format().name)
     }
 
-    /// True if codecs must give their headers apart.
+    /// True if codecs must give their headers outside the packets.
     pub(crate) fn wants_global_header(&self) -> bool {
         self.format().flags & ffi::AVFMT_GLOBALHEADER as c_int != 0
     }

@@ -276,8 +276,8 @@ impl Picture {
     /// Row `y` of plane `plane` to write into.
     pub(crate) fn row_mut(&mut self, plane: usize, y: usize, len: usize) -> Option<&mut [u8]> {
         let start = self.row_start(plane, y, len)?;
-        // SAFETY: as in `row`; the picture is borrowed mutably and was made by `allocate`, so nobody else
-        // reads it.
+        // SAFETY: row_start has checked that the row exists and is at least `len` bytes long; the picture is
+        // borrowed mutably and was made by `allocate`, so nobody else reads it.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 

@@ -79,8 +79,8 @@ pub(super) unsafe fn stream_side_data<'a>(
     stream: *const ffi::AVStream,
     kind: ffi::AVPacketSideDataType,
 ) -> Option<&'a [u8]> {
-    // SAFETY: the stream is valid by the caller's word; a block, where there is one, holds as many bytes as
-    // it says.
+    // SAFETY: the stream is valid (the function's contract); a block, where there is one, holds as many bytes
+    // as it says.
     unsafe {
         #[cfg(ffmpeg_6_1)]
         let (data, size) = {
@@ -109,7 +109,8 @@ pub(super) unsafe fn new_stream_side_data(
     kind: ffi::AVPacketSideDataType,
     size: usize,
 ) -> *mut u8 {
-    // SAFETY: the stream and its parameters, which own the array of blocks, are valid by the caller's word.
+    // SAFETY: the stream and its parameters, which own the array of blocks, are valid (the
+    // function's contract).
     unsafe {
         #[cfg(ffmpeg_6_1)]
         {
@@ -221,7 +222,8 @@ fn supported(codec: &'static ffi::AVCodec, config: &Config) -> *const std::ffi::
 /// `at` is null or leads to entries that end with one for which `is_end` holds.
 unsafe fn list<T: Copy>(mut at: *const T, is_end: impl Fn(&T) -> bool) -> Vec<T> {
     let mut found = Vec::new();
-    // SAFETY: reads up to the end, which is there by the caller's word.
+    // SAFETY: `at` leads to entries up to one that `is_end` (the function's contract), and none after it is
+    // read.
     unsafe {
         while let Some(entry) = at.as_ref().filter(|entry| !is_end(entry)) {
             found.push(*entry);

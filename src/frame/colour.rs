@@ -14,18 +14,20 @@ pub enum Range {
     Full,
 }
 
-/// Where black lies, and the colour tags by their numbers in ITU-T H.273 (which FFmpeg shares; 2 is "unspecified").
+/// Where black lies, and the colour tags by their numbers in ITU-T H.273 (which FFmpeg shares; 2 is
+/// "unspecified").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Colour {
     /// Sample range.
     pub range: Range,
-    /// Colour primaries, H.273 table 2.
+    /// Colour primaries, by the numbers of H.273 table 2; 2 is unspecified.
     pub primaries: u8,
-    /// Transfer characteristics, H.273 table 3.
+    /// Transfer characteristics, by the numbers of H.273 table 3; 2 is unspecified.
     pub transfer: u8,
-    /// Matrix coefficients, H.273 table 4.
+    /// Matrix coefficients, by the numbers of H.273 table 4; 2 is unspecified.
     pub matrix: u8,
-    /// Chroma sample location as FFmpeg numbers it: 0 unspecified, 1 left, 2 centre, 3 top-left, 4 top, 5 bottom-left, 6 bottom.
+    /// Chroma sample location as FFmpeg numbers it: 0 unspecified, 1 left, 2 centre, 3 top-left, 4 top, 5
+    /// bottom-left, 6 bottom.
     pub chroma_location: u8,
 }
 
@@ -42,8 +44,8 @@ impl Default for Colour {
 }
 
 impl Colour {
-    /// The sample value that stands for "no signal" in `channel`: black for luma, the centre for chroma, 0 for the
-    /// rest. Scaled to the format's depth.
+    /// The sample value that stands for "no signal" in `channel`: black for luma, the centre for chroma, 0
+    /// for the rest. Scaled to the format's depth.
     pub fn zero_level(&self, format: PixelFormat, channel: Channel) -> u32 {
         match channel {
             Channel::Cb | Channel::Cr => 1 << (format.depth() - 1),

@@ -89,8 +89,8 @@ pub enum LayoutError {
 }
 
 impl Layout {
-    /// Planes one after another, each stride rounded up to `alignment` bytes (1 packs the rows tightly, as raw files
-    /// and pipes have them), each plane starting on a multiple of `alignment`.
+    /// Planes one after another, each stride rounded up to `alignment` bytes (1 packs the rows tightly, as
+    /// raw files and pipes have them), each plane starting on a multiple of `alignment`.
     pub fn new(
         format: PixelFormat,
         width: usize,
@@ -136,8 +136,8 @@ impl Layout {
         })
     }
 
-    /// Planes one after another in a block of `size` bytes; `strides` has the bytes from row to row for each of
-    /// them.
+    /// Planes one after another in a block of `size` bytes; `strides` has the bytes from row to row for each
+    /// of them.
     pub fn with_strides(
         format: PixelFormat,
         width: usize,
@@ -164,8 +164,8 @@ impl Layout {
         Layout::with_places(format, width, height, &places, size)
     }
 
-    /// A layout whose planes lie where another library put them: `places` are (offset, stride) of each plane in a
-    /// block of `size` bytes.
+    /// A layout whose planes lie where another library put them: `places` are (offset, stride) of each plane
+    /// in a block of `size` bytes.
     pub fn with_places(
         format: PixelFormat,
         width: usize,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A block of bytes that can hold a frame. An engine implements it for memory that its device reaches quickly.
+/// A block of bytes that can hold a frame. An engine implements it for memory that its device reaches
+/// quickly.
 pub trait Memory: Send + Sync {
     /// The whole block.
     fn bytes(&self) -> &[u8];
@@ -28,7 +29,7 @@ pub trait Allocator: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot allocate {len} bytes of {kind} memory for a frame: {reason}")]
 pub struct AllocationError {
-    /// Bytes that were asked for.
+    /// Bytes that were requested.
     pub len: usize,
     /// "ordinary" or "pinned".
     pub kind: &'static str,
@@ -49,7 +50,8 @@ impl Memory for Vec<u8> {
     }
 }
 
-/// Where blocks of ordinary memory begin: at a cache line, which is also a whole vector, so that rows of aligned strides do too.
+/// Where blocks of ordinary memory begin: at a cache line, which is also a whole vector, so that rows of
+/// aligned strides do too.
 const LINE: usize = 64;
 
 /// Ordinary memory that begins at a multiple of [`LINE`].
@@ -121,15 +123,15 @@ impl Buffer {
         }
     }
 
-    /// Puts somebody else's memory, such as a decoder's picture, in the place of the buffer's own until the buffer is dropped. Whatever the
-    /// buffer held stays with the pool.
+    /// Puts somebody else's memory, such as a decoder's picture, in the place of the buffer's own until the
+    /// buffer is dropped. Whatever the buffer held stays with the pool.
     pub fn host(&mut self, guest: Box<dyn Memory>) {
         self.tag = 0;
         self.guest = Some(guest);
     }
 
-    /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps the
-    /// larger block from then on.
+    /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps
+    /// the larger block from then on.
     pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {
         if self.guest.as_ref().is_some_and(|g| g.bytes().len() >= len) {
             return Ok(());
@@ -166,13 +168,14 @@ impl Buffer {
         content.map_or(&mut [], |m| m.bytes_mut())
     }
 
-    /// What [`Buffer::set_tag`] said of the content, through the pool and back; 0 once the block was borrowed for writing or
-    /// allocated anew.
+    /// What [`Buffer::set_tag`] said of the content, through the pool and back; 0 once the block was borrowed
+    /// for writing or allocated anew.
     pub fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// Names the content, so that whoever wrote it knows it again when the pool hands the block out the next time.
+    /// Names the content, so that whoever wrote it knows it again when the pool hands the block out the next
+    /// time.
     pub fn set_tag(&mut self, tag: u64) {
         self.tag = tag;
     }
@@ -192,7 +195,8 @@ impl Drop for Buffer {
         // Before the buffer can be taken again: the number of guests is bounded by the number of buffers.
         self.guest = None;
         if let Some(home) = self.home.take() {
-            // A pool's channel has room for every buffer of the pool, a reserve's for as many as it keeps; either is closed only when the run is over.
+            // A pool's channel has room for every buffer of the pool, a reserve's for as many as it keeps;
+            // either is closed only when the run is over.
             if let Err(refused) = home.free.try_send((self.memory.take(), self.tag)) {
                 let lost = refused.into_inner().0.map_or(0, |m| m.bytes().len());
                 home.bytes.fetch_sub(lost, Ordering::Relaxed);
@@ -265,7 +269,8 @@ impl FramePool {
         })
     }
 
-    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into a run: page-locked memory takes milliseconds each.
+    /// Gives every free buffer at least `len` bytes now, so that no allocation falls into a run: page-locked
+    /// memory takes milliseconds each.
     pub fn prepare(&self, len: usize) -> Result<(), AllocationError> {
         let mut buffers: Vec<Buffer> = std::iter::from_fn(|| self.try_take()).collect();
         buffers.iter_mut().try_for_each(|buffer| buffer.fit(len))
@@ -294,8 +299,9 @@ impl FramePool {
     }
 }
 
-/// Blocks for a library that keeps pictures of its own beside those that are on their way as frames, as a decoder keeps its reference pictures. The
-/// library bounds their number; they come from the pool's allocator and count with its bytes.
+/// Blocks for a library that keeps pictures of its own beside those that are in use as frames, as a
+/// decoder keeps its reference pictures. The library bounds their number; they come from the pool's allocator
+/// and count with its bytes.
 #[derive(Clone)]
 pub struct Reserve {
     free: Receiver<Free>,
@@ -303,7 +309,8 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Free blocks that are kept for the next picture: more than a decoder's reference pictures and threads give back at once.
+    /// Free blocks that are kept for the next picture: more than a decoder's reference pictures and threads
+    /// give back at once.
     const KEPT: usize = 64;
 
     /// A block of at least `len` bytes.

@@ -30,8 +30,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes that are read of a colour profile, and of what else one file, picture or stream says beside its pixels.
-/// More than that is left out and named; nothing is unpacked or allocated beyond it.
+/// Bytes that are read of a colour profile, and of what else one file, picture or stream says beside its
+/// pixels. More than that is left out and named; nothing is unpacked or allocated beyond it.
 pub const METADATA_LIMIT: usize = 16 << 20;
 
 /// A sentence about what is larger than [`METADATA_LIMIT`], in words.
@@ -53,8 +53,8 @@ pub enum FieldOrder {
     TopFirst,
     /// Interlaced, bottom field first.
     BottomFirst,
-    /// Interlaced, top field first, with the lines of both fields in turn: Matroska's 9, FFmpeg's TB. FFmpeg's
-    /// header says bottom first of it, but its programs and encoders mean what Matroska says.
+    /// Interlaced, top field first, with the lines of both fields in turn: Matroska's 9, FFmpeg's TB.
+    /// FFmpeg's header says bottom first of it, but its programs and encoders mean what Matroska says.
     TopFirstInterleaved,
     /// Interlaced, bottom field first, with the lines of both fields in turn: Matroska's 14, FFmpeg's BT.
     BottomFirstInterleaved,
@@ -224,7 +224,7 @@ impl Frame {
         })
     }
 
-    /// Takes the frame apart, so that its memory can be used again for another.
+    /// Gives the parts of the frame, so that its memory can be used again for another.
     pub fn into_parts(self) -> (Metadata, Buffer) {
         (self.metadata, self.buffer)
     }

@@ -63,7 +63,8 @@ struct Descriptor {
     planes: &'static [PlaneFormat],
 }
 
-/// A pixel format that framepipe filters without converting it. Cheap to copy; equal when the names are equal.
+/// A pixel format that framepipe filters without converting it. Cheap to copy; equal when the names are
+/// equal.
 #[derive(Clone, Copy)]
 pub struct PixelFormat(&'static Descriptor);
 
@@ -227,7 +228,8 @@ impl PixelFormat {
         FORMATS.iter().copied()
     }
 
-    /// The format of FFmpeg's name `name`; a name without its `le` ending is accepted too. `None` if it is not native.
+    /// The format of FFmpeg's name `name`; a name without its `le` ending is accepted too. `None` if it is
+    /// not native.
     pub fn from_name(name: &str) -> Option<PixelFormat> {
         PixelFormat::all().find(|format| {
             let own = format.name();
@@ -314,7 +316,8 @@ impl fmt::Display for PixelFormat {
 /// A pixel format's name that framepipe does not filter natively.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is not a pixel format that framepipe filters natively (such as gray, yuv420p, yuv422p10le, nv12, p010le, gbrp, rgb24, rgba)"
+    "'{0}' is not a pixel format that framepipe filters natively (such as gray, yuv420p, yuv422p10le, nv12, \
+     p010le, gbrp, rgb24, rgba)"
 )]
 pub struct UnknownPixelFormat(pub String);
 

@@ -1,7 +1,7 @@
 //! The two fields of interlaced pictures as two frames, one after the other.
 //!
 //! The even and the odd rows of an interlaced picture were taken at different times, and a mask of several
-//! rows would mix them. As frames of half the height they are filtered apart, by any engine.
+//! rows would mix them. As frames of half the height they are filtered separately, by any engine.
 //! [`crate::sink::fields`] weaves them again.
 
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};

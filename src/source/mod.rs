@@ -3,10 +3,10 @@
 #[cfg(feature = "images")]
 #[doc(hidden)]
 pub mod animation;
+mod byte_reader;
 pub mod fields;
 #[cfg(feature = "images")]
 pub mod images;
-mod inlet;
 pub mod raw;
 pub mod synthetic;
 #[cfg(feature = "ffmpeg")]
@@ -214,11 +214,12 @@ impl AnySource {
     }
 }
 
-/// Pixels of the largest frame that is read unless another number is given: more than pictures of any camera have,
-/// and fewer than a header of a few bytes may claim.
+/// Pixels of the largest frame that is read unless another number is given: more than pictures of any camera
+/// have, and fewer than a header of a few bytes may claim.
 pub const MOST_PIXELS: u64 = 1 << 30;
 
-/// Refuses pictures of more than `most` pixels. A header is a claim, so that this comes before anything is made.
+/// Refuses pictures of more than `most` pixels. A header is a claim, so that this comes before anything is
+/// made.
 pub fn check_pixels(path: &str, width: usize, height: usize, most: u64) -> Result<(), SourceError> {
     if width as u128 * height as u128 <= u128::from(most) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is
 //! told.
 
-use super::inlet::{Inlet, ends_in_mid_frame};
+use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{
     BadRate, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, Rational, UnknownPixelFormat,
@@ -120,18 +120,18 @@ pub(super) fn metadata(index: u64) -> Metadata {
 ///
 /// A file that does not hold a whole number of frames is refused at once.
 pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<AnySource, SourceError> {
-    let mut inlet = Inlet::open(path)?;
-    inlet.set_timeout(timeout);
+    let mut reader = ByteReader::open(path)?;
+    reader.set_timeout(timeout);
     let frame_bytes = spec.layout.size() as u64;
-    let label = inlet.label().to_owned();
-    match inlet.length() {
+    let label = reader.label().to_owned();
+    match reader.length() {
         Some(length) if path.as_os_str() != "-" => {
             let (whole, rest) = (length / frame_bytes, length % frame_bytes);
             if rest > 0 {
-                return Err(inlet.invalid(ends_in_mid_frame(whole, rest, frame_bytes)));
+                return Err(reader.invalid(ends_in_mid_frame(whole, rest, frame_bytes)));
             }
             Ok(AnySource::Indexed(Arc::new(RawFile {
-                file: inlet.into_file(),
+                file: reader.into_file(),
                 info: spec.info(Some(whole), format!("{whole} raw frames of {label} as {spec}")),
                 label,
                 layout: spec.layout,
@@ -140,7 +140,7 @@ pub fn open(path: &Path, spec: &RawSpec, timeout: Option<Duration>) -> Result<An
         }
         // Standard input may be a file that was read to some place already, so its length says nothing.
         _ => Ok(AnySource::Stream(Box::new(RawPipe {
-            inlet,
+            reader,
             info: spec.info(None, format!("raw frames of {label} as {spec}")),
             layout: spec.layout,
             read: 0,
@@ -188,7 +188,7 @@ impl IndexedSource for RawFile {
 }
 
 struct RawPipe {
-    inlet: Inlet,
+    reader: ByteReader,
     info: StreamInfo,
     layout: Layout,
     read: u64,
@@ -203,12 +203,12 @@ impl Source for RawPipe {
         let buffer = supply.take()?;
         let born = Instant::now();
         let mut frame = Frame::new(self.layout, buffer)?;
-        let found = self.inlet.read_full(frame.bytes_mut(), Some(supply))?;
+        let found = self.reader.read_full(frame.bytes_mut(), Some(supply))?;
         if found == 0 {
             return Ok(None);
         }
         if found < self.layout.size() {
-            return Err(self.inlet.invalid(ends_in_mid_frame(
+            return Err(self.reader.invalid(ends_in_mid_frame(
                 self.read,
                 found as u64,
                 self.layout.size() as u64,

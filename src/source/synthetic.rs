@@ -1,8 +1,9 @@
 //! Moving pseudo-random detail, made fast enough not to be what limits a run.
 //!
-//! One picture larger than a frame is made when the source is opened; frame `k` is a window into it that wanders with `k`. So
-//! each frame costs one copy, and depends on the specification and `k` alone. With `cycle` even the copy is saved: a buffer
-//! that comes back from the pool still holding one of this source's frames is handed out again as it is.
+//! One picture larger than a frame is made when the source is opened; frame `k` is a window into it that
+//! wanders with `k`. So each frame costs one copy, and depends on the specification and `k` alone. With
+//! `cycle` even the copy is saved: a buffer that comes back from the pool still holding one of this source's
+//! frames is handed out again as it is.
 
 use super::raw::{RawSpec, RawSpecError, metadata};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
@@ -18,8 +19,8 @@ const STEP: usize = 4;
 /// Places of the window across and down. They have no common divisor, so that all their pairs are visited.
 const PLACES: (usize, usize) = (17, 13);
 
-/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:cycle` and `:seed=N`. Format, rate and frames may be left
-/// out (yuv420p, 25, endless); 0 frames stand for endless too.
+/// What to make: `synthetic:WxH:format:fps:frames`, then perhaps `:cycle` and `:seed=N`. Format, rate and
+/// frames may be left out (yuv420p, 25, endless); 0 frames stand for endless too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntheticSpec {
     /// Size, format and rate.
@@ -38,7 +39,8 @@ pub struct SyntheticSpec {
 pub enum SyntheticSpecError {
     /// Parts are missing or too many.
     #[error(
-        "'{0}' is no synthetic source; write synthetic:WIDTHxHEIGHT:FORMAT:FPS:FRAMES, such as synthetic:1920x1080:yuv420p:30:300, and perhaps :cycle and :seed=N"
+        "'{0}' is no synthetic source; write synthetic:WIDTHxHEIGHT:FORMAT:FPS:FRAMES, such as \
+         synthetic:1920x1080:yuv420p:30:300, and perhaps :cycle and :seed=N"
     )]
     Shape(String),
     /// Size, format or rate.
@@ -182,8 +184,8 @@ impl Painting {
     }
 }
 
-/// Fills one component with noise on grids of 64, 16 and 4 pixels, interpolated, and a little for each pixel: shapes, edges,
-/// texture and grain over the whole range of values.
+/// Fills one component with noise on grids of 64, 16 and 4 pixels, interpolated, and a little for each pixel:
+/// shapes, edges, texture and grain over the whole range of values.
 fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
     let plane = frame.layout().planes()[index];
     let format = frame.format();
@@ -198,7 +200,8 @@ fn paint(frame: &mut Frame, index: usize, channel: usize, lane: u64) {
             let coarse =
                 smooth(lane, x, y, 6) * 5 + smooth(lane ^ 0x100, x, y, 4) * 2 + smooth(lane ^ 0x200, x, y, 2);
             let grain = i64::from(noise(lane ^ 0x300, x, y) >> 12) - 8;
-            // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is clipped there.
+            // The sum of three smooth fields keeps to the middle; stretched, it reaches both ends and is
+            // clipped there.
             let level = (coarse / 8 - 32768) * 7 / 4 + 32768 + grain * 256;
             let sample = (level.clamp(0, 65535) * max / 65535) as u16;
             let at = x * plane.channels + channel;

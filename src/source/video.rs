@@ -74,7 +74,7 @@ pub struct VideoSource {
     decoder: Decoder,
     packet: Packet,
     picture: Picture,
-    /// The picture was decoded before it was asked for: the first one to know the stream's facts, a later one
+    /// The picture was decoded before it was requested: the first one to know the stream's facts, a later one
     /// to know whether there is one.
     held: bool,
     /// When the stream's last picture ends, where the container says it.
@@ -113,6 +113,71 @@ struct Conversion {
     into: Picture,
 }
 
+/// Opens `path` with FFmpeg's demuxer for its content.
+fn open_demuxer(
+    path: &Path,
+    name: &str,
+    access: Access,
+    timeout: Option<Duration>,
+) -> Result<Demuxer, SourceError> {
+    let name = name.to_owned();
+    let invalid = |problem: String| SourceError::Invalid {
+        path: name.clone(),
+        problem,
+    };
+    if !access.urls
+        && let Err(cause) = path.metadata()
+    {
+        if cause.kind() == std::io::ErrorKind::NotFound && is_url_like(&name) {
+            return Err(invalid(
+                "there is no such file; if it is a URL, --allow-urls lets FFmpeg open it".to_owned(),
+            ));
+        }
+        return Err(SourceError::Io { path: name, cause });
+    }
+    is_within_a_packet(path)?;
+    let demuxer = Demuxer::open(path, access, timeout).map_err(|failure| match failure {
+        OpenFailure::Refused(problem) => invalid(problem),
+        OpenFailure::TimedOut => invalid(Patience::sentence(timeout)),
+        OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
+            Extent::Missing(bytes) => invalid(format!(
+                "it was cut off: by its own account its last {bytes} bytes are missing, and with them what \
+                 tells how to read it"
+            )),
+            _ => invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}")),
+        },
+        OpenFailure::Open(e) => SourceError::Io {
+            path: name.clone(),
+            cause: e.to_io(),
+        },
+        OpenFailure::Streams(e) => invalid(format!(
+            "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
+        )),
+    })?;
+    if demuxer.format_name() == "tty" {
+        // FFmpeg would draw any text's letters as a film.
+        return Err(invalid(format!("it is a text file, and {NO_VIDEO}")));
+    }
+    Ok(demuxer)
+}
+
+/// Opens the decoder of `stream`; an error is a sentence.
+fn open_decoder(
+    demuxer: &Demuxer,
+    stream: usize,
+    codec: &str,
+    options: &VideoSourceOptions,
+) -> Result<Decoder, String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains
+    // them at the end.
+    let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
+    log::forget();
+    Decoder::open(demuxer, stream, threads, options.strict)
+        .map_err(|e| log::explained(&format!("the {codec} decoder cannot be opened: {e}")))?
+        .ok_or_else(|| format!("this FFmpeg has no decoder for {codec}, the codec of stream {stream}"))
+}
+
 impl VideoSource {
     /// Opens `path` (a file, a URL, or a device such as /dev/stdin) and decodes its first picture.
     pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<VideoSource, SourceError> {
@@ -121,66 +186,20 @@ impl VideoSource {
             path: name.clone(),
             problem,
         };
-        if !options.access.urls
-            && let Err(cause) = path.metadata()
-        {
-            if cause.kind() == std::io::ErrorKind::NotFound && is_url_like(&name) {
-                return Err(invalid(
-                    "there is no such file; if it is a URL, --allow-urls lets FFmpeg open it".to_owned(),
-                ));
-            }
-            return Err(SourceError::Io { path: name, cause });
-        }
-        is_within_a_packet(path)?;
         let most_pixels = options.access.max_pixels.unwrap_or(MOST_PIXELS);
         let access = Access {
             max_pixels: Some(most_pixels),
             ..options.access
         };
-        let demuxer = Demuxer::open(path, access, options.timeout).map_err(|failure| match failure {
-            OpenFailure::Refused(problem) => invalid(problem),
-            OpenFailure::TimedOut => invalid(Patience::sentence(options.timeout)),
-            OpenFailure::Open(e) if e.is_invalid_data() => match Extent::of(path) {
-                Extent::Missing(bytes) => invalid(format!(
-                    "it was cut off: by its own account its last {bytes} bytes are missing, and with them what tells how to read it"
-                )),
-                _ => invalid(format!("FFmpeg finds no audio or video in it; {NO_VIDEO}")),
-            },
-            OpenFailure::Open(e) => SourceError::Io {
-                path: name.clone(),
-                cause: e.to_io(),
-            },
-            OpenFailure::Streams(e) => invalid(format!(
-                "its streams cannot be understood ({e}); the file may be damaged or cut off at its start"
-            )),
-        })?;
-        if demuxer.format_name() == "tty" {
-            // FFmpeg would draw any text's letters as a film.
-            return Err(invalid(format!("it is a text file, and {NO_VIDEO}")));
-        }
+        let demuxer = open_demuxer(path, &name, access, options.timeout)?;
         let stream = choose_stream(&demuxer, options.stream).map_err(invalid)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // Frame threads add as many frames of latency as there are threads; the pipeline hides it, and drains
-        // them at the end.
-        let threads = options.threads.unwrap_or(cores.min(MAX_DECODER_THREADS));
         let facts = demuxer.stream(stream);
         if let Some(facts) = &facts {
             let side = |length: i32| usize::try_from(length).unwrap_or(0);
             check_pixels(&name, side(facts.width), side(facts.height), most_pixels)?;
         }
         let codec = facts.as_ref().map_or_else(String::new, |f| f.codec.clone());
-        log::forget();
-        let decoder = Decoder::open(&demuxer, stream, threads, options.strict)
-            .map_err(|e| {
-                invalid(log::explained(&format!(
-                    "the {codec} decoder cannot be opened: {e}"
-                )))
-            })?
-            .ok_or_else(|| {
-                invalid(format!(
-                    "this FFmpeg has no decoder for {codec}, the codec of stream {stream}"
-                ))
-            })?;
+        let decoder = open_decoder(&demuxer, stream, &codec, options).map_err(invalid)?;
         let memory = |e: AvError| SourceError::Io {
             path: name.clone(),
             cause: e.to_io(),
@@ -221,18 +240,7 @@ impl VideoSource {
             name,
         };
         if !source.decode(|| false)? {
-            if let Some((width, height)) = log::too_large() {
-                check_pixels(&source.name, width, height, most_pixels)?;
-                return Err(source.invalid(format!(
-                    "its pictures are {width}x{height}, which is more than FFmpeg decodes"
-                )));
-            }
-            let signs = [source.damage.sentence(), source.cut.take()];
-            let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
-            let codec = source.decoder.codec_name();
-            return Err(source.invalid(format!(
-                "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that this FFmpeg does not decode{why}"
-            )));
+            return Err(source.nothing_decoded(most_pixels));
         }
         let large = source.demuxer.large_side_data(stream);
         let words = large.iter().map(|fact| fact.word().to_owned());
@@ -244,6 +252,26 @@ impl VideoSource {
         source.learn()?;
         source.find_lost_layers()?;
         Ok(source)
+    }
+
+    /// Why there is no first picture.
+    fn nothing_decoded(&mut self, most_pixels: u64) -> SourceError {
+        if let Some((width, height)) = log::too_large() {
+            if let Err(error) = check_pixels(&self.name, width, height, most_pixels) {
+                return error;
+            }
+            return self.invalid(format!(
+                "its pictures are {width}x{height}, which is more than FFmpeg decodes"
+            ));
+        }
+        let signs = [self.damage.sentence(), self.cut.take()];
+        let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
+        let codec = self.decoder.codec_name();
+        let stream = self.stream;
+        self.invalid(format!(
+            "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that \
+             this FFmpeg does not decode{why}"
+        ))
     }
 
     /// Fills in the stream's facts from its first picture.
@@ -298,10 +326,11 @@ impl VideoSource {
             let (from, mut care) = (coded.name(), "");
             if !exact {
                 care = ", which loses precision";
-                let cut = if coded.facts().is_some_and(|facts| facts.float) {
-                    ": values outside 0 to 1 are cut"
+                let is_float = coded.facts().is_some_and(|facts| facts.float);
+                let cut = if is_float {
+                    format!(": {}", floats::CUT)
                 } else {
-                    ""
+                    String::new()
                 };
                 let inexact = format!("its {from} samples become {native}, which loses precision{cut}");
                 if self.strict {
@@ -360,7 +389,8 @@ impl VideoSource {
             }
             format!("its alpha is lost: this FFmpeg has no decoder that reads the alpha of {codec}")
         } else if codec == "hevc" && layers::has_hevc_layers(self.demuxer.extradata(self.stream)) {
-            "its second layer is lost: this FFmpeg does not decode the alpha or second view that HEVC can hold"
+            "its second layer is lost: this FFmpeg does not decode the alpha or second view that HEVC can \
+             hold"
                 .to_owned()
         } else if self.demuxer.format_name().contains("mp4") && layers::has_alpha_item(&self.path) {
             format!(
@@ -500,7 +530,8 @@ impl VideoSource {
                             let at =
                                 self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
                             return Err(self.invalid(format!(
-                                "frame {} at {at:.3} s is damaged; without --strict the damage is concealed and counted",
+                                "frame {} at {at:.3} s is damaged; without --strict the damage is concealed \
+                                 and counted",
                                 self.frames
                             )));
                         }
@@ -558,7 +589,9 @@ impl VideoSource {
                 Err(e) => {
                     if self.damage.errors_in_a_row + 1 == INDEX_BEHIND && self.demuxer.needs_index() {
                         return Err(self.invalid(
-                            "its index lies at its end, and what comes through a pipe cannot be read a second time; give the file itself, or make it with its index in front (ffmpeg -movflags +faststart)"
+                            "its index lies at its end, and what comes through a pipe cannot be read a \
+                             second time; give the file itself, or make it with its index in front (ffmpeg \
+                             -movflags +faststart)"
                                 .to_owned(),
                         ));
                     }
@@ -592,7 +625,8 @@ impl VideoSource {
             }
             if self.packet.is_encrypted() {
                 return Err(self.invalid(format!(
-                    "stream {} is encrypted; decrypt the file with its key first (ffmpeg -decryption_key KEY -i IN -c copy OUT)",
+                    "stream {} is encrypted; decrypt the file with its key first (ffmpeg -decryption_key KEY \
+                     -i IN -c copy OUT)",
                     self.stream
                 )));
             }
@@ -698,7 +732,8 @@ impl VideoSource {
         let (format, width, height) = (self.picture.format(), self.picture.width(), self.picture.height());
         if (format, width, height) != (self.native, self.info.width, self.info.height) {
             return Err(self.invalid(format!(
-                "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring it to one size and format first",
+                "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring \
+                 it to one size and format first",
                 self.frames,
                 format.name(),
                 self.info.width,
@@ -876,7 +911,8 @@ fn choose_stream(demuxer: &Demuxer, wanted: Option<usize>) -> Result<usize, Stri
     }
 }
 
-/// Refuses a picture that is larger than FFmpeg's packets get, before two gigabytes of it are read for nothing.
+/// Refuses a picture that is larger than FFmpeg's packets get, before two gigabytes of it are read for
+/// nothing.
 fn is_within_a_packet(path: &Path) -> Result<(), SourceError> {
     let is_picture = ImageKind::read(path).is_some_and(|kind| kind.decoding() == Decoding::Ffmpeg);
     let bytes = path.metadata().map_or(0, |file| file.len());

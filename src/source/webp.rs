@@ -135,7 +135,10 @@ impl WebpSource {
             )));
         }
         let warning = survey.is_cut.then(|| {
-            format!("{name}: by its own account its last bytes are missing; the input is incomplete, and so is the output")
+            format!(
+                "{name}: by its own account its last bytes are missing; the input is incomplete, and so \
+                is the output"
+            )
         });
         let mut source = WebpSource {
             info: StreamInfo {

@@ -1,7 +1,7 @@
 //! YUV4MPEG2: a text header, then a short line and the bytes of each frame. Read from a file or a pipe,
 //! straight into the frames' memory.
 
-use super::inlet::{Inlet, ends_in_mid_frame};
+use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::{Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Colour, FieldOrder, Frame, Layout, Metadata, PixelFormat, Range, Rational, Remarks};
 use std::path::Path;
@@ -32,10 +32,12 @@ const fn tag(word: &'static str, format: &'static str, location: u8) -> Tag {
 /// All tags. Where a format has several, the first is the one for unstated chroma location.
 #[rustfmt::skip]
 pub(crate) static TAGS: &[Tag] = &[
-    tag("420jpeg", "yuv420p", 2), tag("420mpeg2", "yuv420p", 1), tag("420paldv", "yuv420p", 3), tag("420", "yuv420p", 2),
-    tag("mono", "gray", 0), tag("mono9", "gray9le", 0), tag("mono10", "gray10le", 0), tag("mono12", "gray12le", 0),
-    tag("mono14", "gray14le", 0), tag("mono16", "gray16le", 0),
-    tag("411", "yuv411p", 0), tag("422", "yuv422p", 0), tag("444", "yuv444p", 0), tag("444alpha", "yuva444p", 0),
+    tag("420jpeg", "yuv420p", 2), tag("420mpeg2", "yuv420p", 1), tag("420paldv", "yuv420p", 3),
+    tag("420", "yuv420p", 2),
+    tag("mono", "gray", 0), tag("mono9", "gray9le", 0), tag("mono10", "gray10le", 0),
+    tag("mono12", "gray12le", 0), tag("mono14", "gray14le", 0), tag("mono16", "gray16le", 0),
+    tag("411", "yuv411p", 0), tag("422", "yuv422p", 0), tag("444", "yuv444p", 0),
+    tag("444alpha", "yuva444p", 0),
     tag("420p9", "yuv420p9le", 0), tag("420p10", "yuv420p10le", 0), tag("420p12", "yuv420p12le", 0),
     tag("420p14", "yuv420p14le", 0), tag("420p16", "yuv420p16le", 0),
     tag("422p9", "yuv422p9le", 0), tag("422p10", "yuv422p10le", 0), tag("422p12", "yuv422p12le", 0),
@@ -89,7 +91,8 @@ impl Header {
                         "m" => FieldOrder::Mixed,
                         _ => {
                             return Err(format!(
-                                "has the unknown interlacing 'I{value}' in its header; known are Ip, It, Ib, Im and I?"
+                                "has the unknown interlacing 'I{value}' in its header; known are Ip, It, Ib, \
+                                 Im and I?"
                             ));
                         }
                     };
@@ -167,7 +170,7 @@ fn ratio(what: &str, value: &str) -> Result<Option<Rational>, String> {
 }
 
 struct Y4m {
-    inlet: Inlet,
+    reader: ByteReader,
     info: StreamInfo,
     layout: Layout,
     read: u64,
@@ -178,39 +181,41 @@ struct Y4m {
 ///
 /// From a pipe this waits for the header; only the wait for frames can be stopped.
 pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, SourceError> {
-    let mut inlet = Inlet::open(path)?;
-    inlet.set_timeout(timeout);
+    let mut reader = ByteReader::open(path)?;
+    reader.set_timeout(timeout);
     let mut magic = [0_u8; MAGIC.len()];
-    let found = inlet.read_full(&mut magic, None)?;
+    let found = reader.read_full(&mut magic, None)?;
     if found == 0 {
-        return Err(inlet.invalid("is empty: no y4m header, no frames"));
+        return Err(reader.invalid("is empty: no y4m header, no frames"));
     }
     if magic[..found] != MAGIC.as_bytes()[..] {
-        return Err(inlet.invalid(
-            "is no y4m stream: it does not begin with YUV4MPEG2 (ffmpeg makes one with -f yuv4mpegpipe; raw frames need raw:WxH:FORMAT:FPS)",
+        return Err(reader.invalid(
+            "is no y4m stream: it does not begin with YUV4MPEG2 (ffmpeg makes one with -f yuv4mpegpipe; raw \
+             frames need raw:WxH:FORMAT:FPS)",
         ));
     }
     let mut line = magic.to_vec();
-    if !read_line(&mut inlet, &mut line, None)? {
-        return Err(inlet.invalid("ends within its y4m header, or the header has no end"));
+    if !read_line(&mut reader, &mut line, None)? {
+        return Err(reader.invalid("ends within its y4m header, or the header has no end"));
     }
-    let header = Header::parse(&String::from_utf8_lossy(&line)).map_err(|problem| inlet.invalid(problem))?;
+    let header = Header::parse(&String::from_utf8_lossy(&line)).map_err(|problem| reader.invalid(problem))?;
     let layout =
         Layout::new(header.format, header.width, header.height, 1).map_err(|cause| SourceError::Layout {
-            path: inlet.label().to_owned(),
+            path: reader.label().to_owned(),
             cause,
         })?;
-    let too_large = match inlet.length() {
+    let too_large = match reader.length() {
         Some(length) => {
             let rest = length.saturating_sub(line.len() as u64 + 1);
-            // A file shorter than its first frame: said before the memory for a frame is asked for.
+            // A file shorter than its first frame: said before the memory for a frame is requested.
             rest > 0 && rest < layout.size() as u64
         }
         None => layout.size() > LARGEST_FRAME,
     };
     if too_large {
-        return Err(inlet.invalid(format!(
-            "states {}x{} {} in its header, {} bytes a frame, and cannot hold one such frame; the header lies or the input is truncated",
+        return Err(reader.invalid(format!(
+            "states {}x{} {} in its header, {} bytes a frame, and cannot hold one such frame; the header \
+             lies or the input is truncated",
             header.width,
             header.height,
             header.format,
@@ -219,7 +224,7 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
     }
     let rate = header.rate.unwrap_or(Rational { num: 25, den: 1 });
     let info = StreamInfo {
-        frames: inlet
+        frames: reader
             .length()
             .map(|l| l.saturating_sub(line.len() as u64 + 1) / (layout.size() as u64 + 6)),
         colour: Colour {
@@ -231,7 +236,7 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
         field_order: header.field_order,
         description: format!(
             "y4m from {}: {}x{} {}, {:.6} frames/s{}",
-            inlet.label(),
+            reader.label(),
             header.width,
             header.height,
             header.format,
@@ -246,7 +251,7 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
         ..StreamInfo::new(header.format, header.width, header.height).at_rate(rate)
     };
     Ok(Box::new(Y4m {
-        inlet,
+        reader,
         info,
         layout,
         read: 0,
@@ -256,10 +261,14 @@ pub fn open(path: &Path, timeout: Option<Duration>) -> Result<Box<dyn Source>, S
 
 /// Appends the bytes up to the next line feed, which is dropped; false if the input or the patience ended
 /// before.
-fn read_line(inlet: &mut Inlet, line: &mut Vec<u8>, supply: Option<&Supply>) -> Result<bool, SourceError> {
+fn read_line(
+    reader: &mut ByteReader,
+    line: &mut Vec<u8>,
+    supply: Option<&Supply>,
+) -> Result<bool, SourceError> {
     let mut byte = [0_u8];
     while line.len() < LONGEST_LINE {
-        if inlet.read_full(&mut byte, supply)? == 0 {
+        if reader.read_full(&mut byte, supply)? == 0 {
             return Ok(false);
         }
         if byte[0] == b'\n' {
@@ -274,30 +283,31 @@ impl Y4m {
     /// Reads the line before a frame; `None` at the end of the input, else the frame's field order.
     fn frame_line(&mut self, supply: &Supply) -> Result<Option<FieldOrder>, SourceError> {
         let mut begin = [0_u8; 6];
-        let found = self.inlet.read_full(&mut begin, Some(supply))?;
+        let found = self.reader.read_full(&mut begin, Some(supply))?;
         if found == 0 {
-            self.inlet.check_end()?;
+            self.reader.check_end()?;
             return Ok(None);
         }
         let whole = self.read;
         if found < begin.len() && b"FRAME\n".starts_with(&begin[..found]) {
             return Err(self
-                .inlet
+                .reader
                 .invalid(ends_in_mid_frame(whole, 0, self.layout.size() as u64)));
         }
         match &begin {
             b"FRAME\n" => Ok(Some(self.stated_order())),
             b"FRAME " => {
                 let mut line = Vec::new();
-                if !read_line(&mut self.inlet, &mut line, Some(supply))? {
-                    return Err(self.inlet.invalid(format!(
+                if !read_line(&mut self.reader, &mut line, Some(supply))? {
+                    return Err(self.reader.invalid(format!(
                         "ends within the line before frame {whole}, or that line has no end"
                     )));
                 }
                 Ok(Some(self.line_order(&String::from_utf8_lossy(&line))))
             }
-            _ => Err(self.inlet.invalid(format!(
-                "has no FRAME line after {whole} frames of {} bytes; the data is damaged, or the header states a wrong size or colour space",
+            _ => Err(self.reader.invalid(format!(
+                "has no FRAME line after {whole} frames of {} bytes; the data is damaged, or the header \
+                 states a wrong size or colour space",
                 self.layout.size()
             ))),
         }
@@ -346,9 +356,9 @@ impl Source for Y4m {
         let buffer = supply.take()?;
         let born = Instant::now();
         let mut frame = Frame::new(self.layout, buffer)?;
-        let found = self.inlet.read_full(frame.bytes_mut(), Some(supply))?;
+        let found = self.reader.read_full(frame.bytes_mut(), Some(supply))?;
         if found < self.layout.size() {
-            return Err(self.inlet.invalid(ends_in_mid_frame(
+            return Err(self.reader.invalid(ends_in_mid_frame(
                 self.read,
                 found as u64,
                 self.layout.size() as u64,
@@ -373,7 +383,7 @@ impl Source for Y4m {
         Remarks::warnings((repeats > 0).then(|| {
             format!(
                 "{}: {repeats} frames ask to be shown with repeated fields; each is taken once",
-                self.inlet.label()
+                self.reader.label()
             )
         }))
     }

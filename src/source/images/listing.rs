@@ -22,7 +22,7 @@ pub struct Selection {
     pub first: Option<i64>,
     /// The last number; by default the sequence's own.
     pub last: Option<i64>,
-    /// Every so many numbers.
+    /// Every so many numbers, at least 1.
     pub step: u64,
 }
 
@@ -55,7 +55,7 @@ impl Selection {
 pub struct Listing {
     /// The files, one a frame.
     pub files: Vec<PathBuf>,
-    /// Their numbers, where a pattern names them.
+    /// The numbers in the files' names, where a pattern has them.
     pub numbers: Option<Vec<i64>>,
     /// Their pages, where all are the same file, which has several.
     pub pages: Option<Vec<Page>>,

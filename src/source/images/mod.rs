@@ -114,25 +114,8 @@ pub fn open_listed(
     let (width, height, format) = (layout.width(), layout.height(), layout.format());
     let count = files.len();
     if let Some(pages) = &pages {
-        for (index, page) in pages.iter().enumerate().skip(first + 1) {
-            let other = match header(index) {
-                Err(_) if options.keep_going => continue,
-                other => other?.0,
-            };
-            if (other.width(), other.height(), other.format()) != (width, height, format) {
-                return Err(invalid(
-                    input,
-                    &format!(
-                        "its pages differ: page {} is {width}x{height} {format}, page {} {}x{} {} (counted from 0); choose pages of one size and format with --frames",
-                        pages[first].number,
-                        page.number,
-                        other.width(),
-                        other.height(),
-                        other.format()
-                    ),
-                ));
-            }
-        }
+        let others = (first + 1..pages.len()).map(|index| (index, header(index).map(|header| header.0)));
+        check_pages(input, pages, (first, &layout), options.keep_going, others)?;
     }
     let what = match (pages.is_some(), count) {
         (true, 1) => "page",
@@ -172,6 +155,38 @@ pub fn open_listed(
             ..Troubles::default()
         }),
     })
+}
+
+/// An error if one of the `others` pages of a file has another size or format than page `first`.
+fn check_pages(
+    input: &Path,
+    pages: &[Page],
+    (first, expected): (usize, &Layout),
+    keep_going: bool,
+    others: impl Iterator<Item = (usize, Result<Layout, SourceError>)>,
+) -> Result<(), SourceError> {
+    let (width, height, format) = (expected.width(), expected.height(), expected.format());
+    for (index, other) in others {
+        let other = match other {
+            Err(_) if keep_going => continue,
+            other => other?,
+        };
+        if (other.width(), other.height(), other.format()) != (width, height, format) {
+            return Err(invalid(
+                input,
+                &format!(
+                    "its pages differ: page {} is {width}x{height} {format}, page {} {}x{} {} (counted from \
+                     0); choose pages of one size and format with --frames",
+                    pages[first].number,
+                    pages[index].number,
+                    other.width(),
+                    other.height(),
+                    other.format()
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl ImageFiles {

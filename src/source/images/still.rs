@@ -8,7 +8,7 @@ use super::tga::Tga;
 use super::tiff::{Problem, Tiff};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, PixelFormat, Range, too_large};
-use crate::source::video::floats::quantised;
+use crate::source::video::floats::{self, quantised};
 use crate::source::video::{VideoSource, VideoSourceOptions};
 use crate::source::{Access, Source, SourceError, Supply};
 use crate::still::annotations::{self, Aside, Described};
@@ -24,9 +24,6 @@ const ALWAYS_BELIEVED: u64 = 256 << 20;
 
 /// Bytes of the largest file that is searched for what FFmpeg's decoders do not give.
 const MOST_SEARCHED: u64 = 256 << 20;
-
-/// What becomes of floating-point samples.
-const FLOAT_CUT: &str = "floating-point samples are brought to 16 bits, and values outside 0 to 1 are cut";
 
 /// Characters of a decoder's error that are passed on.
 const MOST_WORDS: usize = 100;
@@ -95,7 +92,8 @@ impl<'a> Still<'a> {
         let Some(kind) = kind else {
             return Err(invalid(
                 path,
-                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, JPEG XL, AVIF, JPEG 2000, QOI, Radiance HDR, PSD)",
+                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, \
+                 JPEG XL, AVIF, JPEG 2000, QOI, Radiance HDR, PSD)",
             ));
         };
         file.seek(SeekFrom::Start(0)).map_err(io)?;
@@ -315,7 +313,7 @@ impl<'a> Still<'a> {
             StillDecoder::Image(decoder) => {
                 let mut said = Said::default();
                 if decoder.color_type() == ColorType::Rgb32F {
-                    said.losses.push(FLOAT_CUT.to_owned());
+                    said.losses.push(floats::loss());
                     read_floats(decoder, frame.bytes_mut()).map_err(|e| failed(path, e))?;
                 } else {
                     decoder
@@ -351,7 +349,10 @@ impl<'a> Still<'a> {
                 })?;
                 let pages = facts.pages;
                 let further = (pages > 1).then(|| {
-                    format!("{pages} pictures are in the file, of which the first is read (given alone all are read)")
+                    format!(
+                        "{pages} pictures are in the file, of which the first is read (given alone all \
+                        are read)"
+                    )
                 });
                 Ok(Said {
                     icc_profile: facts.icc,
@@ -442,8 +443,8 @@ fn read_floats(decoder: Box<dyn ImageDecoder>, samples: &mut [u8]) -> Result<(),
     Ok(())
 }
 
-/// True for a BMP file with the header of OS/2's second version, which the image crate does not know and FFmpeg
-/// does, and without the Huffman codes that it knows as well.
+/// True for a BMP file with the header of OS/2's second version, which the image crate does not know and
+/// FFmpeg does, and without the Huffman codes that it knows as well.
 fn is_second_os2(path: &Path) -> bool {
     let mut head = [0; 34];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
@@ -470,7 +471,8 @@ fn believed(
         return Err(invalid(
             path,
             &format!(
-                "claims to hold {width}x{height} pixels in {length} bytes, which cannot be; the file is damaged"
+                "claims to hold {width}x{height} pixels in {length} bytes, which cannot be; the file is \
+                 damaged"
             ),
         ));
     }
@@ -527,7 +529,8 @@ fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceErro
         invalid(
             path,
             &format!(
-                "holds {color:?} samples; framepipe reads gray and RGB, with or without alpha, of 8 or 16 bits, so convert it first"
+                "holds {color:?} samples; framepipe reads gray and RGB, with or without alpha, of 8 or 16 \
+                 bits, so convert it first"
             ),
         )
     })

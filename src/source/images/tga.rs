@@ -1,5 +1,5 @@
-//! Truevision TGA files. FFmpeg's decoder takes gray with alpha for colours of 5 bits, drops alpha of one bit,
-//! and takes the unused byte of opaque pixels for alpha.
+//! Truevision TGA files. FFmpeg's decoder takes gray with alpha for colours of 5 bits, drops alpha of one
+//! bit, and takes the unused byte of opaque pixels for alpha.
 //!
 //! ```text
 //!  header, 18 bytes | identity | colour map | pixels | .. | footer, 26 bytes

@@ -201,7 +201,8 @@ pub(super) fn jumps_sentence(jumps: Jumps) -> Option<String> {
         n => format!("{n} times"),
     };
     Some(format!(
-        "its clock jumps {times}, first by {:+.3} s at {:.3} s; what comes after a jump follows on what came before",
+        "its clock jumps {times}, first by {:+.3} s at {:.3} s; what comes after a jump follows on what came \
+         before",
         first.by, first.at
     ))
 }

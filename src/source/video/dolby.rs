@@ -20,7 +20,9 @@ pub(super) fn unfit_base_layer(stream: &[SideData], frame: &[SideData]) -> Optio
         .find_map(|block| configured(block))
         .or_else(|| of(frame).iter().find_map(|block| reshaping(block)))?;
     Some(format!(
-        "it is Dolby Vision of {profile}, whose pictures are no ordinary ones without the reshaping that FFmpeg does not apply: colours would be violet and green; convert it to a profile with an HDR10 or SDR base layer first (profile 8.1, 8.2 or 8.4)"
+        "it is Dolby Vision of {profile}, whose pictures are no ordinary ones without the reshaping that \
+         FFmpeg does not apply: colours would be violet and green; convert it to a profile with an HDR10 or \
+         SDR base layer first (profile 8.1, 8.2 or 8.4)"
     ))
 }
 

@@ -4,6 +4,15 @@
 use crate::ffmpeg::{AvError, AvFormat, Picture};
 use crate::frame::{Frame, PixelFormat};
 
+/// What becomes of samples that 16 bits do not reach.
+pub(super) const CUT: &str = "values outside 0 to 1 are cut";
+
+/// What an image loses whose samples are brought to 16 bits.
+#[cfg(feature = "images")]
+pub(in crate::source) fn loss() -> String {
+    format!("floating-point samples are brought to 16 bits, and {CUT}")
+}
+
 /// True if pictures of `from` are brought to `to` here: the same planes.
 pub(super) fn are_read(from: AvFormat, to: PixelFormat) -> bool {
     matches!(

@@ -193,8 +193,8 @@ fn associated(properties: &[u8], primary: u32) -> Option<Vec<u16>> {
     None
 }
 
-/// The orientation of what is turned by `first` and then by `second`, of which the latter turns by quarters or
-/// mirrors.
+/// The orientation of what is turned by `first` and then by `second`, of which the latter turns by quarters
+/// or mirrors.
 fn after(first: u8, second: u8) -> u8 {
     // Where the corners are in what is shown: 0 and 1 above, 3 and 2 below.
     let shown = |orientation: u8| match orientation {

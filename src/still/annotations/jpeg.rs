@@ -76,9 +76,9 @@ fn segments(file: &[u8]) -> impl Iterator<Item = Segment<'_>> {
 /// Bytes that belong to no segment, after which no further one is looked for.
 const MOST_JUNK: usize = 1 << 16;
 
-/// Shows `visit` the segments before the pixels: what stands before each, its marker, and the rest of it with the
-/// length, until it says that no more are wanted. What was read of the file without being shown is returned; the
-/// pixels, or what they were taken for, follow there.
+/// Shows `visit` the segments before the pixels: what stands before each, its marker, and the rest of it with
+/// the length, until it says that no more are wanted. What was read of the file without being shown is
+/// returned; the pixels, or what they were taken for, follow there.
 pub(crate) fn walk(
     input: &mut impl BufRead,
     mut visit: impl FnMut(&[u8], u8, &[u8]) -> bool,

@@ -10,8 +10,9 @@
 //!    +--read---------------> Annotations ----------------------------+  +--> ["IPTC", ..] cannot be held
 //! ```
 //!
-//! Files may be hostile: nothing here panics on them. [`read_from`] first makes an excerpt of a file, in which
-//! everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is named.
+//! Files may be hostile: nothing here panics on them. [`read_from`] first makes an excerpt of a file, in
+//! which everything but its pixels stands, [`METADATA_LIMIT`] bytes at most; what there is no room for is
+//! named.
 
 mod bmp;
 pub mod boxes;
@@ -163,9 +164,9 @@ pub struct Annotations {
     pub gamma: Option<u32>,
     /// PNG's cHRM: x and y of white, red, green and blue, times 100 000.
     pub chromaticities: Option<[u32; 8]>,
-    /// PNG's sRGB: the colours are sRGB, and this is the rendering intent.
+    /// PNG's sRGB: the colours are sRGB, and this is the rendering intent, 0 to 3.
     pub srgb_intent: Option<u8>,
-    /// PNG's cICP: primaries, transfer, matrix and range by the code points of H.273.
+    /// PNG's cICP: primaries, transfer, matrix and range by the numbers of H.273.
     pub cicp: Option<[u8; 4]>,
     /// PNG's mDCV: primaries, white and luminance of the display that an HDR picture was made on.
     pub mastering_display: Option<[u8; 24]>,
@@ -182,7 +183,7 @@ pub struct Annotations {
 pub struct Described {
     /// Exif, XMP, IPTC and resolution.
     pub annotations: Annotations,
-    /// The ICC profile.
+    /// The bytes of the ICC profile.
     pub icc_profile: Option<Vec<u8>>,
     /// How the pixels are to be turned, 1 to 8, where the file says so outside of its Exif block, which then
     /// has no say in that.

@@ -255,8 +255,8 @@ fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> 
     Some(())
 }
 
-/// A PNG file, or chunks of one, without those that are too large or that unpack to too much, and the words for
-/// them; `None` if there are none of these. For decoders that know no limit.
+/// A PNG file, or chunks of one, without those that are too large or that unpack to too much, and the words
+/// for them; `None` if there are none of these. For decoders that know no limit.
 pub(crate) fn within_limit(file: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
     let (signature, chunks_only) = match file.strip_prefix(SIGNATURE) {
         Some(rest) => (SIGNATURE, rest),

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A file grows at its end only; pixels stay where they are. Exif comes as a directory below IFD0 and as
-//! entries in it, so reading makes a block of them and writing takes a block apart.
+//! entries in it, so reading makes a block of them and writing parses a block.
 
 use super::exif::{Editor, Order, Reader, TEXTS, is_bare, tag, value_size};
 use super::{Annotations, Excerpt, all_lost, once, photoshop, take_array, take_exactly, text, word};
@@ -23,7 +23,7 @@ const BYTE: u16 = 1;
 const ASCII: u16 = 2;
 const UNDEFINED: u16 = 7;
 
-/// Entries of IFD0 that speak of the shot and not of how pixels are stored. The resolution is held apart.
+/// Entries of IFD0 that speak of the shot and not of how pixels are stored. The resolution is kept elsewhere.
 fn is_of_the_shot(tag: u16) -> bool {
     const HOST_COMPUTER: u16 = 316;
     const RATING: u16 = 18246;
@@ -93,8 +93,8 @@ struct Copier<'a, R> {
 }
 
 impl<R: BufRead + Seek> Copier<'_, R> {
-    /// Copies the directory at `at`, which is `depth` directories below the first, and tells where it lies then; 0
-    /// if it cannot be read.
+    /// Copies the directory at `at`, which is `depth` directories below the first, and tells where it lies
+    /// then; 0 if it cannot be read.
     fn directory(&mut self, at: u64, depth: usize) -> io::Result<u64> {
         let (head, step) = if self.is_big { (8, 20) } else { (2, 12) };
         let Some(count) = self.bytes(at, head)? else {
@@ -138,7 +138,8 @@ impl<R: BufRead + Seek> Copier<'_, R> {
         Ok(place)
     }
 
-    /// Copies what an entry leads to, and has its record lead there; `None` if it is not wanted or cannot be read.
+    /// Copies what an entry leads to, and has its record lead there; `None` if it is not wanted or cannot be
+    /// read.
     fn entry(&mut self, record: &mut [u8], depth: usize) -> io::Result<Option<()>> {
         let order = self.order;
         let (Some(tag), Some(kind)) = (order.read16(record, 0), order.read16(record, 2)) else {

@@ -173,24 +173,9 @@ impl Page {
             return damaged(format!("{kind} {number} is larger than any memory"));
         };
         if self.packing == Packing::None {
-            // Some writers get the count of an only strip wrong.
-            let counted = chunk
-                .count
-                .filter(|&count| count != 0 && !chunk.alone)
-                .unwrap_or(available);
-            let before = (chunk.skipped / self.model.block().1).saturating_mul(stride);
-            if before.saturating_add(size) as u64 > counted.min(available) {
-                return damaged(format!("{kind} {number} is too short"));
-            }
-            resize(raw, size);
-            input.seek(chunk.offset.saturating_add(before as u64))?;
-            input.fill(raw)?;
-            if self.reversed {
-                reverse(raw);
-            }
+            self.read_plain(input, chunk, (stride, size), raw)?;
             return Ok(stride);
         }
-
         let packed = chunk.count.unwrap_or(available);
         if packed > available {
             return damaged(format!("{kind} {number} goes beyond the end of the file"));
@@ -204,52 +189,13 @@ impl Page {
         if self.reversed && self.packing != Packing::Jpeg {
             reverse(&mut data);
         }
-        let mut shape = Shape {
-            width: stride,
-            height: rows,
-            bits: 8,
-            samples: 1,
-        };
-        match self.packing {
-            Packing::FaxRuns | Packing::Fax3 | Packing::Fax4 => {
-                shape = Shape {
-                    width: self.chunk_width as usize,
-                    height: rows,
-                    bits: 1,
-                    samples: 1,
-                };
-                if shape.width > 65_535 || shape.height > 65_535 {
-                    return unsupported("holds a fax of more than 65535 columns or rows");
-                }
-            }
-            Packing::Jpeg => {
-                data = with_tables(&self.jpeg_tables, data);
-                let (width, height, samples) = jpeg_size(&data)?;
-                if samples != self.samples {
-                    return damaged(format!(
-                        "the JPEG data of {kind} {number} has {samples} components"
-                    ));
-                }
-                if width < self.chunk_width as usize || height < rows {
-                    return damaged(format!("the JPEG data of {kind} {number} is too small"));
-                }
-                if width > 16_384 || height > 16_384 {
-                    return unsupported("holds JPEG data of more than 16384 columns or rows");
-                }
-                // The whole JPEG picture is decoded, so all of it counts.
-                if width * height * samples > limit {
-                    return damaged(format!("the JPEG data of {kind} {number} is too large"));
-                }
-                stride = width * samples;
-                size = stride * rows;
-                shape = Shape {
-                    width,
-                    height: rows,
-                    bits: 8,
-                    samples,
-                };
-            }
-            _ => {}
+        if self.packing == Packing::Jpeg {
+            data = with_tables(&self.jpeg_tables, data);
+        }
+        let shape = self.packed_shape(chunk, (stride, rows), &data, limit)?;
+        if self.packing == Packing::Jpeg {
+            stride = shape.width * shape.samples;
+            size = stride * rows;
         }
         if size > limit {
             return damaged(format!("{kind} {number} is too large for the picture"));
@@ -287,6 +233,88 @@ impl Page {
             }
         })?;
         Ok(stride)
+    }
+
+    /// Reads the rows that are needed of a strip or tile that is not compressed.
+    fn read_plain(
+        &self,
+        input: &mut Input,
+        chunk: &Chunk,
+        (stride, size): (usize, usize),
+        raw: &mut Vec<u8>,
+    ) -> Result<()> {
+        let available = input.len.saturating_sub(chunk.offset);
+        // Some writers get the count of an only strip wrong.
+        let counted = chunk
+            .count
+            .filter(|&count| count != 0 && !chunk.alone)
+            .unwrap_or(available);
+        let before = (chunk.skipped / self.model.block().1).saturating_mul(stride);
+        if before.saturating_add(size) as u64 > counted.min(available) {
+            return damaged(format!("{} {} is too short", self.kind, chunk.index + 1));
+        }
+        resize(raw, size);
+        input.seek(chunk.offset.saturating_add(before as u64))?;
+        input.fill(raw)?;
+        if self.reversed {
+            reverse(raw);
+        }
+        Ok(())
+    }
+
+    /// What compressed data holds: rows of bytes, of a fax's pixels, or a JPEG picture.
+    fn packed_shape(
+        &self,
+        chunk: &Chunk,
+        (stride, rows): (usize, usize),
+        data: &[u8],
+        limit: usize,
+    ) -> Result<Shape> {
+        let (kind, number) = (self.kind, chunk.index + 1);
+        match self.packing {
+            Packing::FaxRuns | Packing::Fax3 | Packing::Fax4 => {
+                let width = self.chunk_width as usize;
+                if width > 65_535 || rows > 65_535 {
+                    return unsupported("holds a fax of more than 65535 columns or rows");
+                }
+                Ok(Shape {
+                    width,
+                    height: rows,
+                    bits: 1,
+                    samples: 1,
+                })
+            }
+            Packing::Jpeg => {
+                let (width, height, samples) = jpeg_size(data)?;
+                if samples != self.samples {
+                    return damaged(format!(
+                        "the JPEG data of {kind} {number} has {samples} components"
+                    ));
+                }
+                if width < self.chunk_width as usize || height < rows {
+                    return damaged(format!("the JPEG data of {kind} {number} is too small"));
+                }
+                if width > 16_384 || height > 16_384 {
+                    return unsupported("holds JPEG data of more than 16384 columns or rows");
+                }
+                // The whole JPEG picture is decoded, so all of it counts.
+                if width * height * samples > limit {
+                    return damaged(format!("the JPEG data of {kind} {number} is too large"));
+                }
+                Ok(Shape {
+                    width,
+                    height: rows,
+                    bits: 8,
+                    samples,
+                })
+            }
+            _ => Ok(Shape {
+                width: stride,
+                height: rows,
+                bits: 8,
+                samples: 1,
+            }),
+        }
     }
 
     /// Makes big-endian samples little-endian.

@@ -206,8 +206,8 @@ impl Input {
         Ok((directory, next))
     }
 
-    /// The directories of the pages. Thumbnails (reduced copies of a page) and masks do not count, but for the
-    /// first.
+    /// The directories of the pages. Thumbnails (reduced copies of a page) and masks do not count, but for
+    /// the first.
     pub(super) fn pages(&mut self, first: u64, mut next: u64) -> Vec<u64> {
         let mut pages = vec![first];
         let mut seen = HashSet::from([first]);

@@ -12,7 +12,7 @@ use fax::maps::{Mode, black, mode, white};
 use fax::{BitReader, ByteReader};
 use std::convert::Infallible;
 
-/// How rows are told from each other.
+/// How rows are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
     /// Every row begins at a whole byte.

@@ -12,6 +12,7 @@ use super::directory::{
 use super::predictor::Predictor;
 use super::{Result, damaged, unsupported};
 use crate::frame::METADATA_LIMIT;
+use crate::source::video::floats;
 
 /// How the page is stored.
 pub(super) struct Page {
@@ -25,7 +26,7 @@ pub(super) struct Page {
     pub(super) float: bool,
     /// What the colour samples mean.
     pub(super) model: Model,
-    /// Samples a pixel in a strip or tile: 1 if the planes are stored apart.
+    /// Samples a pixel in a strip or tile: 1 if the planes are stored one after another.
     pub(super) samples: usize,
     /// Which samples of a pixel are read: the colours, then alpha.
     pub(super) wanted: Vec<usize>,
@@ -59,6 +60,69 @@ pub(super) struct Page {
     pub(super) jpeg_tables: Vec<u8>,
     /// The Exif orientation, 1 to 8.
     pub(super) orientation: Option<u8>,
+}
+
+/// Which of the `extra` samples after the colours is alpha, and whether colours are premultiplied by it.
+fn alpha_of(
+    input: &mut Input,
+    directory: &[Entry],
+    extra: usize,
+    model: &Model,
+) -> Result<(Option<usize>, bool)> {
+    let extra_kinds = match find(directory, EXTRA_SAMPLES) {
+        Some(entry) => input.integers(entry, 65_535)?,
+        None => Vec::new(),
+    };
+    let named = extra_kinds
+        .iter()
+        .take(extra)
+        .position(|kind| matches!(kind, 1 | 2));
+    // A single extra sample of unspecified kind is alpha: many writers leave the kind out.
+    let alpha = named.or((extra == 1).then_some(0));
+    let premultiplied =
+        alpha.is_some_and(|at| extra_kinds.get(at) == Some(&1)) && !matches!(model, Model::Palette(_));
+    Ok((alpha, premultiplied))
+}
+
+impl Model {
+    /// An error if samples of this kind are not read in these colours.
+    fn check(&self, (samples, bits): (usize, usize), float: bool, ink_set: u64) -> Result<()> {
+        if float && matches!(self, Model::Palette(_) | Model::YCbCr(_)) {
+            return unsupported("holds floating-point samples that are neither gray, RGB nor CMYK");
+        }
+        if matches!(self, Model::Cmyk) && ink_set != 1 {
+            return unsupported("holds inks other than CMYK");
+        }
+        if matches!(self, Model::YCbCr(_)) && (bits != 8 || samples != 3) {
+            return unsupported(format!("holds YCbCr of {samples} samples of {bits} bits"));
+        }
+        Ok(())
+    }
+}
+
+impl Packing {
+    /// An error if samples of this kind are not read out of such data.
+    fn check(
+        self,
+        (samples, bits): (usize, usize),
+        planar: bool,
+        float: bool,
+        fax_options: u64,
+    ) -> Result<()> {
+        if self == Packing::Jpeg && (bits != 8 || float) {
+            return unsupported(format!("holds JPEG data of {bits}-bit samples"));
+        }
+        if self == Packing::Fax3 && fax_options & 2 != 0 {
+            return unsupported("holds fax data that is partly uncompressed");
+        }
+        if self == Packing::WebP && (bits != 8 || !matches!(samples, 3 | 4) || planar) {
+            return unsupported(format!("holds WebP data of {samples} samples of {bits} bits"));
+        }
+        if self.is_fax() && (bits != 1 || !(planar || samples == 1)) {
+            return damaged("fax data that is not bilevel");
+        }
+        Ok(())
+    }
 }
 
 impl Page {
@@ -108,76 +172,44 @@ impl Page {
         let jpeg = packing == Packing::Jpeg;
         let model = Model::read(input, directory, photometric, bits, jpeg)?;
         let colours = model.colours();
-        if float && matches!(model, Model::Palette(_) | Model::YCbCr(_)) {
-            return unsupported("holds floating-point samples that are neither gray, RGB nor CMYK");
-        }
-        if matches!(model, Model::Cmyk) && ink_set != 1 {
-            return unsupported("holds inks other than CMYK");
-        }
-        if matches!(model, Model::YCbCr(_)) && (bits != 8 || samples != 3) {
-            return unsupported(format!("holds YCbCr of {samples} samples of {bits} bits"));
-        }
+        model.check((samples, bits), float, ink_set)?;
         let Some(extra) = samples.checked_sub(colours) else {
             return damaged(format!(
                 "a pixel of {samples} samples, which is too few for its colours"
             ));
         };
-        let extra_kinds = match find(directory, EXTRA_SAMPLES) {
-            Some(entry) => input.integers(entry, 65_535)?,
-            None => Vec::new(),
-        };
-        let named = extra_kinds
-            .iter()
-            .take(extra)
-            .position(|kind| matches!(kind, 1 | 2));
-        // A single extra sample of unspecified kind is alpha: many writers leave the kind out.
-        let alpha = named.or((extra == 1).then_some(0));
-        let premultiplied =
-            alpha.is_some_and(|at| extra_kinds.get(at) == Some(&1)) && !matches!(model, Model::Palette(_));
+        let (alpha, premultiplied) = alpha_of(input, directory, extra, &model)?;
         let mut wanted: Vec<usize> = (0..colours).collect();
         wanted.extend(alpha.map(|at| colours + at));
-        let dropped = samples - wanted.len();
 
         let predictor = Predictor::new(predictor_code, packing, bits, float)?;
+        packing.check((samples, bits), planar, float, fax_options)?;
         if model.block() != (1, 1) && (planar || predictor != Predictor::None) {
             return unsupported("holds subsampled YCbCr in planes or as differences");
-        }
-        if jpeg && (bits != 8 || float) {
-            return unsupported(format!("holds JPEG data of {bits}-bit samples"));
-        }
-        if packing == Packing::Fax3 && fax_options & 2 != 0 {
-            return unsupported("holds fax data that is partly uncompressed");
-        }
-        if packing == Packing::WebP && (bits != 8 || !matches!(samples, 3 | 4) || planar) {
-            return unsupported(format!("holds WebP data of {samples} samples of {bits} bits"));
-        }
-        if packing.is_fax() && (bits != 1 || !(planar || samples == 1)) {
-            return damaged("fax data that is not bilevel");
         }
         let jpeg_tables = match find(directory, JPEG_TABLES) {
             Some(entry) if jpeg => input.data(entry, 1 << 20)?,
             _ => Vec::new(),
         };
 
+        // Old writers list tiles under the tags of strips.
         let pick = |tile: u16, strip: u16| {
-            // Old writers list tiles under the tags of strips.
             let tags = if tiled { [tile, strip] } else { [strip, tile] };
             tags.iter().find_map(|&tag| find(directory, tag)).cloned()
         };
         let Some(offsets) = pick(TILE_OFFSETS, STRIP_OFFSETS) else {
             return damaged("it does not tell where its strips or tiles are");
         };
-        let counts = pick(TILE_COUNTS, STRIP_COUNTS);
         let page = Page {
             width,
             height,
             bits,
             float,
             samples: if planar { 1 } else { samples },
+            dropped: samples - wanted.len(),
             wanted,
             alpha: alpha.is_some(),
             premultiplied,
-            dropped,
             planar,
             chunk_width,
             chunk_height,
@@ -186,19 +218,24 @@ impl Page {
             predictor,
             reversed,
             offsets,
-            counts,
+            counts: pick(TILE_COUNTS, STRIP_COUNTS),
             fax_refers: fax_options & 1 != 0,
             jpeg_tables,
             model,
             orientation: u8::try_from(orientation).ok().filter(|o| (1..=8).contains(o)),
         };
-        let (across, down) = page.grid();
-        let planes = if planar { samples as u64 } else { 1 };
-        let needed = (u64::from(across) * u64::from(down)).checked_mul(planes);
-        if needed.is_none_or(|needed| page.offsets.count < needed) {
+        page.check_offsets(if planar { samples } else { 1 })?;
+        Ok(page)
+    }
+
+    /// An error if a strip or tile of one of the `planes` has no place in the file.
+    fn check_offsets(&self, planes: usize) -> Result<()> {
+        let (across, down) = self.grid();
+        let needed = (u64::from(across) * u64::from(down)).checked_mul(planes as u64);
+        if needed.is_none_or(|needed| self.offsets.count < needed) {
             return damaged("the list of strips or tiles is too short");
         }
-        Ok(page)
+        Ok(())
     }
 
     /// Strips or tiles across and down.
@@ -218,7 +255,7 @@ impl Page {
     pub(super) fn losses(&self) -> Vec<String> {
         let mut losses = Vec::new();
         if self.float {
-            losses.push("floating-point samples are brought to 16 bits; values outside 0..1 are cut".into());
+            losses.push(floats::loss());
         }
         match self.dropped {
             0 => {}

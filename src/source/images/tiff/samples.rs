@@ -286,7 +286,7 @@ mod tests {
         let entries: &[(u16, &[u32])] = &[(BITS, &[32]), (PHOTOMETRIC, &[1]), (SAMPLE_FORMAT, &[3])];
         let (facts, out) = read(&file(4, 1, entries, &[&stored])).unwrap();
         assert_eq!(out, [0, 0, 0, 128, 0, 0, 255, 255]);
-        assert!(facts.lost[0].contains("values outside 0..1 are cut"));
+        assert!(facts.lost[0].contains("values outside 0 to 1 are cut"));
         assert_eq!(
             [0x3c00_u16, 0xc000, 1].map(|v| half(v.to_le_bytes())),
             [1.0, -2.0, 2.0_f64.powi(-24)]

@@ -1,5 +1,5 @@
-//! What files say beside their pictures, held to [`METADATA_LIMIT`]: FFmpeg has no limit of its own, and unpacks
-//! what PNG has compressed to any length.
+//! What files say beside their pictures, held to [`METADATA_LIMIT`]: FFmpeg has no limit of its own, and
+//! unpacks what PNG has compressed to any length.
 #![allow(unsafe_code)]
 
 use super::text::text;
@@ -15,7 +15,8 @@ use std::sync::OnceLock;
 /// # Safety
 /// The context must be open, and nobody else may use it meanwhile.
 pub(super) unsafe fn shorten_texts(context: *mut ffi::AVFormatContext) -> Vec<String> {
-    // SAFETY: by the caller's word; the arrays hold as many valid pointers as they say.
+    // SAFETY: the context is open and used here alone (the function's contract), and its arrays hold as many
+    // valid pointers as they say.
     unsafe {
         let context = &mut *context;
         let mut names = shorten(&raw mut context.metadata);
@@ -41,8 +42,9 @@ unsafe fn shorten(dictionary: *mut *mut ffi::AVDictionary) -> Vec<String> {
     loop {
         let (mut total, mut longest, mut entry) = (0_usize, (0, CString::default()), ptr::null());
         loop {
-            // SAFETY: by the caller's word; an empty name with this flag steps from one entry to the next, which is
-            // valid as long as the dictionary is not changed, and whose texts end with a zero.
+            // SAFETY: the dictionary is valid and used here alone (the function's contract). An empty name
+            // with this flag steps from one entry to the next, which is valid as long as the dictionary is
+            // not changed, and whose texts end with a zero.
             unsafe {
                 entry = ffi::av_dict_get(
                     *dictionary,
@@ -64,7 +66,8 @@ unsafe fn shorten(dictionary: *mut *mut ffi::AVDictionary) -> Vec<String> {
         if total <= METADATA_LIMIT {
             return removed;
         }
-        // SAFETY: by the caller's word; a null value removes the entry of that name.
+        // SAFETY: the dictionary is valid and used here alone (the function's contract), and the name ends
+        // with a zero; a null value removes the entry.
         let code = unsafe {
             ffi::av_dict_set(
                 dictionary,
@@ -87,8 +90,8 @@ unsafe fn shorten(dictionary: *mut *mut ffi::AVDictionary) -> Vec<String> {
 /// The context must be open, and nobody else may use it meanwhile.
 pub(super) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<String> {
     let mut left_out = Vec::new();
-    // SAFETY: by the caller's word; the headers hold `extradata_size` bytes, of which no more are written, with zeros
-    // behind them as FFmpeg wants it.
+    // SAFETY: the context is open and used here alone (the function's contract); the headers hold
+    // `extradata_size` bytes, of which no more are written, with zeros behind them as FFmpeg wants it.
     unsafe {
         for index in 0..(*context).nb_streams as usize {
             let parameters = &mut *(**(*context).streams.add(index)).codecpar;
@@ -115,7 +118,8 @@ pub(super) unsafe fn shorten_headers(context: *mut ffi::AVFormatContext) -> Vec<
 pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
     // Where the header of a PNG file has width and height.
     const SIZE: std::ops::Range<usize> = 16..24;
-    // SAFETY: by the caller's word; a cover's packet holds `size` bytes.
+    // SAFETY: the context is open and used here alone (the function's contract); its arrays hold as many
+    // valid pointers as they say, and a cover's packet holds `size` bytes.
     unsafe {
         for index in 0..(*context).nb_streams as usize {
             let stream = &*(*(*context).streams.add(index));
@@ -137,8 +141,8 @@ pub(super) unsafe fn size_covers(context: *mut ffi::AVFormatContext) {
     }
 }
 
-/// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets our
-/// own decoder gets without what is too large to be unpacked.
+/// The decoders with which FFmpeg may look into the streams of an input: all but that of PNG, whose packets
+/// our own decoder gets without what is too large to be unpacked.
 pub(super) fn probing_decoders() -> *const c_char {
     static NAMES: OnceLock<CString> = OnceLock::new();
     let names = NAMES.get_or_init(|| {

@@ -9,11 +9,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes for each few rows.
+/// The size that a pipe's buffer is asked to have; the system's default of 64 KiB costs a switch of processes
+/// for each few rows.
 const PIPE_SIZE: usize = 1 << 20;
 
 /// Unbuffered input, so that a frame's bytes go straight to the frame's memory.
-pub(super) struct Inlet {
+pub(super) struct ByteReader {
     file: File,
     label: String,
     length: Option<u64>,
@@ -24,9 +25,9 @@ pub(super) struct Inlet {
     patience: Patience,
 }
 
-impl Inlet {
+impl ByteReader {
     /// Opens a file, or standard input for "-".
-    pub(super) fn open(path: &Path) -> Result<Inlet, SourceError> {
+    pub(super) fn open(path: &Path) -> Result<ByteReader, SourceError> {
         let (file, label) = if path.as_os_str() == "-" {
             let stdin = io::stdin();
             let label = "standard input".to_owned();
@@ -69,7 +70,7 @@ impl Inlet {
             // Refused for what is no pipe, which is as well.
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_SIZE);
         }
-        Ok(Inlet {
+        Ok(ByteReader {
             file,
             label,
             length,
@@ -111,8 +112,8 @@ impl Inlet {
         self.file
     }
 
-    /// Fills `buffer` and tells how many bytes there were: fewer than asked for only at the end of the input. With a
-    /// supply, a wait for a pipe ends when the run is stopped.
+    /// Fills `buffer` and tells how many bytes there were: fewer than asked for only at the end of the input.
+    /// With a supply, a wait for a pipe ends when the run is stopped.
     pub(super) fn read_full(
         &mut self,
         buffer: &mut [u8],
@@ -178,7 +179,8 @@ impl Inlet {
 /// What is said of an input that ends inside a frame.
 pub(super) fn ends_in_mid_frame(whole: u64, found: u64, frame_bytes: u64) -> String {
     format!(
-        "ends in the middle of a frame: {whole} whole frames, then {found} of {frame_bytes} bytes ({} bytes are missing); the input is truncated, or its geometry is not as stated",
+        "ends in the middle of a frame: {whole} whole frames, then {found} of {frame_bytes} bytes ({} bytes \
+         are missing); the input is truncated, or its geometry is not as stated",
         frame_bytes - found
     )
 }
