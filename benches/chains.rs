@@ -1,7 +1,9 @@
-//! What filters that share a launch save: chains of small masks with two of them a launch beside one a launch, and beside a plain copy of the frame, on the
-//! card alone. `cargo bench --bench chains`, or checks/chains in a bundle; parts of rows' names as arguments choose rows.
+//! What filters that share a launch save: chains of small masks with two of them a launch beside one a
+//! launch, and beside a plain copy of the frame, on the card alone. `cargo bench --bench chains`, or
+//! checks/chains in a bundle; parts of rows' names as arguments choose rows.
 //!
-//! Both ways take turns, `ROUNDS` times each, and each figure is the median of their medians. What they made of the same noise is compared.
+//! Both take turns, `ROUNDS` times each, and each figure is the median of their medians. What they made
+//! of the same noise is compared.
 
 mod rows;
 
@@ -17,13 +19,13 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 const ROUNDS: usize = 3;
 
-/// Of one round of one way.
+/// Of one round of one of them.
 const EFFORT: KernelEffort = KernelEffort {
     time: Duration::from_millis(150),
     rounds: (10, 1000),
 };
 
-/// Mask sizes of the chains. Some are beyond what shares a launch: then both ways take the same time.
+/// Mask sizes of the chains. Some are beyond what shares a launch: then both take the same time.
 const CHAINS: [&[usize]; 12] = [
     &[3, 3],
     &[3, 5],
@@ -61,7 +63,7 @@ fn main() -> Fallible<()> {
     );
     println!(
         "{:<18} {:<10} {:>8} {:>8} {:>8} {:>9} {:>9}",
-        "frames", "masks", "copy", "apart", "shared", "of apart", "of copies"
+        "frames", "masks", "copy", "separate", "shared", "of separate", "of copies"
     );
     let mut timer = KernelTimer::open(0, 1)?;
     for (format, width, height) in FRAMES {
@@ -80,7 +82,7 @@ fn main() -> Fallible<()> {
             let copies = timer.copies((format, width, height), EFFORT)?;
             let copy = copies.into_iter().map(median).fold(f64::INFINITY, f64::min);
             let chain = chain(masks)?;
-            let (mut apart, mut shared) = (Vec::new(), Vec::new());
+            let (mut separate, mut shared) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 let mut time = |fuse| {
                     timer.time(
@@ -98,13 +100,13 @@ fn main() -> Fallible<()> {
                 };
                 let (one, two) = (time(false)?, time(true)?);
                 same(&one.output, &two.output)?;
-                apart.push(median(one.milliseconds));
+                separate.push(median(one.milliseconds));
                 shared.push(median(two.milliseconds));
             }
-            let (apart, shared) = (median(apart), median(shared));
+            let (separate, shared) = (median(separate), median(shared));
             println!(
-                "{size:<18} {name:<10} {copy:>8.4} {apart:>8.4} {shared:>8.4} {:>9.3} {:>9.2}",
-                shared / apart,
+                "{size:<18} {name:<10} {copy:>8.4} {separate:>8.4} {shared:>8.4} {:>9.3} {:>9.2}",
+                shared / separate,
                 shared / copy
             );
         }

@@ -1,7 +1,8 @@
 //! Times the CPU engine on whole frames, cold and warm, beside a plain copy of them.
 //!
-//! Each line on standard input is a job of `key=value` words separated by tabs; each job is answered by one line
-//! of JSON on standard output, so that a script can take turns between this program and others in one run:
+//! Each line on standard input is a job of `key=value` words separated by tabs; each job is answered by one
+//! line of JSON on standard output, so that a script can take turns between this program and others in one
+//! run:
 //!
 //! ```text
 //! filter=gaussian:size=7  format=gray  size=1920x1080  threads=1  algorithm=auto  simd=avx2  border=mirror
@@ -12,7 +13,7 @@
 //! input=FILE  output=FILE   a raw picture to filter instead of noise, and where to put the result
 //! ```
 //!
-//! The answer has a key for each of the turns that were asked for, with times in milliseconds a frame (the
+//! The answer has a key for each of the turns that were requested, with times in milliseconds a frame (the
 //! median and the least), and beside `cold` that of a `copy`, and `copies`: cold as a multiple of it.
 //!
 //! Without jobs (a terminal, or an empty input) it prints a table of common masks.
@@ -153,7 +154,7 @@ impl Job {
         Ok(Layout::new(self.format, self.size.0, self.size.1, 64)?)
     }
 
-    /// What is asked for.
+    /// What is requested.
     fn answer(&self) -> Outcome<serde_json::Value> {
         let picture = self.picture()?;
         let mut answer = serde_json::Map::new();
@@ -186,11 +187,16 @@ impl Job {
             time: Duration::ZERO,
             rounds: (self.frames.max(COPIES), self.frames),
         };
-        Ok(time_copies(self.layout()?.size(), self.threads, self.cold, effort)?)
+        Ok(time_copies(
+            self.layout()?.size(),
+            self.threads,
+            self.cold,
+            effort,
+        )?)
     }
 
-    /// Milliseconds a frame where at least so many pictures take turns: of single frames where the engine works
-    /// on one at a time, else means over stretches in which it is kept full.
+    /// Milliseconds a frame where at least so many pictures take turns: of single frames where the engine
+    /// works on one at a time, else means over stretches in which it is kept full.
     fn run(&self, picture: &[u8], pictures: usize) -> Outcome<Spread> {
         let mut engine = Cpu::with_instruction_set(self.chain.clone(), self.threads, self.set)?;
         let layout = self.layout()?;
@@ -217,7 +223,8 @@ impl Job {
             in_flight -= 1;
             Ok(engine.collect()?.ok_or("the engine gave nothing back")?)
         };
-        // More frames than are counted, so that memory is there and warm, and that cores which slept run at their clock.
+        // More frames than are counted, so that memory is there and warm, and that cores which slept run at
+        // their clock.
         let begin = Instant::now();
         let mut rounds = 0;
         while rounds <= pictures || begin.elapsed() < WARM_UP {
@@ -272,10 +279,14 @@ fn table() -> Outcome<()> {
             "box:size=15",
         ] {
             let job = |threads: usize| {
-                Job::parse(&format!("filter={filter}\tformat={format}\tthreads={threads}\tframes=40"))?.answer()
+                Job::parse(&format!(
+                    "filter={filter}\tformat={format}\tthreads={threads}\tframes=40"
+                ))?
+                .answer()
             };
             let (one, two) = (job(1)?, job(2)?);
-            let median = |of: &serde_json::Value, turns: &str| of[turns]["median"].as_f64().unwrap_or_default();
+            let median =
+                |of: &serde_json::Value, turns: &str| of[turns]["median"].as_f64().unwrap_or_default();
             let cold = [median(&one, "cold"), median(&two, "cold")];
             println!(
                 "{:<36} {:>8.3} {:>8.3} {:>8.2} {:>10.3} {:>8.2}",

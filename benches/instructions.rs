@@ -1,5 +1,6 @@
-//! Runs each kind of inner loop of the CPU engine once on a fixed small picture, for `scripts/count-instructions`, which counts what the processor is
-//! told to do within `counted`. Prints a line for each, in the order of the counts.
+//! Runs each kind of inner loop of the CPU engine once on a fixed small picture, for
+//! `scripts/count-instructions`, which counts the instructions within `counted`. Prints a
+//! line for each, in the order of the counts.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Times each kind of inner loop of the CPU engine, with each instruction set that this machine has, on one thread and a picture of 640x360.
+//! Times each kind of inner loop of the CPU engine, with each instruction set that this machine has, on one
+//! thread and a picture of 640x360.
 //!
 //!     cargo bench --bench kernels                  all of them
 //!     cargo bench --bench kernels -- separable     those whose name has that in it

@@ -1,9 +1,9 @@
-//! How much of the transfers the ring hides: frames a second from the synthetic source to the null sink, beside plain copies of the same
-//! size both ways at once, in one run. `cargo bench --bench overlap`, or checks/overlap in a bundle; parts of
-//! rows' names as arguments choose rows.
+//! How much of the transfers the ring hides: frames a second from the synthetic source to the null sink,
+//! beside plain copies of the same size in both directions at once, in one run. `cargo bench --bench
+//! overlap`, or checks/overlap in a bundle; parts of rows' names as arguments choose rows.
 //!
-//! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in them; each row is the median
-//! of `ROUNDS` runs, the ceiling measured anew beside each.
+//! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in
+//! them; each row is the median of `ROUNDS` runs, the ceiling measured anew beside each.
 
 mod rows;
 

@@ -1,8 +1,9 @@
 //! Integer masks against FFmpeg's own `convolution` filter, every plane, 8 and 10 bits, borders included.
 //!
-//! FFmpeg mirrors pixels at the left and top edge without doubling the edge pixel (our `mirror`). At the right and bottom edge it does the same for some
-//! sizes of mask and doubles the edge pixel (our `reflect`) for others, so the test first asks it which; each half of the picture is then
-//! compared with the border that it has there.
+//! FFmpeg mirrors pixels at the left and top edge without doubling the edge pixel (our `mirror`). At the
+//! right and bottom edge it does the same for some sizes of mask and doubles the edge pixel (our `reflect`)
+//! for others, so the test first asks it which; each half of the picture is then compared with the border
+//! that it has there.
 
 #![allow(clippy::unwrap_used)]
 
@@ -138,7 +139,8 @@ fn integer_masks_equal_ffmpegs_convolution() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// How FFmpeg treats the right and bottom edge for masks of this size: told by a mask that moves the picture to the left.
+/// How FFmpeg treats the right and bottom edge for masks of this size: told by a mask that moves the picture
+/// to the left.
 fn far_border(size: usize) -> Border {
     let mut weights = vec![0; size * size];
     weights[size * (size / 2) + size - 1] = 1;

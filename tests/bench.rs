@@ -1,4 +1,5 @@
-//! `framepipe bench` from the outside, on the CPU: every subcommand, its files, and what it refuses. No time is judged.
+//! `framepipe bench` from the outside, on the CPU: every subcommand, its files, and what it refuses. No time
+//! is judged.
 #![allow(clippy::unwrap_used)]
 
 use framepipe::bench::CSV_COLUMNS;
@@ -75,7 +76,10 @@ fn kernels_fill_table_json_and_csv() {
         if cell["engine"] == "cpu" {
             assert!(cell["samples_checked"].as_u64().unwrap() >= 65 * 16, "{cell}");
             assert!(cell["share_of_copy"].as_f64().unwrap() > 0.0, "{cell}");
-            assert!(cell["warm_milliseconds"]["median"].as_f64().unwrap() > 0.0, "{cell}");
+            assert!(
+                cell["warm_milliseconds"]["median"].as_f64().unwrap() > 0.0,
+                "{cell}"
+            );
             // Cold: with the padding of rows four times the cache that was named.
             let together = cell["frames_in_turn"].as_u64().unwrap() * cell["bytes"].as_u64().unwrap();
             assert!((1 << 20..=4 << 20).contains(&together), "{cell}");
@@ -124,7 +128,7 @@ fn one_engine_and_one_mask_by_name() {
         .iter()
         .map(|c| ["filter", "algorithm", "border"].map(|key| c[key].as_str().unwrap()))
         .collect();
-    // laplacian8 is not separable, and nobody asked for it to be.
+    // laplacian8 is not separable, and it was not requested to be.
     assert_eq!(
         seen,
         [
@@ -291,7 +295,7 @@ fn what_cannot_be_is_refused_with_a_sentence() {
         "same name",
     );
     refused(2, &["pipeline", "--trace", "a.html"], ".json");
-    // Separable was asked for by name, and no mask here is.
+    // Separable was requested by name, and no mask here is.
     refused(
         1,
         &[

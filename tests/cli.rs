@@ -1,4 +1,5 @@
-//! The program from the outside: exit codes, bad input, pipes, interruption, files that appear only when whole.
+//! The program from the outside: exit codes, bad input, pipes, interruption, files that appear only when
+//! whole.
 
 #![allow(clippy::unwrap_used)]
 
@@ -427,7 +428,8 @@ fn between_two_ffmpegs_every_frame_arrives() {
     let folder = Folder::new();
     let out = folder.name("out.mkv");
     let script = format!(
-        "set -o pipefail; ffmpeg -v error -i '{}' -f yuv4mpegpipe -strict -1 - | '{PROGRAM}' filter - - --filter soft -q | ffmpeg -v error -i - -c:v ffv1 '{out}'",
+        "set -o pipefail; ffmpeg -v error -i '{}' -f yuv4mpegpipe -strict -1 - | \
+         '{PROGRAM}' filter - - --filter soft -q | ffmpeg -v error -i - -c:v ffv1 '{out}'",
         sample("clip-10bit.mkv"),
     );
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();

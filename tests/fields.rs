@@ -1,5 +1,5 @@
-//! `--fields`: the fields of interlaced pictures are filtered apart, as FFmpeg's separatefields, convolution
-//! and weave do it.
+//! `--fields`: the fields of interlaced pictures are filtered separately, as FFmpeg's separatefields,
+//! convolution and weave do it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -141,7 +141,7 @@ fn each_field_is_filtered_like_a_picture_of_its_own() {
                         [&ours, &theirs, &before].map(|data| samples(data, &layout, picture, plane));
                     let place = format!("{name} {order}, picture {picture}, plane {plane}");
                     assert_eq!(ours, reference(&before), "{place}");
-                    // FFmpeg does something else beyond the edges of a field.
+                    // FFmpeg does something else outside the plane of a field.
                     let inner = 2..ours.len() - 2;
                     for y in inner.clone() {
                         let width = ours[y].len();

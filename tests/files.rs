@@ -126,7 +126,8 @@ fn y4m_of_every_format_comes_from_ffmpeg_bit_exactly() {
     let mut count = 0;
     for format in y4m_formats() {
         for (width, height, range) in [(33, 17, "tv"), (48, 32, "pc")] {
-            // FFmpeg 5.1 writes half a sample too little in each chroma row of more than 8 bits where the width is odd.
+            // FFmpeg 5.1 writes half a sample too little in each chroma row of more than 8 bits where the
+            // width is odd.
             let halved = format.depth() > 8 && format.planes().iter().any(|p| p.log2_x > 0);
             let width = if halved { width / 2 * 2 } else { width };
             let picture = "testsrc2=s=64x48:r=30000/1001";

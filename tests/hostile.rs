@@ -1,5 +1,5 @@
-//! Strangers' files, faults and signals: no file reads another, nothing is lost without a word, every run ends
-//! when it is asked to.
+//! Strangers' files, faults and signals: no file reads another, nothing is lost without a word, every run
+//! ends when it is asked to.
 #![allow(clippy::unwrap_used)]
 
 mod media;
@@ -45,7 +45,8 @@ impl Folder {
     }
 }
 
-/// Waits until a run has made its unfinished file, which it does when it hears signals and has its input open.
+/// Waits until a run has made its unfinished file, which it does when it hears signals and has its input
+/// open.
 fn begun(folder: &Folder) {
     let began = Instant::now();
     while folder.left_over().is_empty() {
@@ -1110,7 +1111,8 @@ fn one_large_picture_takes_few_of_its_frames() {
     assert!(peak < 6 * 366, "{peak} MiB");
 }
 
-/// Runs the program with `arguments` by way of `limit`, a command that sets a limit and then runs another one.
+/// Runs the program with `arguments` by way of `limit`, a command that sets a limit and then runs another
+/// one.
 #[cfg(target_os = "linux")]
 fn limited(limit: &[&str], arguments: &[&str]) -> Output {
     let (program, more) = limit.split_first().unwrap();
@@ -1134,8 +1136,8 @@ fn full_hd(folder: &Folder) -> String {
     clip
 }
 
-/// Asserts that a run under a limit is whole, or ends with a sentence that has `word` and leaves nothing. True
-/// if it is whole.
+/// Asserts that a run under a limit is whole, or ends with a sentence that has `word` and leaves nothing.
+/// True if it is whole.
 #[cfg(target_os = "linux")]
 fn is_whole_or_says(done: &Output, folder: &Folder, out: &str, word: &str, limit: u64) -> bool {
     let text = said(done);
@@ -1201,7 +1203,8 @@ fn lack_of_threads_is_named_and_leaves_nothing() {
     let folder = Folder::new();
     let clip = full_hd(&folder);
     let out = folder.name("out.mkv");
-    // The limit counts all that a user runs, and holds for everybody but root: it needs a user without processes.
+    // The limit counts all that a user runs, and holds for everybody but root: it needs a user without
+    // processes.
     fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let another = ["setpriv", "--reuid=65533", "--clear-groups"];
     let can = Command::new("prlimit").arg("--version").output().is_ok()

@@ -1,5 +1,5 @@
-//! The page of a run in a real browser, headless Chromium: at a screen's and a phone's size, in light and in dark. Without Chromium one line says
-//! so. `FRAMEPIPE_PAGES=FOLDER` keeps the pages and their pictures.
+//! The page of a run in a real browser, headless Chromium: at a screen's and a phone's size, in light and in
+//! dark. Without Chromium one line says so. `FRAMEPIPE_PAGES=FOLDER` keeps the pages and their pictures.
 #![allow(clippy::unwrap_used)]
 
 mod ring;
@@ -27,19 +27,27 @@ const SIZES: [(u32, u32); 2] = [(1280, 800), (390, 844)];
 
 /// Runs in the page and writes down what a reader would see.
 const PROBE: &str = r#"
-const box = (e, o) => { const r = e.getBoundingClientRect(); return {x: r.left - o.left, y: r.top - o.top, w: r.width, h: r.height}; };
+const box = (e, o) => {
+  const r = e.getBoundingClientRect();
+  return {x: r.left - o.left, y: r.top - o.top, w: r.width, h: r.height};
+};
 const figures = [...document.querySelectorAll('figure')].map(f => {
   const svgs = [...f.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 0);
   const origin = svgs.length ? svgs[0].getBoundingClientRect() : {left: 0, top: 0, width: 0, height: 0};
   const texts = svgs.length ? [...svgs[0].querySelectorAll('text')] : [];
   return {id: f.id, drawings: svgs.length, width: origin.width, height: origin.height,
     shapes: svgs.length ? svgs[0].querySelectorAll('rect,polyline,circle,polygon').length : 0,
-    texts: texts.map(t => ({text: t.textContent.trim(), size: parseFloat(getComputedStyle(t).fontSize) * origin.width / svgs[0].viewBox.baseVal.width, colour: getComputedStyle(t).fill, ...box(t, origin)}))};
+    texts: texts.map(t => {
+      const style = getComputedStyle(t);
+      const size = parseFloat(style.fontSize) * origin.width / svgs[0].viewBox.baseVal.width;
+      return {text: t.textContent.trim(), size, colour: style.fill, ...box(t, origin)};
+    })};
 });
 const probe = document.createElement('pre');
 probe.id = 'probe';
-probe.textContent = JSON.stringify({width: innerWidth, height: innerHeight, across: document.documentElement.scrollWidth, tall: document.documentElement.scrollHeight,
-  ground: getComputedStyle(document.body).backgroundColor, figures});
+const root = document.documentElement;
+probe.textContent = JSON.stringify({width: innerWidth, height: innerHeight, across: root.scrollWidth,
+  tall: root.scrollHeight, ground: getComputedStyle(document.body).backgroundColor, figures});
 parent.document.body.append(probe);
 "#;
 
@@ -61,7 +69,8 @@ fn chromium() -> Option<PathBuf> {
         SAID.call_once(|| {
             let _ = writeln!(
                 std::io::stderr(),
-                "SKIPPED: {TESTS} tests of the report's page in a browser (tests/page.rs): there is no Chromium"
+                "SKIPPED: {TESTS} tests of the report's page in a browser (tests/page.rs): there is no \
+                     Chromium"
             );
         });
     }
@@ -143,8 +152,10 @@ fn folder() -> (PathBuf, Option<tempfile::TempDir>) {
 fn framed(html: &str, (width, height): (u32, u32)) -> String {
     let html = html.replace('&', "&amp;").replace('"', "&quot;");
     format!(
-        "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><style>:root{{color-scheme:light dark}}body{{margin:0}}</style></head>\
-         <body><iframe style=\"border:0;display:block\" width=\"{width}\" height=\"{height}\" srcdoc=\"{html}\"></iframe></body></html>"
+        "<!DOCTYPE html><html><head><meta charset=\"utf-8\">\
+         <style>:root{{color-scheme:light dark}}body{{margin:0}}</style></head>\
+         <body><iframe style=\"border:0;display:block\" width=\"{width}\" height=\"{height}\" \
+         srcdoc=\"{html}\"></iframe></body></html>"
     )
 }
 

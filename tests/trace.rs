@@ -1,4 +1,5 @@
-//! Traces, read back: of the program's own runs, and of made-up ones on a made-up card, which show that each check can fail.
+//! Traces, read back: of the program's own runs, and of made-up ones on a made-up card, which show that each
+//! check can fail.
 #![allow(clippy::unwrap_used)]
 
 mod ring;

@@ -707,7 +707,7 @@ fn animated_webp_is_composed_as_it_says() {
     let said = filtered(&path, &mkv, &["--encoder", "ffv1"]);
     assert!(said.text.contains("repeated 3 times"), "{}", said.text);
     assert_eq!(times(&mkv), [0.0, 0.1, 0.3, 0.4]);
-    // What is cut off is told.
+    // What is cut off is reported.
     let whole = fs::read(&path).unwrap();
     let cut = folder.path().join("cut.webp");
     fs::write(&cut, &whole[..whole.len() - 6]).unwrap();
@@ -727,7 +727,8 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     let webp = folder.path().join("out.webp");
     filtered(&stills, &webp, &["--fps", "10", "--encoder-option", "lossless=1"]);
     let python = "import sys; from PIL import Image; i = Image.open(sys.argv[1])\n\
-        for n in range(i.n_frames): i.seek(n); i.load(); sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
+        for n in range(i.n_frames): i.seek(n); i.load(); \
+        sys.stdout.buffer.write(i.convert('RGBA').tobytes())";
     let judged = Command::new("python3").args(["-c", python]).arg(&webp).output();
     if let Some(judged) = judged.ok().filter(|judged| judged.status.success()) {
         let bytes = judged.stdout.chunks_exact(4 * WIDTH * HEIGHT);

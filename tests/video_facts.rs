@@ -31,8 +31,10 @@ fn clip(folder: &Path, name: &str, picture: &str, options: &str) -> PathBuf {
 }
 
 /// Colour tags for ffmpeg, which takes them from the options up to version 6 and from the frames afterwards.
-const SDR: &str = "-vf setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709 -color_primaries bt709 -color_trc bt709 -colorspace bt709";
-const PQ: &str = "-vf setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc";
+const SDR: &str = "-vf setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709 -color_primaries \
+    bt709 -color_trc bt709 -colorspace bt709";
+const PQ: &str = "-vf setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc \
+    -color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc";
 
 /// One run of `framepipe filter` with the identity.
 fn filter(input: &Path, output: &Path, options: &str) -> Output {
@@ -286,9 +288,11 @@ fn assert_accounted(input: &Path, output: &Path, said: &str) {
 #[test]
 fn tags_of_hdr_are_kept_or_named() {
     let folder = tempfile::tempdir().unwrap();
-    let hdr = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400";
+    let hdr = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):\
+        max-cll=1000,400";
     let options = format!(
-        "-pix_fmt yuv420p10le {PQ} -chroma_sample_location topleft -c:v libx265 -x265-params log-level=error:{hdr}"
+        "-pix_fmt yuv420p10le {PQ} -chroma_sample_location topleft -c:v libx265 -x265-params \
+         log-level=error:{hdr}"
     );
     let input = clip(folder.path(), "in.mkv", "testsrc2=s=128x96:r=25:d=0.4", &options);
     for (encoder, end) in outputs(1) {

@@ -1,6 +1,6 @@
-//! Rows of a table of measurements: which ones are asked for, and the figure that stands for repeated ones.
+//! Rows of a table of measurements: which ones are wanted, and the figure that stands for repeated ones.
 
-/// True if the arguments, which are parts of rows' names, ask for this row; without any, all are asked for.
+/// True if the arguments, which are parts of rows' names, name this row, or there are none.
 pub(crate) fn is_wanted(name: &str) -> bool {
     // cargo adds `--bench`.
     let mut wanted = std::env::args()

@@ -123,7 +123,8 @@ pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
     }
 }
 
-/// The real-number result of one filter for one sample, before rounding: correlation of the signal above the zero level.
+/// The real-number result of one filter for one sample, before rounding: correlation of the signal above the
+/// zero level.
 pub(crate) fn real(
     frame: &Frame,
     colour: &Colour,

@@ -1,4 +1,5 @@
-//! A made-up run on a made-up card: a ring of slots whose parts take fixed times, ordered by the rules that the real one follows.
+//! A made-up run on a made-up card: a ring of slots whose parts take fixed times, ordered by the rules that
+//! the real one follows.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use framepipe::engine::{DeviceTimes, FrameTimes};
@@ -20,8 +21,8 @@ const ENCODE: u64 = 15_000;
 
 const FRAME_BYTES: u64 = 3_110_400;
 
-/// `count` frames through `slots` slots, two more submitted ahead; each upload, kernel run and download takes so many seconds, a little more in
-/// every seventh frame. The stages keep the first `kept` frames.
+/// `count` frames through `slots` slots, two more submitted ahead; each upload, kernel run and download takes
+/// so many seconds, a little more in every seventh frame. The stages keep the first `kept` frames.
 pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measurements {
     let began = Instant::now();
     let recording = Recording {
@@ -81,7 +82,8 @@ pub(crate) fn run(count: u64, slots: usize, parts: [f64; 3], kept: u64) -> Measu
         let slow = if sequence % 7 == 3 { 1.2 } else { 1.0 };
         let last = frames.last();
         let before = (sequence as usize).checked_sub(slots).map(|at| frames[at]);
-        // An upload overwrites what the slot's last frame's kernels read, and kernels what its download reads.
+        // An upload overwrites what the slot's last frame's kernels read, and kernels what its download
+        // reads.
         let begin = [
             Some(submitted),
             last.map(|f| f.upload.1),

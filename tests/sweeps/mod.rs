@@ -42,8 +42,7 @@ fn cell(choice: &Choice<'_>, milliseconds: f64) -> Cell {
         height,
         border: "replicate".to_owned(),
         milliseconds: Spread::of(&[milliseconds, milliseconds * 0.98, milliseconds * 1.1]).unwrap(),
-        warm_milliseconds: (choice.engine == "cpu")
-            .then(|| Spread::of(&[milliseconds * 0.7]).unwrap()),
+        warm_milliseconds: (choice.engine == "cpu").then(|| Spread::of(&[milliseconds * 0.7]).unwrap()),
         rows_timed: height,
         frames_in_turn: 40,
         bytes,

@@ -4,8 +4,8 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How far, in microseconds, device times may be off: the end of a copy is told late by a stream of its own, and the clock has steps of half a
-/// microsecond. A slot that is used twice at once is so for much longer.
+/// How far, in microseconds, device times may be off: the end of a copy is seen late by a stream of its own,
+/// and the clock has steps of half a microsecond. A slot that is used twice at once is so for much longer.
 pub(crate) const LATE: f64 = 10.0;
 
 /// One span of a track; times in microseconds.
@@ -107,8 +107,8 @@ impl Tracks {
         Ok(())
     }
 
-    /// Every one of the first `frames` frames was at work once in each stage, and once in each part of the device if there is one; and each stage
-    /// that has one thread did them in order.
+    /// Every one of the first `frames` frames was at work once in each stage, and once in each part of the
+    /// device if there is one; and each stage that has one thread did them in order.
     pub(crate) fn check_frames(&self, frames: u64, device: bool) -> Result<(), String> {
         let mut kinds = vec!["decode", "submit", "collect", "encode"];
         if device {
@@ -163,8 +163,9 @@ impl Tracks {
         Ok(())
     }
 
-    /// No slot holds two frames in one of its pictures: an upload begins after the kernels of the slot's last frame, which read what it
-    /// overwrites, and kernels begin after that frame's download, which reads what they overwrite.
+    /// No slot holds two frames in one of its pictures: an upload begins after the kernels of the slot's last
+    /// frame, which read what it overwrites, and kernels begin after that frame's download, which reads what
+    /// they overwrite.
     pub(crate) fn check_slots(&self) -> Result<(), String> {
         let mut slots: BTreeMap<u64, BTreeMap<u64, BTreeMap<&str, Span>>> = BTreeMap::new();
         for kind in ["upload", "kernel", "download"] {
@@ -185,7 +186,8 @@ impl Tracks {
                 for (free, taken) in [("kernel", "upload"), ("download", "kernel")] {
                     if after[taken].begin < before[free].end - LATE {
                         return Err(format!(
-                            "slot {slot}: frame {b}'s {taken} begins at {} us, and frame {a}'s {free} ends at {} us",
+                            "slot {slot}: frame {b}'s {taken} begins at {} us, and frame {a}'s {free} ends \
+                             at {} us",
                             after[taken].begin, before[free].end
                         ));
                     }
@@ -195,8 +197,8 @@ impl Tracks {
         Ok(())
     }
 
-    /// On the common time line no upload begins before the host began to submit its frame, and no download ends after the host had collected it,
-    /// within what the trace says of its own exactness.
+    /// On the common time line no upload begins before the host began to submit its frame, and no download
+    /// ends after the host had collected it, within what the trace says of its own exactness.
     pub(crate) fn check_clocks(&self) -> Result<(), String> {
         let off = LATE
             + self.facts["device_clock_tolerance_us"]
@@ -226,7 +228,8 @@ impl Tracks {
         Ok(())
     }
 
-    /// Seconds in which an upload and the kernels of another frame ran at the same time, over the seconds of all uploads.
+    /// Seconds in which an upload and the kernels of another frame ran at the same time, over the seconds of
+    /// all uploads.
     pub(crate) fn overlap(&self) -> f64 {
         let (uploads, kernels) = (self.of("upload"), self.of("kernel"));
         let both: f64 = uploads
