@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""Times framepipe's CPU engine beside OpenCV, VapourSynth, libvips and FFmpeg: one machine, one run, turn by turn.
+"""Times framepipe's CPU engine beside OpenCV, VapourSynth, libvips and FFmpeg: one machine, one run, turn by
+turn.
 
     scripts/peers/cpu.py [--rounds 7] [--formats gray,rgb24] [--threads 1,2] [--sizes 3,5,7,...]
         [--kinds direct,gaussian,box] [--turns cold,warm] [--cache-mib 32] [--simd avx2]
 
-Every cell is timed cold and warm. Cold: pictures and results take turns which are together four times the last-level
-cache (its size is the system's word or `--cache-mib`), as frames of a pipeline are in no cache. Warm: one picture, or
-where two frames are worked on at once three. All libraries go round as many pictures; VapourSynth's core recycles its
-results' memory as it likes. FFmpeg is a program of its own, whose frames come from its pool: both mean the same to it.
+Every cell is timed cold and warm. Cold: pictures and results take turns which are together four times the
+last-level cache (its size is the system's word or `--cache-mib`), as frames of a pipeline are in no cache.
+Warm: one picture, or where two frames are worked on at once three. All libraries go round as many pictures;
+VapourSynth's core recycles its results' memory as it likes. FFmpeg is a program of its own, whose frames come
+from its pool: both mean the same to it.
 
-Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in levels is
-printed beside its time ('!' from two levels on: a peer that computes something else, or less exactly). Times are
-milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of peer / framepipe, so more than 1
-means that framepipe is faster. `copies` is framepipe's time as a multiple of a plain cold copy of the frame on as many
-threads. Peers that are not there are left out.
+Before a peer is timed its result is compared with framepipe's, away from the edges; the largest difference in
+levels is printed beside its time ('!' from two levels on: a peer that computes something else, or less
+exactly). Times are milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of
+peer / framepipe, so more than 1 means that framepipe is faster. `copies` is framepipe's time as a multiple of
+a plain cold copy of the frame on as many threads. Peers that are not there are left out.
 
-Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and VapourSynth, and
-the better of both for OpenCV.
+Two threads are two threads in one frame for libvips and FFmpeg, two frames at once for framepipe and
+VapourSynth, and the better of both for OpenCV.
 
-It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install numpy
-opencv-python-headless vapoursynth pyvips pyvips-binary` (Python 3.12 or later for VapourSynth).
-"""
+It runs in an environment of its own: `python3 -m venv target/peers/venv && target/peers/venv/bin/pip install
+numpy opencv-python-headless vapoursynth pyvips pyvips-binary` (Python 3.12 or later for VapourSynth)."""
 
 import argparse
 import json
@@ -49,7 +50,9 @@ FRAMES = 36
 def last_level_cache():
     """Bytes of the first core's largest cache, as Linux says."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    sizes = [path.read_text().strip() for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("*/size")]
+    sizes = [
+        path.read_text().strip() for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("*/size")
+    ]
     return max((int(size[:-1]) * units[size[-1]] for size in sizes if size[-1:] in units), default=32 << 20)
 
 
@@ -64,8 +67,8 @@ cv2, vs = optional("cv2"), optional("vapoursynth")
 
 
 class Task:
-    """One mask on one format with some threads and so many pictures; `weights` (integers, with their sum as divisor) or
-    a row of real numbers."""
+    """One mask on one format with some threads and so many pictures; `weights` (integers, with their sum as
+    divisor) or a row of real numbers."""
 
     def __init__(self, kind, size, channels, threads, cache=0):
         self.kind, self.size, self.channels, self.threads = kind, size, channels, threads
@@ -84,7 +87,11 @@ class Task:
         if self.kind == "direct":
             rows = ";".join(" ".join(map(str, r)) for r in self.weights)
             return f"mask:rows={rows}:divisor=sum"
-        return f"gaussian:size={self.size}:sigma={self.sigma}" if self.kind == "gaussian" else f"box:size={self.size}"
+        return (
+            f"gaussian:size={self.size}:sigma={self.sigma}"
+            if self.kind == "gaussian"
+            else f"box:size={self.size}"
+        )
 
 
 class Framepipe:
@@ -109,7 +116,8 @@ class Framepipe:
 
     def ask(self, task, frames, more):
         job = (
-            f"filter={task.filter()}\tformat={'gray' if task.channels == 1 else 'rgb24'}\tsize={WIDTH}x{HEIGHT}"
+            f"filter={task.filter()}\tformat={'gray' if task.channels == 1 else 'rgb24'}"
+            f"\tsize={WIDTH}x{HEIGHT}"
             f"\tthreads={task.threads}\tframes={frames}\tinput={self.inputs[task.channels]}"
             f"\talgorithm={'direct' if task.kind == 'direct' else 'auto'}\tsimd={self.simd}\t{more}\n"
         )
@@ -198,8 +206,8 @@ class VapourSynth:
         return vs is not None and task.size <= (5 if task.kind == "direct" else 25)
 
     def source(self, task, is_real):
-        """The picture; or, for timing, blank ones that the core hands out again and again at no cost (its loops do not
-        depend on pixels)."""
+        """The picture; or, for timing, blank ones that the core hands out again and again at no cost (its
+        loops do not depend on pixels)."""
         pictures = 1 if is_real else task.pictures
         key = task.channels, is_real, pictures
         if key not in self.sources:
@@ -247,7 +255,7 @@ class VapourSynth:
 
 
 class Vips:
-    """libvips, in a process of its own for each number of threads, which it reads from its environment once."""
+    """libvips, in a process for each number of threads, which it reads from its environment once."""
 
     name = "libvips"
 
@@ -328,7 +336,14 @@ class FFmpeg:
         scale = f"1/{task.weights.sum()}"
         text = ":".join([matrix] * 4 + [scale] * 4)
         command = ["ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "rawvideo", "-pixel_format", form]
-        command += ["-video_size", f"{WIDTH}x{HEIGHT}", "-stream_loop", "-1", "-i", str(self.inputs[task.channels])]
+        command += [
+            "-video_size",
+            f"{WIDTH}x{HEIGHT}",
+            "-stream_loop",
+            "-1",
+            "-i",
+            str(self.inputs[task.channels]),
+        ]
         command += ["-filter_threads", str(task.threads), "-frames:v", str(frames)]
         command += ["-vf", f"convolution={text}" if convolve else "null", *output]
         return subprocess.run(command, check=True, capture_output=True).stdout
@@ -348,7 +363,9 @@ class FFmpeg:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--formats", default="gray,rgb24")
     parser.add_argument("--threads", default="1,2")
@@ -395,7 +412,8 @@ def compare(ours, peers, task, form, rounds):
         for peer in peers:
             theirs[peer.name].append(peer.time(task))
     turns = "cold" if task.cache else "warm"
-    line = f"{task.kind:9}{form:6} K {task.size:<3} {task.threads} thr {turns}  framepipe {statistics.median(own):7.3f}"
+    line = f"{task.kind:9}{form:6} K {task.size:<3} {task.threads} thr {turns}"
+    line += f"  framepipe {statistics.median(own):7.3f}"
     if task.cache:
         line += f" ({statistics.median(t / c for t, c in zip(own, copies)):5.2f} copies)"
     for name, times in theirs.items():

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Times framepipe's kernels beside NPP, CuPy and PyTorch: one card, one run, kernels alone.
 
-    gpu.py [--sizes 1920x1080,3840x2160] [--formats gray,rgb24] [--masks 3,5,7,9,15,25] [--kinds direct,gaussian]
-           [--seconds 0.15] [--json FILE] [--framepipe PROGRAM]
+    gpu.py [--sizes 1920x1080,3840x2160] [--formats gray,rgb24] [--masks 3,5,7,9,15,25]
+           [--kinds direct,gaussian] [--seconds 0.15] [--json FILE] [--framepipe PROGRAM]
 
-It runs from a bundle (peers/gpu.py) and from the source tree (scripts/peers/gpu.py), and needs numpy. NPP is timed where nvcc finds it, CuPy and
-PyTorch where they can be imported; what is missing is told. Before a peer is timed its result on the same picture is compared with framepipe's: over
-the whole frame where it has the same border (replicate), else away from the edges. A peer that is off by two levels or more is marked '!' and gets no ratio.
+It runs from a bundle (peers/gpu.py) and from the source tree (scripts/peers/gpu.py), and needs numpy. NPP is
+timed where nvcc finds it, CuPy and PyTorch where they can be imported; what is missing is named. Before a
+peer is timed its result on the same picture is compared with framepipe's: over the whole frame where it has
+the same border (replicate), else away from the edges. A peer that is off by two levels or more is marked '!'
+and gets no ratio.
 
-Everyone's pictures are together four times the level-2 cache and take turns; their launches are captured as one CUDA graph, whose replays are timed by
-events; where a peer's calls cannot be captured, the calls themselves are timed so ('e'). Times are milliseconds a frame, medians. framepipe, NPP and
-CuPy read and write 8 bits. PyTorch convolves pictures that already are float or half planes, and the time of making them so is left out, in its favour.
-framepipe is timed before and after the peers, and the mean of both medians is what they are held against. The JSON holds machine, date, versions, ceilings,
-what is missing, and for each mask framepipe's times and each peer's: median, min and p90 in milliseconds, the largest difference in levels (off), and the ratio.
+Everyone's pictures are together four times the level-2 cache and take turns; their launches are captured as
+one CUDA graph, whose replays are timed by events; where a peer's calls cannot be captured, the calls
+themselves are timed so ('e'). Times are milliseconds a frame, medians. framepipe, NPP and CuPy read and write
+8 bits. PyTorch convolves pictures that already are float or half planes, and the time of making them so is
+left out, in its favour. framepipe is timed before and after the peers, and the mean of both medians is what
+they are held against. The JSON holds machine, date, versions, ceilings, what is missing, and for each mask
+framepipe's times and each peer's: median, min and p90 in milliseconds, the largest difference in levels
+(off), and the ratio.
 """
 
 import argparse
@@ -70,7 +75,11 @@ class Task:
 
 
 def find_framepipe(given):
-    places = [pathlib.Path(given)] if given else [HERE.parent / "framepipe", HERE.parents[1] / "target/release/framepipe"]
+    places = (
+        [pathlib.Path(given)]
+        if given
+        else [HERE.parent / "framepipe", HERE.parents[1] / "target/release/framepipe"]
+    )
     for place in places:
         if place.is_file():
             return str(place.resolve())
@@ -84,8 +93,16 @@ class Framepipe:
     def result(self, task, picture):
         source, target = self.folder / "in.raw", self.folder / "out.raw"
         source.write_bytes(picture.tobytes())
-        command = [self.program, "filter", f"raw:{task.size}:{task.form}:25:{source}", f"raw:{target}", "--filter", task.filter]
-        # The same bits as the card's, which `bench kernels` checks for what it times, and here without starting CUDA for each.
+        command = [
+            self.program,
+            "filter",
+            f"raw:{task.size}:{task.form}:25:{source}",
+            f"raw:{target}",
+            "--filter",
+            task.filter,
+        ]
+        # The same bits as the card's, which `bench kernels` checks for what it times, and here without
+        # starting CUDA for each.
         command += ["--engine", "cpu", "--algorithm", task.algorithm, "--overwrite", "--quiet"]
         subprocess.run(command, check=True)
         return np.frombuffer(target.read_bytes(), np.uint8).reshape(task.height, task.width, task.channels)
@@ -95,8 +112,27 @@ class Framepipe:
         found, ceilings, machine = {}, [], {}
         for group in sorted({(t.algorithm, t.size) for t in tasks}):
             mine = [t for t in tasks if (t.algorithm, t.size) == group]
-            command = [self.program, "bench", "kernels", "--engines", "cuda", "--memory", "auto", "--scopes", "kernel", "--json", "-"]
-            command += ["--algorithms", group[0], "--sizes", group[1], "--formats", ",".join(sorted({t.form for t in mine}))]
+            command = [
+                self.program,
+                "bench",
+                "kernels",
+                "--engines",
+                "cuda",
+                "--memory",
+                "auto",
+                "--scopes",
+                "kernel",
+                "--json",
+                "-",
+            ]
+            command += [
+                "--algorithms",
+                group[0],
+                "--sizes",
+                group[1],
+                "--formats",
+                ",".join(sorted({t.form for t in mine})),
+            ]
             for spec in dict.fromkeys(t.filter for t in mine):
                 command += ["--filter", spec]
             sweep = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -128,14 +164,32 @@ class Npp:
             return
         program = folder / "npp"
         # Where NPP is not beside nvcc, its folder may be named.
-        more = [f"-I{p}/include" for p in [os.environ.get("NPP_DIR")] if p] + [f"-L{p}/lib" for p in [os.environ.get("NPP_DIR")] if p]
-        command = [nvcc, "-O3", "-std=c++17", "-o", str(program), str(HERE / "npp.cu"), *more, "-lnppif", "-lnppc"]
+        more = [f"-I{p}/include" for p in [os.environ.get("NPP_DIR")] if p] + [
+            f"-L{p}/lib" for p in [os.environ.get("NPP_DIR")] if p
+        ]
+        command = [
+            nvcc,
+            "-O3",
+            "-std=c++17",
+            "-o",
+            str(program),
+            str(HERE / "npp.cu"),
+            *more,
+            "-lnppif",
+            "-lnppc",
+        ]
         built = subprocess.run(command, capture_output=True, text=True)
         if built.returncode:
-            lines = [line for line in (built.stderr + built.stdout).splitlines() if "error" in line or "cannot find" in line]
+            lines = [
+                line
+                for line in (built.stderr + built.stdout).splitlines()
+                if "error" in line or "cannot find" in line
+            ]
             cls.why_not = "npp.cu cannot be built: " + (lines or ["nvcc failed"])[0]
             return
-        cls.process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.process = subprocess.Popen(
+            [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def supports(self, task):
         return self.process is not None and (task.kind == "gaussian") == (self.function == "gauss")
@@ -149,8 +203,19 @@ class Npp:
             values = (task.row if self.function == "gauss" else task.real).astype(np.float32)
         weights.write_bytes(values.tobytes())
         divisor = int(task.weights.sum()) if task.kind == "direct" else 1
-        words = dict(function=self.function, width=task.width, height=task.height, channels=task.channels, taps=task.taps,
-                     reverse=int(reverse), weights=weights, divisor=divisor, input=source, output=target, seconds=seconds)
+        words = dict(
+            function=self.function,
+            width=task.width,
+            height=task.height,
+            channels=task.channels,
+            taps=task.taps,
+            reverse=int(reverse),
+            weights=weights,
+            divisor=divisor,
+            input=source,
+            output=target,
+            seconds=seconds,
+        )
         try:
             self.process.stdin.write("\t".join(f"{k}={v}" for k, v in words.items()) + "\n")
             self.process.stdin.flush()
@@ -167,7 +232,7 @@ class Npp:
         return answer, made
 
     def measure(self, task, picture, expected, seconds):
-        """Weights are tried in both orders, since the manual's word for them is not clear; what is right is taken."""
+        """Tries the weights in both orders, since the manual is not clear; takes what is right."""
         best = None
         for reverse in [True, False] if task.kind == "direct" else [False]:
             answer, made = self.ask(task, picture, seconds, reverse)
@@ -186,7 +251,7 @@ def off(made, expected, edge=0):
 
 
 def replays(library, one, turns, seconds):
-    """Milliseconds of one turn: a graph of them all replayed, or the calls themselves; and which of the two it was."""
+    """Milliseconds of one turn, by replays of a graph or by the calls themselves; and which it was."""
     for turn in range(turns):
         one(turn)
     library.synchronise()
@@ -202,9 +267,17 @@ def replays(library, one, turns, seconds):
     run = (lambda: [replay() for _ in range(passes)]) if passes > 1 else replay
     length *= passes
     library.timed(run, max(1, min(int(30.0 / length), 1000)))
-    times = sorted(t / (turns * passes) for t in library.timed(run, max(9, min(int(seconds * 1e3 / length), 300))))
-    return {"median": statistics.median(times), "min": times[0], "p90": times[-(-len(times) * 9 // 10) - 1], "count": len(times),
-            "frames_in_turn": turns, "timed_by": how}
+    times = sorted(
+        t / (turns * passes) for t in library.timed(run, max(9, min(int(seconds * 1e3 / length), 300)))
+    )
+    return {
+        "median": statistics.median(times),
+        "min": times[0],
+        "p90": times[-(-len(times) * 9 // 10) - 1],
+        "count": len(times),
+        "frames_in_turn": turns,
+        "timed_by": how,
+    }
 
 
 def turns_for(bytes_of_a_frame, cache):
@@ -212,7 +285,7 @@ def turns_for(bytes_of_a_frame, cache):
 
 
 class Torch:
-    """conv2d with one mask a channel, on pictures that are planes of float or half; zeros beyond the edges."""
+    """conv2d with one mask a channel, on planes of float or half; zero border."""
 
     def __init__(self, kind):
         self.kind = getattr(torch, kind)
@@ -262,12 +335,16 @@ class Torch:
         else:
             row = make(task.row).view(1, 1, 1, -1).expand(channels, 1, 1, -1).contiguous()
             column = row.transpose(2, 3).contiguous()
-            work = lambda x: conv(conv(x, row, padding=(0, half), groups=channels), column, padding=(half, 0), groups=channels)
+            work = lambda x: conv(
+                conv(x, row, padding=(0, half), groups=channels), column, padding=(half, 0), groups=channels
+            )
         first = make(np.moveaxis(picture, 2, 0)[None])
         made = work(first).round().clamp(0, 255).to(torch.uint8)[0].permute(1, 2, 0).cpu().numpy()
         cache = torch.cuda.get_device_properties(0).L2_cache_size
         turns = turns_for(2 * first.numel() * first.element_size(), cache)
-        pictures = [first] + [torch.randint(0, 256, first.shape, device="cuda").to(self.kind) for _ in range(turns - 1)]
+        pictures = [first] + [
+            torch.randint(0, 256, first.shape, device="cuda").to(self.kind) for _ in range(turns - 1)
+        ]
         answer = replays(self, lambda turn: work(pictures[turn]), turns, seconds)
         answer["off"] = off(made, expected, task.taps)
         return answer
@@ -311,7 +388,9 @@ class CuPy:
     def measure(self, task, picture, expected, seconds):
         cache = cupy.cuda.runtime.getDeviceProperties(0)["l2CacheSize"]
         turns = turns_for(2 * picture.nbytes, cache)
-        pictures = [cupy.asarray(picture)] + [cupy.random.randint(0, 256, picture.shape, dtype=cupy.uint8) for _ in range(turns - 1)]
+        pictures = [cupy.asarray(picture)] + [
+            cupy.random.randint(0, 256, picture.shape, dtype=cupy.uint8) for _ in range(turns - 1)
+        ]
         results = [cupy.empty_like(p) for p in pictures]
         if task.kind == "direct":
             mask = cupy.asarray(task.real[:, :, None], dtype=cupy.float32)
@@ -339,7 +418,9 @@ def picture_of(task, random):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", default="1920x1080,3840x2160")
     parser.add_argument("--formats", default="gray,rgb24")
     parser.add_argument("--masks", default="3,5,7,9,15,25")
@@ -387,18 +468,34 @@ def compare(options, tasks, folder):
         if shape not in pictures:
             pictures[shape] = picture_of(task, random)
         expected = ours.result(task, pictures[shape])
-        row = {"kind": task.kind, "taps": task.taps, "format": task.form, "width": task.width, "height": task.height, "peers": {}}
+        row = {
+            "kind": task.kind,
+            "taps": task.taps,
+            "format": task.form,
+            "width": task.width,
+            "height": task.height,
+            "peers": {},
+        }
         for peer in peers:
             if not peer.supports(task):
                 continue
             try:
                 row["peers"][peer.name] = peer.measure(task, pictures[shape], expected, options.seconds)
             except Exception as error:  # told, and the others go on
-                row["peers"][peer.name] = {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}
+                row["peers"][peer.name] = {
+                    "error": str(error).splitlines()[0] if str(error) else type(error).__name__
+                }
         rows.append(row)
         # A run that is broken off has told what it found.
-        found = ", ".join(f"{name} {answer.get('median', answer.get('error'))}" for name, answer in row["peers"].items())
-        print(f"gpu.py: {len(rows)} of {len(tasks)}, {task.kind} K {task.taps} {task.form} {task.size}: {found}", file=sys.stderr, flush=True)
+        found = ", ".join(
+            f"{name} {answer.get('median', answer.get('error'))}" for name, answer in row["peers"].items()
+        )
+        print(
+            f"gpu.py: {len(rows)} of {len(tasks)}, "
+            f"{task.kind} K {task.taps} {task.form} {task.size}: {found}",
+            file=sys.stderr,
+            flush=True,
+        )
         if torch:
             torch.cuda.empty_cache()
         if cupy:
@@ -407,7 +504,13 @@ def compare(options, tasks, folder):
     for task, row in zip(tasks, rows):
         a, b = (found[task.key()]["milliseconds"]["median"] for found in (first, second))
         cell = second[task.key()]
-        row["framepipe"] = {"median": (a + b) / 2, "before": a, "after": b, "share_of_copy": cell["share_of_copy"], "algorithm": cell["algorithm"]}
+        row["framepipe"] = {
+            "median": (a + b) / 2,
+            "before": a,
+            "after": b,
+            "share_of_copy": cell["share_of_copy"],
+            "algorithm": cell["algorithm"],
+        }
         drift.append(max(a, b) / min(a, b) - 1)
         for answer in row["peers"].values():
             if "median" in answer and answer["off"] <= 1:
@@ -416,21 +519,36 @@ def compare(options, tasks, folder):
     versions = dict(facts["versions"])
     versions["torch"] = torch.__version__ if torch else None
     versions["cupy"] = cupy.__version__ if cupy else None
-    print(f"{facts['machine']['gpu']}, {date}, framepipe {versions['framepipe']}, torch {versions['torch']}, cupy {versions['cupy']}")
+    print(
+        f"{facts['machine']['gpu']}, {date}, framepipe {versions['framepipe']}, "
+        f"torch {versions['torch']}, cupy {versions['cupy']}"
+    )
     for line in missing:
         print(f"left out: {line}")
     for row in rows:
         show(row)
-    print(f"framepipe before and after the peers: at most {100 * max(drift):.1f}% apart, {100 * statistics.median(drift):.1f}% in the middle")
+    print(
+        f"framepipe before and after the peers: at most {100 * max(drift):.1f}% apart, "
+        f"{100 * statistics.median(drift):.1f}% in the middle"
+    )
     if options.json:
-        result = {"schema": "framepipe-peers", "version": 1, "date": date, **facts, "versions": versions, "ceilings": ceilings,
-                  "missing": missing, "rows": rows}
+        result = {
+            "schema": "framepipe-peers",
+            "version": 1,
+            "date": date,
+            **facts,
+            "versions": versions,
+            "ceilings": ceilings,
+            "missing": missing,
+            "rows": rows,
+        }
         options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def show(row):
     line = f"{row['kind']:9}{row['format']:6} {row['width']}x{row['height']:<5} K {row['taps']:<3}"
-    line += f" framepipe {row['framepipe']['median']:.4f} ({100 * (row['framepipe']['share_of_copy'] or 0):.0f}% of copy)"
+    share = 100 * (row["framepipe"]["share_of_copy"] or 0)
+    line += f" framepipe {row['framepipe']['median']:.4f} ({share:.0f}% of copy)"
     for name, answer in row["peers"].items():
         if "error" in answer:
             line += f"   {name}: {answer['error']}"

@@ -1,8 +1,9 @@
-// Times NPP's filters on a card, for gpu.py. It reads one job a line, words of key=value separated by tabs, and answers each with one line of
-// JSON: the milliseconds of a frame, and what it was timed with.
+// Times NPP's filters on a card, for gpu.py. It reads one job a line, words of key=value separated by tabs,
+// and answers each with one line of JSON: the milliseconds of a frame, and what it was timed with.
 //
 //     function=filter32f|filter8u|gauss  width=1920  height=1080  channels=1|3  taps=7  reverse=0|1
-//     weights=FILE (floats: taps x taps, taps for gauss; 32-bit integers for filter8u)  divisor=16  input=FILE  output=FILE  seconds=0.2
+//     weights=FILE (floats: taps x taps, taps for gauss; 32-bit integers for filter8u)  divisor=16
+//     input=FILE  output=FILE  seconds=0.2
 //
 // Built with: nvcc -O3 -o npp npp.cu -lnppif -lnppc
 #include <cuda_runtime.h>
@@ -23,7 +24,8 @@
 #include <vector>
 
 static void check(cudaError_t result, const char *doing) {
-    if (result != cudaSuccess) throw std::runtime_error(std::string(doing) + ": " + cudaGetErrorString(result));
+    if (result != cudaSuccess)
+        throw std::runtime_error(std::string(doing) + ": " + cudaGetErrorString(result));
 }
 
 using Job = std::map<std::string, std::string>;
@@ -53,7 +55,10 @@ static NppStreamContext context(cudaStream_t stream) {
 // Memory of the card, given back when the job ends.
 struct Block {
     Npp8u *at = nullptr;
-    explicit Block(size_t bytes) { check(cudaMalloc(reinterpret_cast<void **>(&at), bytes), "allocating on the card"); }
+    explicit Block(size_t bytes)
+    {
+        check(cudaMalloc(reinterpret_cast<void **>(&at), bytes), "allocating on the card");
+    }
     Block(const Block &) = delete;
     Block(Block &&other) noexcept : at(other.at) { other.at = nullptr; }
     ~Block() { cudaFree(at); }
@@ -80,7 +85,8 @@ static std::string run(Job job) {
         std::reverse(begin, begin + weights.size() / 4);
     }
     Block mask(weights.size());
-    check(cudaMemcpy(mask.at, weights.data(), weights.size(), cudaMemcpyHostToDevice), "uploading the weights");
+    check(cudaMemcpy(mask.at, weights.data(), weights.size(), cudaMemcpyHostToDevice),
+          "uploading the weights");
     std::vector<Block> from, to;
     std::mt19937 random(std::random_device{}());
     std::vector<unsigned> noise((bytes + 3) / 4);
@@ -89,7 +95,8 @@ static std::string run(Job job) {
         to.emplace_back(bytes);
         // The first picture is the one whose result is looked at.
         if (turn == 0) {
-            check(cudaMemcpy2D(from[0].at, pitch, picture.data(), row, row, height, cudaMemcpyHostToDevice), "uploading");
+            check(cudaMemcpy2D(from[0].at, pitch, picture.data(), row, row, height, cudaMemcpyHostToDevice),
+                  "uploading");
         } else {
             for (auto &word : noise) word = random();
             check(cudaMemcpy(from[turn].at, noise.data(), bytes, cudaMemcpyHostToDevice), "uploading");
@@ -116,16 +123,19 @@ static std::string run(Job job) {
                 source, step, size, none, result, step, size, real, side, anchor, NPP_BORDER_REPLICATE, ctx);
         else if (function == "filter8u")
             status = (channels == 1 ? nppiFilterBorder_8u_C1R_Ctx : nppiFilterBorder_8u_C3R_Ctx)(
-                source, step, size, none, result, step, size, whole, side, anchor, divisor, NPP_BORDER_REPLICATE, ctx);
+                source, step, size, none, result, step, size, whole, side, anchor, divisor,
+                NPP_BORDER_REPLICATE, ctx);
         else
-            status = (channels == 1 ? nppiFilterGaussAdvancedBorder_8u_C1R_Ctx : nppiFilterGaussAdvancedBorder_8u_C3R_Ctx)(
+            status = (channels == 1 ? nppiFilterGaussAdvancedBorder_8u_C1R_Ctx
+                                    : nppiFilterGaussAdvancedBorder_8u_C3R_Ctx)(
                 source, step, size, none, result, step, size, taps, real, NPP_BORDER_REPLICATE, ctx);
         if (status != NPP_SUCCESS) throw std::runtime_error("NPP answers " + std::to_string(status));
     };
     for (size_t turn = 0; turn < turns; ++turn) frame(turn);
     check(cudaStreamSynchronize(stream), "running the filter");
     std::vector<char> made(row * height);
-    check(cudaMemcpy2D(made.data(), row, to[0].at, pitch, row, height, cudaMemcpyDeviceToHost), "downloading");
+    check(cudaMemcpy2D(made.data(), row, to[0].at, pitch, row, height, cudaMemcpyDeviceToHost),
+          "downloading");
     std::ofstream(job.at("output"), std::ios::binary).write(made.data(), made.size());
 
     // One graph of all turns, or the calls themselves where NPP cannot be captured.
@@ -172,7 +182,8 @@ static std::string run(Job job) {
     capture();
     once();
     double length = timed(1)[0];
-    passes = std::clamp<size_t>(size_t(2.0 / std::max(length, 1e-4)) + 1, 1, std::max<size_t>(8192 / turns, 1));
+    passes =
+        std::clamp<size_t>(size_t(2.0 / std::max(length, 1e-4)) + 1, 1, std::max<size_t>(8192 / turns, 1));
     if (passes > 1) {
         capture();
         once();
@@ -183,9 +194,10 @@ static std::string run(Job job) {
     for (auto &time : times) time /= double(passes * turns);
     std::sort(times.begin(), times.end());
     std::ostringstream answer;
-    answer << "{\"median\": " << times[times.size() / 2] << ", \"min\": " << times.front() << ", \"p90\": "
-           << times[(times.size() * 9 + 9) / 10 - 1] << ", \"count\": " << times.size() << ", \"frames_in_turn\": " << turns
-           << ", \"timed_by\": \"" << (exec ? "graph" : "events") << "\"}";
+    answer << "{\"median\": " << times[times.size() / 2] << ", \"min\": " << times.front()
+           << ", \"p90\": " << times[(times.size() * 9 + 9) / 10 - 1] << ", \"count\": " << times.size()
+           << ", \"frames_in_turn\": " << turns << ", \"timed_by\": \"" << (exec ? "graph" : "events")
+           << "\"}";
     if (exec) cudaGraphExecDestroy(exec);
     cudaStreamDestroy(stream);
     return answer.str();

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Times a whole run, H.264 in and x264 veryfast crf 23 out, with a filter and without one: framepipe beside FFmpeg's own filter.
+"""Times a whole run, H.264 in and x264 veryfast crf 23 out, with a filter and without one: framepipe beside
+FFmpeg's own filter.
 
-    scripts/peers/video.py [--clip FILE] [--frames 150] [--rounds 5] [--cores 0,1] [--size 7] [-- options of framepipe filter]
+    scripts/peers/video.py [--clip FILE] [--frames 150] [--rounds 5] [--cores 0,1] [--size 7]
+                           [-- options of framepipe filter]
     scripts/peers/video.py --gaussian 1.4 --frames 1800 --cores all -- --engine cuda
 
-Without --clip it makes one of 1920x1080 with FFmpeg's generators. The runs take turns, all on the same cores: framepipe with `--engine none`, framepipe with
-the mask, ffmpeg without a filter, ffmpeg with `convolution` (up to 7x7). Printed are medians of wall time and of processor time, and for both programs the
-median over the rounds of time with / time without, which is what the filter costs. The mask has full rank and no symmetry, so that nobody finds a way round the
-multiplications, and a weight in its middle that leaves the picture almost as it is, so that the encoder has the same work with it and without. `--gaussian SIGMA`
-takes a blur instead, beside ffmpeg's `gblur`. FRAMEPIPE_PROGRAM and FFMPEG name other programs than the one that cargo builds here and ffmpeg.
+Without --clip it makes one of 1920x1080 with FFmpeg's generators. The runs take turns, all on the same cores:
+framepipe with `--engine none`, framepipe with the mask, ffmpeg without a filter, ffmpeg with `convolution`
+(up to 7x7). Printed are medians of wall time and of processor time, and for both programs the median over the
+rounds of time with / time without, which is what the filter costs. The mask has full rank and no symmetry, so
+that nobody finds a way round the multiplications, and a weight in its middle that leaves the picture almost
+as it is, so that the encoder has the same work with it and without. `--gaussian SIGMA` takes a blur instead,
+beside ffmpeg's `gblur`. FRAMEPIPE_PROGRAM and FFMPEG name other programs than the one that cargo builds here
+and ffmpeg.
 """
 
 import argparse
@@ -25,7 +30,7 @@ FFMPEG = os.environ.get("FFMPEG", "ffmpeg")
 
 
 def make_clip(path, frames):
-    """Plain moving shapes, which are quick to decode and encode, so that what a filter costs weighs as much as it ever does."""
+    """Plain moving shapes, quick to decode and encode, so that the filter's share of the time is large."""
     lavfi = "testsrc2=size=1920x1080:rate=25"
     command = [FFMPEG, "-v", "error", "-y", "-f", "lavfi", "-i", lavfi, "-frames:v", str(frames)]
     subprocess.run([*command, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", path], check=True)
@@ -35,14 +40,18 @@ def timed(command, cores):
     """Wall and processor seconds of one run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    subprocess.run(
+        command, check=True, capture_output=True, preexec_fn=lambda: os.sched_setaffinity(0, cores)
+    )
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clip")
     parser.add_argument("--frames", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=5)
@@ -72,7 +81,19 @@ def main():
             ours += ["--filter", mask, "--algorithm", "direct"]
         else:
             ours += ["--filter", f"gaussian:sigma={options.gaussian}"]
-        theirs = [FFMPEG, "-v", "error", "-nostdin", "-y", "-i", clip, "-c:v", "libx264", "-preset", "veryfast"]
+        theirs = [
+            FFMPEG,
+            "-v",
+            "error",
+            "-nostdin",
+            "-y",
+            "-i",
+            clip,
+            "-c:v",
+            "libx264",
+            "-preset",
+            "veryfast",
+        ]
         theirs += ["-crf", "23"]
         runs = {
             "framepipe --engine none": [*ours, "--engine", "none"],
