@@ -54,7 +54,7 @@ pub(crate) struct EncodingArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) audio_encoder: Option<String>,
     /// Replace an existing output.
-    #[arg(long)]
+    #[arg(long, short = 'y')]
     pub(crate) overwrite: bool,
 }
 

@@ -26,6 +26,7 @@ pub(crate) enum EngineName {
     /// All cores.
     Cpu,
     /// An NVIDIA card.
+    #[value(aliases = ["gpu", "nvidia"])]
     Cuda,
     /// No filter: what decoding and encoding take by themselves.
     None,

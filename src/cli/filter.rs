@@ -10,7 +10,7 @@ use super::trace::TraceArguments;
 use super::{Failure, escape, interrupt, limits, progress, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, OWN_MASK, Planes};
 use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
@@ -39,11 +39,12 @@ pub(crate) struct FilterArguments {
     /// null:.
     #[arg(value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
     output: Output,
-    /// What is done to each frame, such as gaussian:sigma=2 (`framepipe masks` lists them); several are
-    /// applied in order.
-    #[arg(short, long = "filter", value_name = "SPEC", required = true)]
-    filters: Vec<Filter>,
-    /// What pixels outside the frame are: replicate, zero, constant:V, reflect, mirror or wrap.
+    /// What is done to each frame, such as gaussian:sigma=2 or gaussian:2 (`framepipe masks` lists them);
+    /// several are applied in order, given one by one or with commas between them.
+    #[arg(short, long = "filter", value_name = "SPEC", required = true, value_parser = Chain::parse)]
+    filters: Vec<Chain>,
+    /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb), mirror
+    /// (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and
@@ -136,6 +137,20 @@ pub(crate) struct FilterArguments {
     /// Threads that read and that write image files [default: as many as there are cores].
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
+}
+
+/// A note about a mask of the user's own that makes pictures brighter or darker throughout.
+fn brightness(filter: &Filter) -> Option<String> {
+    let sum: f64 = filter.mask.weights().iter().sum();
+    let is_plain = [0.0, 1.0].iter().any(|plain| (sum - plain).abs() < 1e-3);
+    let is_own = filter.label.to_lowercase().starts_with(OWN_MASK);
+    (is_own && !is_plain && filter.bias == 0.0).then(|| {
+        format!(
+            "the weights of {} add up to {}, which changes the brightness; divisor=sum keeps it",
+            filter.label,
+            (sum * 1000.0).round() / 1000.0
+        )
+    })
 }
 
 /// A length of queue.
@@ -296,7 +311,8 @@ impl FilterArguments {
 
     /// Leaves the process what `--untrusted` allows.
     fn confine(&mut self) -> Result<(), Failure> {
-        if let Some(filter) = self.filters.iter().find(|filter| filter.label.contains("file=")) {
+        let reads_file = |filter: &&Filter| filter.label.replace(' ', "").contains("file=");
+        if let Some(filter) = self.filters().find(reads_file) {
             return Err(Failure::Usage(format!(
                 "--untrusted reads no mask files; write the mask of {} in rows=",
                 filter.label
@@ -315,9 +331,20 @@ impl FilterArguments {
         extension.is_some_and(|e| e == "html")
     }
 
-    /// Where masks are not quite what was requested.
+    /// The filters, in the order of their application.
+    fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.filters.iter().flat_map(|chain| &chain.filters)
+    }
+
+    /// Where masks are not quite what was requested, or perhaps not what was meant.
     fn caveats(&self) -> Remarks {
-        Remarks::warnings(self.filters.iter().filter_map(|filter| filter.caveat.clone()))
+        Remarks {
+            warnings: self
+                .filters()
+                .filter_map(|filter| filter.caveat.clone())
+                .collect(),
+            notes: self.filters().filter_map(brightness).collect(),
+        }
     }
 
     /// Which image files are to be read.
@@ -366,7 +393,7 @@ impl FilterArguments {
     }
 
     fn chain(&self) -> Chain {
-        let mut filters = self.filters.clone();
+        let mut filters: Vec<Filter> = self.filters().cloned().collect();
         if self.flip {
             for filter in &mut filters {
                 filter.mask = filter.mask.flipped();
@@ -382,8 +409,8 @@ impl FilterArguments {
 
     /// The filter that mixes the fields of interlaced pictures, if one does.
     fn mixes_fields(&self) -> Option<&Filter> {
-        let mut filters = self.filters.iter();
-        filters.find(|filter| !self.fields && filter.mask.height() > 1)
+        self.filters()
+            .find(|filter| !self.fields && filter.mask.height() > 1)
     }
 
     /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on
@@ -628,7 +655,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
             info.description
         },
         output: outcome.written.description,
-        filters: arguments.filters.iter().map(|f| f.label.clone()).collect(),
+        filters: arguments.filters().map(|f| f.label.clone()).collect(),
         engine: engine_name,
         engine_description,
     };

@@ -1,5 +1,6 @@
 //! What lies outside the frame.
 
+use super::suggest::suggestion;
 use std::fmt;
 use std::str::FromStr;
 
@@ -71,26 +72,57 @@ impl fmt::Display for Border {
     }
 }
 
+/// Other names of the borders, in small letters: what OpenCV, NumPy, SciPy, FFmpeg, NPP and graphics libraries
+/// call them. SciPy's `reflect` is ours; NumPy's `reflect` is our `mirror`, so that `symmetric` and `reflect101`
+/// are the names that mean one thing everywhere.
+const OTHER_NAMES: &[(&str, Border)] = &[
+    ("clamp", Border::Replicate),
+    ("edge", Border::Replicate),
+    ("nearest", Border::Replicate),
+    ("repeat-edge", Border::Replicate),
+    ("smear", Border::Replicate),
+    ("black", Border::Zero),
+    ("zeros", Border::Zero),
+    ("symmetric", Border::Reflect),
+    ("grid-mirror", Border::Reflect),
+    ("reflect101", Border::Mirror),
+    ("reflect-101", Border::Mirror),
+    ("default", Border::Mirror),
+    ("circular", Border::Wrap),
+    ("grid-wrap", Border::Wrap),
+    ("periodic", Border::Wrap),
+    ("tile", Border::Wrap),
+];
+
 /// A word that names no border.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no border mode; use replicate, zero, constant:V (V from 0 to 255), reflect, mirror or wrap"
+    "'{0}' is no border mode{near}; use replicate (aaa|abcd|ddd), zero, constant:V (V from 0 to 255), reflect (cba|abcd|dcb), mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc)",
+    near = suggestion(.0, &NAMES)
 )]
 pub struct UnknownBorder(pub String);
+
+/// The names without a level.
+const NAMES: [&str; 5] = ["replicate", "zero", "reflect", "mirror", "wrap"];
 
 impl FromStr for Border {
     type Err = UnknownBorder;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let unknown = || UnknownBorder(word.to_owned());
-        Ok(match word {
+        let small = word.trim().to_lowercase().replace('_', "-");
+        let small = small.strip_prefix("border-").unwrap_or(&small);
+        if let Some(&(_, border)) = OTHER_NAMES.iter().find(|(name, _)| *name == small) {
+            return Ok(border);
+        }
+        Ok(match small {
             "replicate" => Border::Replicate,
             "zero" => Border::Zero,
             "reflect" => Border::Reflect,
             "mirror" => Border::Mirror,
             "wrap" => Border::Wrap,
             _ => {
-                let level = word.strip_prefix("constant:").ok_or_else(unknown)?;
+                let level = small.strip_prefix("constant:").ok_or_else(unknown)?;
                 let level: f64 = level.parse().map_err(|_| unknown())?;
                 if !(0.0..=255.0).contains(&level) {
                     return Err(unknown());
@@ -103,6 +135,7 @@ impl FromStr for Border {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn spell(border: Border, len: usize, reach: i64) -> String {
@@ -135,6 +168,27 @@ mod tests {
             assert_eq!(at, place, "{border}");
             assert_eq!(border.to_string().parse::<Border>(), Ok(border));
         }
+    }
+
+    #[test]
+    fn borders_have_the_names_of_other_libraries() {
+        for (word, border) in [
+            ("Replicate", Border::Replicate),
+            ("BORDER_REPLICATE", Border::Replicate),
+            ("clamp", Border::Replicate),
+            ("BORDER_REFLECT_101", Border::Mirror),
+            ("reflect101", Border::Mirror),
+            ("symmetric", Border::Reflect),
+            ("BORDER_WRAP", Border::Wrap),
+            ("CONSTANT:12.5", Border::Constant(12.5)),
+        ] {
+            assert_eq!(word.parse(), Ok(border), "{word}");
+        }
+        for word in ["", "constant", "constant:256", "reflect102x", "edges of"] {
+            assert!(word.parse::<Border>().is_err(), "{word}");
+        }
+        let error = "replicat".parse::<Border>().unwrap_err().to_string();
+        assert!(error.contains("did you mean 'replicate'?"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! The grammar of filters: `name:key=value:key=value`.
+//! The grammar of filters: `name:key=value:key=value`, and several with commas between them.
+//!
+//! As in FFmpeg the first `:` may be a `=`, and the first values may stand without their keys, in the order in
+//! which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -8,6 +11,7 @@ use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
 use super::named::{Arguments, NAMED_MASKS, NamedMask, named_mask};
 use super::number::{Number, NumberError};
+use super::suggest::suggestion;
 use super::{Filter, MAX_BIAS, Mask, MaskError};
 
 /// The word that begins a filter whose mask the user states.
@@ -55,14 +59,12 @@ pub static OWN_MASK_KEYS: &[Key] = &[
 #[non_exhaustive]
 pub enum FilterError {
     /// No mask of this name.
-    #[error("'{name}' is no filter{}; the filters are {}", suggestion(.nearest), list())]
+    #[error("'{name}' is no filter{}", advice(.name))]
     Unknown {
         /// What the user wrote.
         name: String,
-        /// A name like it.
-        nearest: Option<&'static str>,
     },
-    /// A part after a colon has no equals sign.
+    /// A part after a colon has no equals sign, and no key is left that it could be for.
     #[error("filter '{label}': '{part}' is not of the form key=value; {} takes \
         {}", name(.label), keys(.label))]
     NoValue {
@@ -156,17 +158,103 @@ impl FromStr for Filter {
     fn from_str(text: &str) -> Result<Filter, FilterError> {
         let label = text.trim();
         let name = name(label);
-        if name == OWN_MASK {
+        let known = mask_name(name);
+        if known == Some(OWN_MASK) {
             return own(label);
         }
-        match named_mask(name) {
+        match known.and_then(named_mask) {
             Some(named) => from_named(label, named),
             None => Err(FilterError::Unknown {
                 name: name.to_owned(),
-                nearest: nearest(name),
             }),
         }
     }
+}
+
+/// Parses filters with commas between them, such as `gaussian:2,laplacian8`.
+///
+/// Commas also separate the numbers of a mask's row, and stand in names of files: a comma ends a filter only
+/// where a letter follows, and after `file=` only where a filter's name follows.
+pub(super) fn filters(text: &str) -> Result<Vec<Filter>, FilterError> {
+    let mut found = Vec::new();
+    let mut begin = 0;
+    for (at, _) in text.match_indices(',') {
+        let next = text[at + 1..].trim_start();
+        let ends = match text[begin..at].contains("file=") {
+            true => mask_name(name(next)).is_some(),
+            false => next.starts_with(char::is_alphabetic),
+        };
+        if ends {
+            found.push(text[begin..at].parse()?);
+            begin = at + 1;
+        }
+    }
+    found.push(text[begin..].parse()?);
+    Ok(found)
+}
+
+/// What other programs call masks of ours that take the same values.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("gblur", "gaussian"),
+    ("gaussianblur", "gaussian"),
+    ("gauss", "gaussian"),
+];
+
+/// What to write instead of words that name no mask.
+const HINTS: &[(&[&str], &str)] = &[
+    (
+        &["blur", "smooth"],
+        "blurs are gaussian, binomial, box, disk and motion, such as gaussian:sigma=2",
+    ),
+    (
+        &["boxblur", "avgblur"],
+        "FFmpeg's takes a radius, and box takes a size: box:size=7 has a radius of 3",
+    ),
+    (
+        &["convolution", "conv", "kernel"],
+        "write mask:rows=1 2 1;2 4 2;1 2 1:divisor=16",
+    ),
+    (
+        &["edges", "edgedetect", "canny"],
+        "edges are found by laplacian8, log, sobel-x and sobel-y",
+    ),
+    (&["usm"], "unsharp:sigma=1.5:amount=0.8 is an unsharp mask"),
+    (
+        &[
+            "median",
+            "bilateral",
+            "denoise",
+            "nlmeans",
+            "hqdn3d",
+            "despeckle",
+            "erode",
+            "dilate",
+        ],
+        "that is no convolution, which is what framepipe does; gaussian smooths noise",
+    ),
+];
+
+/// The name in the table of masks, or [`OWN_MASK`], that a word stands for, in any case.
+fn mask_name(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == word);
+    other
+        .map(|&(_, name)| name)
+        .or_else(|| names().find(|name| *name == word))
+}
+
+/// What to write instead of a word that is no filter, as the end of a sentence.
+fn advice(word: &str) -> String {
+    let small = word.to_lowercase();
+    if let Some((_, hint)) = HINTS.iter().find(|(words, _)| words.contains(&&*small)) {
+        return format!(": {hint}");
+    }
+    let known: Vec<&str> = names().collect();
+    format!(
+        "{}; the filters are {}",
+        suggestion(word, &known),
+        known.join(", ")
+    )
 }
 
 fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
@@ -302,9 +390,9 @@ fn number(label: &str, key: &str, value: &str) -> Result<Number, FilterError> {
     })
 }
 
-/// The word before the first colon.
+/// The word before the first colon or equals sign.
 fn name(label: &str) -> &str {
-    label.split(':').next().unwrap_or_default()
+    label.split([':', '=']).next().unwrap_or_default().trim()
 }
 
 /// The keys and values of a filter; each key is known to the filter, and none comes twice. A path may hold
@@ -312,9 +400,10 @@ fn name(label: &str) -> &str {
 fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
     let known = known_keys(name(label));
     let mut found: Vec<(&str, &str)> = Vec::new();
-    let mut rest = label.split_once(':').map_or("", |(_, rest)| rest);
+    let mut by_place = places(name(label)).into_iter();
+    let mut rest = label.split_once([':', '=']).map_or("", |(_, rest)| rest);
     // `None` after a last colon, which then has nothing behind it.
-    let mut more = label.contains(':');
+    let mut more = label.contains([':', '=']);
     while more {
         let is_path = rest.starts_with("file=") && known.contains(&"file");
         let end = rest.match_indices(':').map(|(at, _)| at).find(|at| {
@@ -324,11 +413,22 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
         let part = &rest[..end.unwrap_or(rest.len())];
         more = end.is_some();
         rest = end.map_or("", |at| &rest[at + 1..]);
-        let (key, value) = part.split_once('=').ok_or_else(|| FilterError::NoValue {
-            label: label.to_owned(),
-            part: part.to_owned(),
-        })?;
-        let (key, value) = (key.trim(), value.trim());
+        let (key, value) = match part.split_once('=') {
+            Some((key, value)) => {
+                // Values without keys come first.
+                by_place = Vec::new().into_iter();
+                (key.trim(), value.trim())
+            }
+            None => match by_place.next().filter(|_| !part.trim().is_empty()) {
+                Some(key) => (key, part.trim()),
+                None => {
+                    return Err(FilterError::NoValue {
+                        label: label.to_owned(),
+                        part: part.to_owned(),
+                    });
+                }
+            },
+        };
         if !known.contains(&key) {
             return Err(FilterError::UnknownKey {
                 label: label.to_owned(),
@@ -346,9 +446,25 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
     Ok(found)
 }
 
+/// The keys of values that may stand without them, in their order.
+fn places(name: &str) -> Vec<&'static str> {
+    match mask_name(name) {
+        Some(OWN_MASK) => vec!["rows"],
+        known => {
+            let parameters = known.and_then(named_mask).map_or(&[][..], |m| m.parameters);
+            parameters.iter().map(|p| p.name).collect()
+        }
+    }
+}
+
 fn known_keys(name: &str) -> Vec<&'static str> {
-    let own = if name == OWN_MASK { OWN_MASK_KEYS } else { &[] };
-    let parameters = named_mask(name).map_or(&[][..], |m| m.parameters);
+    let known = mask_name(name);
+    let own = if known == Some(OWN_MASK) {
+        OWN_MASK_KEYS
+    } else {
+        &[]
+    };
+    let parameters = known.and_then(named_mask).map_or(&[][..], |m| m.parameters);
     parameters
         .iter()
         .map(|p| p.name)
@@ -367,49 +483,6 @@ fn names() -> impl Iterator<Item = &'static str> {
         .flat_map(|m| [Some(m.name), m.alias])
         .flatten()
         .chain([OWN_MASK])
-}
-
-fn list() -> String {
-    let names: Vec<&str> = names().collect();
-    names.join(", ")
-}
-
-fn suggestion(nearest: &Option<&'static str>) -> String {
-    nearest.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
-}
-
-/// The name that a typing error or a forgotten ending made into `word`.
-fn nearest(word: &str) -> Option<&'static str> {
-    let word = word.to_lowercase();
-    let length = word.chars().count();
-    if length < 2 {
-        return None;
-    }
-    if let Some(begun) = names().find(|n| n.starts_with(&word)) {
-        return Some(begun);
-    }
-    let (distance, name) = names().map(|n| (distance(&word, n), n)).min()?;
-    (distance <= 1 + length / 4).then_some(name)
-}
-
-/// How many letters must be put in, left out, changed or swapped with a neighbour to turn one word into the
-/// other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -502,7 +575,9 @@ mod tests {
             ],
         );
         refused("sobel", &["did you mean 'sobel-x'?"]);
-        refused("Box", &["did you mean 'box'?"]);
+        refused("blur", &["'blur' is no filter: blurs are gaussian"]);
+        refused("avgblur=3", &["box:size=7 has a radius of 3"]);
+        refused("median", &["no convolution"]);
         refused("emobss:bias=3", &["did you mean 'emboss'?"]);
         refused("", &["'' is no filter; the filters are identity, box"]);
         let error = parse("vignette").unwrap_err().to_string();
@@ -517,8 +592,65 @@ mod tests {
         refused("soft:size=3", &["soft takes bias, flip"]);
         refused("mask:row=1", &["mask takes file, rows, divisor, bias, flip"]);
         refused("box:", &["'' is not of the form key=value"]);
-        refused("box:7", &["'7' is not of the form key=value; box takes size"]);
+        refused("box:7:9", &["'9' is not of the form key=value; box takes size"]);
+        refused(
+            "box:bias=1:7",
+            &["'7' is not of the form key=value; box takes size"],
+        );
+        refused(
+            "soft:3",
+            &["'3' is not of the form key=value; soft takes bias, flip"],
+        );
         refused("box:size=3:size=5", &["gives 'size' twice"]);
+    }
+
+    #[test]
+    fn values_may_stand_without_their_keys() {
+        let mask = |text: &str| parse(text).unwrap().mask;
+        for text in [
+            "gaussian:2",
+            "gaussian=2",
+            "gaussian=sigma=2",
+            "Gaussian: 2",
+            "gblur=2",
+            "gblur=sigma=2",
+        ] {
+            assert_eq!(mask(text), mask("gaussian:sigma=2"), "{text}");
+        }
+        assert_eq!(mask("unsharp:1.5:0.8"), mask("unsharp:sigma=1.5:amount=0.8"));
+        assert_eq!(
+            mask("unsharp=1.5:amount=0.8"),
+            mask("unsharp:sigma=1.5:amount=0.8")
+        );
+        assert_eq!(parse("box=7:bias=3").unwrap().bias, 3.0);
+        assert_eq!(
+            mask("mask=1 2 1;2 4 2;1 2 1:divisor=sum"),
+            mask("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16")
+        );
+        refused("unsharp:1.5:sigma=2", &["gives 'sigma' twice"]);
+        refused("gaussian:two", &["sigma: 'two' is not a number"]);
+    }
+
+    #[test]
+    fn commas_separate_filters_and_numbers() {
+        let labels = |text: &str| -> Vec<String> {
+            filters(text)
+                .unwrap()
+                .into_iter()
+                .map(|filter| filter.label)
+                .collect()
+        };
+        assert_eq!(labels("box"), ["box"]);
+        assert_eq!(labels("gaussian:2, laplacian8"), ["gaussian:2", "laplacian8"]);
+        assert_eq!(
+            labels("mask:rows=1,2,1;2,4,2;1,2,1:divisor=16,box:3"),
+            ["mask:rows=1,2,1;2,4,2;1,2,1:divisor=16", "box:3"]
+        );
+        let words = |text: &str| filters(text).unwrap_err().to_string();
+        assert!(words("gaussian,laplacain8").contains("did you mean 'laplacian8'?"));
+        // Both are names of files that are not there.
+        assert!(words("mask:file=/nowhere/a,b.txt").contains("/nowhere/a,b.txt cannot be read"));
+        assert!(words("mask:file=/nowhere/a,box:3").contains("/nowhere/a cannot be read"));
     }
 
     #[test]
@@ -565,18 +697,5 @@ mod tests {
         );
         let wide = ["1"; 65].join(" ");
         refused(&format!("mask:rows={wide}"), &["65x1 is too large"]);
-    }
-
-    #[test]
-    fn distances_count_edits() {
-        for (a, b, expected) in [
-            ("", "abc", 3),
-            ("box", "box", 0),
-            ("bxo", "box", 1),
-            ("soft", "sof", 1),
-            ("edge", "wedges", 2),
-        ] {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
     }
 }

@@ -12,6 +12,7 @@ mod plan;
 mod planes;
 mod quantise;
 mod rank;
+pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
@@ -121,22 +122,18 @@ impl From<Filter> for Chain {
 }
 
 impl Chain {
-    /// Reads filters that are separated by commas, each as `framepipe masks` lists them and [`Filter`] reads
-    /// it. Border, planes and algorithm are the default ones.
+    /// Reads filters with commas between them, each as `framepipe masks` lists them and [`Filter`] reads it.
+    /// Border, planes and algorithm are the default ones.
     ///
-    /// A comma separates filters if a letter follows, so that `mask:rows=1,2,1;2,4,2;1,2,1` is one filter. A
-    /// mask file with such a name must be read as a [`Filter`] of its own.
+    /// A comma before a letter separates filters, so that `mask:rows=1,2,1;2,4,2;1,2,1` is one filter; after
+    /// `file=` one before a filter's name.
     pub fn parse(text: &str) -> Result<Chain, FilterError> {
-        let separates = |&at: &usize| text[at + 1..].trim_start().starts_with(char::is_alphabetic);
-        let mut begin = 0;
-        let mut filters = Vec::new();
-        for end in text.match_indices(',').map(|(at, _)| at).filter(separates) {
-            filters.push(text[begin..end].parse()?);
-            begin = end + 1;
-        }
-        let mut chain = Chain::from(text[begin..].parse::<Filter>()?);
-        filters.append(&mut chain.filters);
-        Ok(Chain { filters, ..chain })
+        Ok(Chain {
+            filters: grammar::filters(text)?,
+            border: Border::default(),
+            planes: Planes::default(),
+            algorithm: Algorithm::default(),
+        })
     }
 
     /// The same with another filter behind the others.
@@ -173,22 +170,6 @@ impl FromStr for Chain {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn commas_before_letters_separate_filters() {
-        let labels = |text: &str| -> Vec<String> {
-            let filters = Chain::parse(text).unwrap().filters;
-            filters.into_iter().map(|filter| filter.label).collect()
-        };
-        assert_eq!(
-            labels("gaussian:sigma=2, laplacian8"),
-            ["gaussian:sigma=2", "laplacian8"]
-        );
-        assert_eq!(
-            labels("mask:rows=1,2,1;2,4,2;1,2,1:divisor=16,box:size=3"),
-            ["mask:rows=1,2,1;2,4,2;1,2,1:divisor=16", "box:size=3"]
-        );
-    }
 
     #[test]
     fn what_is_between_commas_must_be_a_filter() {

@@ -117,7 +117,7 @@ impl fmt::Display for Planes {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no choice of planes; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), \
-     chroma, or a list of y,u,v,r,g,b,a"
+     chroma, or letters of y, u, v, r, g, b, a such as rgb or y,u"
 )]
 pub struct UnknownPlanes(pub String);
 
@@ -125,18 +125,59 @@ impl FromStr for Planes {
     type Err = UnknownPlanes;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
+        let small = text.trim().to_lowercase();
+        Ok(match &*small {
             "all" => Planes::All,
             "all+alpha" => Planes::AllWithAlpha,
             "luma" => Planes::Luma,
-            "gray" => Planes::Gray,
+            "gray" | "grey" => Planes::Gray,
             "chroma" => Planes::Chroma,
-            list => Planes::Only(
-                list.split(',')
-                    .map(|word| WORDS.iter().find(|(w, _)| *w == word).map(|&(_, c)| c))
-                    .collect::<Option<_>>()
-                    .ok_or_else(|| UnknownPlanes(list.to_owned()))?,
-            ),
+            list => components(list).ok_or_else(|| UnknownPlanes(text.to_owned()))?,
         })
+    }
+}
+
+/// The components of a list of letters, with commas or without (`rgb`); no letter comes twice.
+fn components(list: &str) -> Option<Planes> {
+    let mut found = Vec::new();
+    for word in list.split(',') {
+        let word = word.trim();
+        let word = if word == "alpha" { "a" } else { word };
+        let mut letters = word
+            .char_indices()
+            .map(|(at, c)| &word[at..at + c.len_utf8()])
+            .peekable();
+        letters.peek()?;
+        for letter in letters {
+            let &(_, channel) = WORDS.iter().find(|(name, _)| *name == letter)?;
+            if found.contains(&channel) {
+                return None;
+            }
+            found.push(channel);
+        }
+    }
+    Some(Planes::Only(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_components_are_words_or_letters() {
+        let rgb = Planes::Only(vec![Channel::Red, Channel::Green, Channel::Blue]);
+        for word in ["r,g,b", "rgb", "RGB", "r, g, b", "rg,b"] {
+            assert_eq!(word.parse(), Ok(rgb.clone()), "{word}");
+        }
+        assert_eq!("Y".parse(), Ok(Planes::Only(vec![Channel::Luma])));
+        assert_eq!("alpha".parse(), Ok(Planes::Only(vec![Channel::Alpha])));
+        assert_eq!("Grey".parse(), Ok(Planes::Gray));
+        for word in ["", ",", "y,", "yy", "y,y", "x", "rgbx", "red"] {
+            assert_eq!(
+                word.parse::<Planes>(),
+                Err(UnknownPlanes(word.to_owned())),
+                "{word}"
+            );
+        }
     }
 }

@@ -37,9 +37,10 @@ pub(crate) struct PipelineArguments {
         short,
         long = "filter",
         value_name = "SPEC",
-        default_value = "gaussian:size=5"
+        default_value = "gaussian:size=5",
+        value_parser = Chain::parse
     )]
-    filters: Vec<Filter>,
+    filters: Vec<Chain>,
     /// What pixels outside the frame are.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
@@ -108,10 +109,15 @@ impl PipelineArguments {
         })
     }
 
+    fn filters(&self) -> Vec<Filter> {
+        self.filters.iter().flat_map(|chain| chain.filters.clone()).collect()
+    }
+
     fn chain(&self) -> Chain {
-        warn_of_caveats(&self.filters);
+        let filters = self.filters();
+        warn_of_caveats(&filters);
         Chain {
-            filters: self.filters.clone(),
+            filters,
             border: self.border,
             planes: self.planes.clone(),
             algorithm: self.algorithm,
@@ -180,7 +186,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let stop = Stop::new();
     interrupt::watch(&stop, false, Policy::keeping())?;
     let counters = Progress::new();
-    let filters = arguments.filters.iter().map(|f| f.label.clone()).collect();
+    let filters = arguments.filters().into_iter().map(|f| f.label).collect();
     let device = arguments.engine.device.unwrap_or(0);
     let measured = progress::show(&counters, info.frames, 1, false, || {
         run_steady(job, filters, plan, device, &stop, &counters)

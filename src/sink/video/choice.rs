@@ -9,6 +9,7 @@
 use super::container::Container;
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
+use crate::filter::suggest::suggestion;
 use crate::frame::fact::Samples;
 use crate::frame::{Colour, ColourModel, PixelFormat, Range, Rational, SideData};
 use ffmpeg_next::ffi;
@@ -47,6 +48,31 @@ fn candidates(container: &str, format: PixelFormat, alpha: bool) -> &'static [&'
     }
 }
 
+/// FFmpeg's names of encoders for what users call them: the first that this FFmpeg has.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("x264", &["libx264"]),
+    ("h264", &["libx264", "libopenh264", "h264_nvenc"]),
+    ("avc", &["libx264", "libopenh264", "h264_nvenc"]),
+    ("x265", &["libx265"]),
+    ("h265", &["libx265", "hevc_nvenc"]),
+    ("hevc", &["libx265", "hevc_nvenc"]),
+    ("av1", &["libsvtav1", "libaom-av1", "librav1e", "av1_nvenc"]),
+    ("vp8", &["libvpx"]),
+    ("vp9", &["libvpx-vp9"]),
+    ("nvenc", &["h264_nvenc"]),
+    ("theora", &["libtheora"]),
+    ("webp", &["libwebp_anim", "libwebp"]),
+];
+
+/// The encoder of this name, FFmpeg's or another.
+fn named(name: &str) -> Option<EncoderKind> {
+    EncoderKind::find(name).or_else(|| {
+        let small = name.to_lowercase();
+        let (_, names) = OTHER_NAMES.iter().find(|(other, _)| *other == small)?;
+        names.iter().find_map(|name| EncoderKind::find(name))
+    })
+}
+
 /// The encoder that the user named, or the best for the container; an error is a sentence.
 pub(super) fn choose_encoder(
     muxer: &Muxer,
@@ -58,8 +84,12 @@ pub(super) fn choose_encoder(
     let name = container.name();
     let offer = || offer(muxer, container);
     if let Some(wanted) = wanted {
-        let kind = EncoderKind::find(wanted)
-            .ok_or_else(|| format!("this FFmpeg has no video encoder '{wanted}'; {}", offer()))?;
+        let kind = named(wanted).ok_or_else(|| {
+            let known: Vec<String> = EncoderKind::all().into_iter().map(EncoderKind::name).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let near = suggestion(wanted, &known);
+            format!("this FFmpeg has no video encoder '{wanted}'{near}; {}", offer())
+        })?;
         if container.refuses(kind) {
             return Err(format!(
                 "{name} cannot hold {}, which the encoder {wanted} writes; {}",
