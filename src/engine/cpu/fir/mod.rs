@@ -171,7 +171,7 @@ impl Fir {
             let is_four = makes_four && row + 2 < strip.rows;
             let end = row / 2 + reach + usize::from(is_four);
             ring.fill(end, |line, to| {
-                self.fill(simd, (&rows, first(line)), &form, to, input)
+                self.fill(simd, (&rows, first(line)), &form, to, input);
             });
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
