@@ -118,17 +118,14 @@ impl<L: Simd> Dot for InPairs<L> {
         let mut sums = [simd.splat(0); 2];
         for row in 0..rows {
             for k in (0..across).step_by(TOGETHER) {
-                // SAFETY: a row has a multiple of 32 weights, and there are as many samples for each, as was
-                // asserted.
-                unsafe {
-                    let (q, p) = (
-                        weights.as_ptr().add(row * across + k),
-                        samples.as_ptr().add(row * stride + k),
-                    );
-                    sums[0] = simd.multiply_add(sums[0], simd.load(p), simd.load(q));
-                    if 2 * L::LANES < TOGETHER {
-                        let (q, p) = (q.add(2 * L::LANES), p.add(2 * L::LANES));
-                        sums[1] = simd.multiply_add(sums[1], simd.load(p), simd.load(q));
+                for part in 0..TOGETHER / (2 * L::LANES) {
+                    let at = k + 2 * L::LANES * part;
+                    // SAFETY: a row has a multiple of 32 weights, of which a vector's words are a part, and
+                    // there are as many samples for each, as was asserted.
+                    unsafe {
+                        let q = simd.load(weights.as_ptr().add(row * across + at));
+                        let p = simd.load(samples.as_ptr().add(row * stride + at));
+                        sums[part % 2] = simd.multiply_add(sums[part % 2], p, q);
                     }
                 }
             }

@@ -118,3 +118,42 @@ impl<'a, T: Clone + Default> LineRing<'a, T> {
         self.memory
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_take_the_place_of_those_that_are_no_longer_needed() {
+        let mut memory = Vec::new();
+        let mut ring = LineRing::new(&mut memory, (3, 4), 2);
+        let mut made = Vec::new();
+        for end in [2, 2, 5] {
+            ring.fill(end, |k, line| {
+                line.fill(k);
+                made.push(k);
+            });
+        }
+        assert_eq!((made, ring.next()), (vec![0, 1, 2, 3, 4], 5));
+        let slot = ring.slots_from(2);
+        for (k, line) in (2..5).enumerate() {
+            assert_eq!(ring.line(line), [line; 4]);
+            assert_eq!(slot(k), ring.slot(line));
+            assert_eq!(ring.all()[slot(k)], line);
+        }
+        assert_eq!(ring.all().len(), 3 * 4 + 2);
+        assert!(ring.all().as_ptr().addr().is_multiple_of(64));
+    }
+
+    #[test]
+    fn memory_is_found_again_by_its_type() {
+        let mut scratch = Scratch::default();
+        scratch.of::<Vec<u8>>().push(1);
+        scratch.of::<Vec<u16>>().push(2);
+        scratch.of::<Vec<u8>>().push(3);
+        assert_eq!(
+            (scratch.of::<Vec<u8>>().as_slice(), scratch.0.len()),
+            (&[1, 3][..], 2)
+        );
+    }
+}

@@ -8,13 +8,14 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::widen::{Widening, Words};
-use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
+use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 
 /// Weights of a row from which on its components are worth taking apart: at once with wide vectors, of which
 /// hardly any load begins on a cache line, so that half as many of them count for more than what it costs;
 /// with others once that is a small part of it all.
 const fn least_weights<L: Simd>() -> usize {
-    if has_32_registers::<L>() { 3 } else { 21 }
+    // Words in a vector as in a cache line.
+    if 2 * L::LANES == LINE { 3 } else { 21 }
 }
 
 /// True if the components of a row of so many weights are worth taking apart.
