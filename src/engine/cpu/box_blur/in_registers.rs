@@ -156,7 +156,7 @@ impl<'a> InRegisters<'a> {
                 }
             };
         }
-        // A constant asked for as such, lest loops be compiled that nothing enters.
+        // A constant in the condition, so that loops that nothing enters are not compiled.
         if self.size == LARGEST && const { has_32_registers::<L>() } {
             make!(LARGEST, 1 2 3 4);
         } else {

@@ -10,7 +10,7 @@
 //! row out  p p p p ..
 //! ```
 //!
-//! The mask's weights are all alike but for what quantisation mends. Where the result is a function of the
+//! The mask's weights are equal up to quantisation. Where the result is a function of the
 //! window's sum alone, a 16-bit multiplication makes it, which is tried for every sum; elsewhere the weighted
 //! sum is kept, and rows at which weights differ from their neighbours' change it, too. `plan.rs` says which.
 //!

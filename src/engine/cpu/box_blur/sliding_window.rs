@@ -217,7 +217,7 @@ fn enter<L: Simd, const BYTES: usize, const R: usize, E: Ending>(
     terms: (usize, i8),
     ending: E,
 ) {
-    // A constant asked for as such, lest loops be compiled that nothing enters.
+    // A constant in the condition, so that loops that nothing enters are not compiled.
     if const { R == 2 } {
         assert!(terms == RUNNING);
         return simd.enter(Rows::<BYTES, 1, -1, R, E> { work, ending });

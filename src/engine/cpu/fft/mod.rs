@@ -38,14 +38,14 @@ const LEAST_WEIGHTS: usize = 81;
 /// Points a side that tiles may have.
 const SIDES: [usize; 3] = [64, 128, 256];
 
-/// Vectors of a pair of tiles of white noise with a doubted result, as a share of all, up to which transforms
-/// of 32 bits are worth while: well below what is transformed once more in 64 bits.
+/// Vectors of a pair of tiles of white noise with an uncertain result, as a share of all, up to which
+/// transforms of 32 bits are worth while: well below what is transformed once more in 64 bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
 /// How much more the same takes where samples of a component do not lie side by side.
 const INTERLEAVED: f64 = 1.35;
 
-/// What makes spectra over tiles of so many points a side, in 32 bits, too, if that is asked for.
+/// What makes spectra over tiles of so many points a side, in 32 bits, too, if that is wanted.
 type MakeSpectra = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
 
 /// What makes spectra of numbers of some kind.
@@ -84,8 +84,8 @@ struct Side {
     made: OnceLock<OverlapSave>,
 }
 
-/// The share of vectors that are doubted in white noise of samples up to `largest`, in pairs of tiles of
-/// `side` points: those with a result within the error on both sides of the border between two levels, of
+/// The share of vectors with an uncertain result in white noise of samples up to `largest`, in pairs of tiles
+/// of `side` points: those with a result within the error on both sides of the border between two levels, of
 /// `lanes` in each tile.
 fn doubted(kernel: &DirectKernel, largest: f64, side: usize, lanes: usize) -> f64 {
     let samples = largest / 12_f64.sqrt() * std::f64::consts::SQRT_2 * side as f64;

@@ -18,12 +18,13 @@ use crate::engine::cpu::simd::scratch::{self, aligned, spread};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel};
 use crate::frame::{Layout, PixelFormat};
 
-/// Doubted vectors of a pair of tiles, as a share of all, beyond which it is transformed in 64 bits.
+/// Vectors with uncertain results in a pair of tiles, as a share of all, beyond which it is transformed in 64
+/// bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.5;
 
 /// What convolves with a mask over tiles of one side.
 pub(super) struct OverlapSave {
-    /// In 32 bits, where few results are doubted, and what computes those.
+    /// In 32 bits, where few results are uncertain, and what computes those.
     fast: Option<(Box<dyn Tiles>, Recheck)>,
     /// In 64 bits.
     exact: Box<dyn Tiles>,

@@ -1,5 +1,5 @@
-//! Results that transforms of 32 bits leave in doubt, computed as docs/arithmetic.md says: a sum of products
-//! for each.
+//! Recomputes the results that a 32-bit FFT could have rounded wrongly, as docs/arithmetic.md says: a sum of
+//! products for each.
 #![allow(unsafe_code)]
 
 use super::tile::{Uncertain, row_of_results};
@@ -62,7 +62,7 @@ impl Recheck {
         TOGETHER
     }
 
-    /// Computes what is doubted of a tile.
+    /// Recomputes the uncertain results of a tile.
     pub(super) fn recheck(&self, uncertain: &[Uncertain], c: &Convolve, tile: Tile<'_>) {
         let mending = Rechecking {
             by: self,
@@ -138,7 +138,7 @@ impl<L: Simd> Dot for InPairs<L> {
 }
 
 impl Rechecking<'_> {
-    /// Computes each result that is doubted.
+    /// Recomputes each uncertain result.
     #[inline(always)]
     fn each(self, by: impl Dot) {
         let Rechecking {

@@ -79,7 +79,7 @@ pub(super) trait Tiles: Send + Sync {
     /// Points a side.
     fn side(&self) -> usize;
 
-    /// Results that a vector holds, which are doubted together.
+    /// Results that a vector holds, which are uncertain together.
     fn lanes(&self) -> usize;
 
     /// Convolves two tiles; results that are out of range saturate.
@@ -88,7 +88,7 @@ pub(super) trait Tiles: Send + Sync {
 
 /// A mask's spectra over tiles of one side.
 pub(super) struct Spectra {
-    /// In 32 bits, where few results are doubted.
+    /// In 32 bits, where few results are uncertain.
     pub(super) fast: Option<Box<dyn Tiles>>,
     /// In 64 bits.
     pub(super) exact: Box<dyn Tiles>,

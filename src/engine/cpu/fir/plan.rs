@@ -269,7 +269,7 @@ pub(super) fn row_order(step: usize) -> Order {
     }
 }
 
-/// Of components that are taken apart for a row of so many weights, since that is better, what all are made
+/// Of components that are deinterleaved for a row of so many weights, since that is better, what all are made
 /// with.
 fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());

@@ -1,9 +1,9 @@
 //! Strips of 3x3 masks on bytes that mirror themselves both ways: Gaussians, sharpening, Laplacians, disks.
 //!
-//! The first and the last sample of a row weigh the same, and so do the first row and the last one. So a row
-//! of the picture counts with two numbers for each result, the sum of the outer samples and the middle one,
-//! and these with two pairs of weights, as an outer row and as the middle one. Bytes are taken where they lie
-//! in the picture: no row is copied, and none is kept.
+//! The first and the last sample of a row have equal weights, and so have the first row and the last one. So
+//! a row of the picture counts with two numbers for each result, the sum of the outer samples and the middle
+//! one, and these with two pairs of weights, as an outer row and as the middle one. Bytes are taken where
+//! they lie in the picture: no row is copied, and none is kept.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.
@@ -189,7 +189,7 @@ impl<'a> Ends<'a> {
 }
 
 /// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as
-/// long. What is read `next` is asked for meanwhile.
+/// long. What is read `next` is prefetched meanwhile.
 fn make<L: Simd>(
     simd: L,
     mask: Mask,

@@ -20,7 +20,7 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) channels: usize,
     /// Bits of a limb.
     pub(in crate::engine::cpu) bits: u32,
-    /// True if the sum of all limbs fits 32 bits, so that they are put together before the shift; false if
+    /// True if the sum of all limbs fits 32 bits, so that they are joined before the shift; false if
     /// they are carried upwards.
     pub(in crate::engine::cpu) whole: bool,
     /// How far the joined sum (or, if carried, the highest limb's) is shifted down.

@@ -80,7 +80,7 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
         samples,
         out,
     };
-    // Constants are asked for as such, lest loops be compiled that nothing enters.
+    // Constants in the conditions, so that loops that nothing enters are not compiled.
     if const { BYTES == 1 && R == 2 && !has_32_registers::<L>() }
         && lines.limbs == 1
         && high_words

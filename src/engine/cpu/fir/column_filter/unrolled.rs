@@ -42,7 +42,7 @@ const fn holds_four_rows<L: Simd>() -> bool {
 }
 
 /// True if four rows are made at a time of a column of so many taps and limbs in samples of so many bytes, of
-/// components that are taken apart if `is_planar`.
+/// components that are deinterleaved if `is_planar`.
 pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     _: L,
     taps: usize,
@@ -167,7 +167,7 @@ impl Unrolled<'_> {
             unreachable!("no loop makes four rows with such vectors");
         }
         let taps = self.taps.len();
-        // Constants asked for as such, lest loops be compiled that nothing enters.
+        // Constants in the conditions, so that loops that nothing enters are not compiled.
         if self.lines.limbs > 1 && const { has_32_registers::<L>() } {
             unroll!(taps, [3, 4, 5, 6, 7, 8], N => self.enter::<L, 2, LIMBS, N, SUMS, 4>(simd, out));
         } else if self.lines.limbs > 1 {
@@ -465,7 +465,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        // Known in each loop, so that it is not asked for in every step.
+        // Known in each loop, so that no step tests it.
         match self.lines.order {
             // Of whole masks, of which two rows are made.
             Order::Plain if R == 2 => self.in_order(simd, Order::Plain),

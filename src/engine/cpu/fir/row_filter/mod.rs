@@ -202,7 +202,7 @@ pub(super) fn row_filter<L: Simd>(
             (1, 2) => simd.enter(InPlace::<1, 2, 2>(work, taps)),
             (1, _) => simd.enter(InPlace::<1, 3, 2>(work, taps)),
             (_, 1) => simd.enter(InPlace::<2, 1, 1>(work, taps)),
-            // A constant asked for as such: of either only one is compiled.
+            // A constant in the condition: only one of the two is compiled.
             (_, 2) if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 2, 2>(work, taps)),
             (_, 2) => simd.enter(InPlace::<2, 2, 1>(work, taps)),
             _ if const { has_32_registers::<L>() } => simd.enter(InPlace::<2, 3, 2>(work, taps)),
@@ -213,7 +213,7 @@ pub(super) fn row_filter<L: Simd>(
             (1, 2) => simd.enter(Interleaved::<1, 2, 2>(work, interleaved)),
             (1, _) => simd.enter(Interleaved::<1, 3, 2>(work, interleaved)),
             (_, 1) => simd.enter(Interleaved::<2, 1, 1>(work, interleaved)),
-            // A constant asked for as such: of either only one is compiled.
+            // A constant in the condition: only one of the two is compiled.
             (_, 2) if const { has_32_registers::<L>() } => {
                 simd.enter(Interleaved::<2, 2, 2>(work, interleaved));
             }

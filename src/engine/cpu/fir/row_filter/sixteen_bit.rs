@@ -156,7 +156,7 @@ impl GroupedWork<'_> {
         simd: L,
         groups: &[Vec<Term<A, W>>],
     ) {
-        // Constants are asked for as such, lest loops be compiled that nothing enters.
+        // Constants in the conditions, so that loops that nothing enters are not compiled.
         if const { has_32_registers::<L>() } {
             return simd.enter(Grouped::<A, W, T, 2>(self, groups));
         }

@@ -26,7 +26,7 @@ enum Terms {
         /// one.
         ends_alike: bool,
     },
-    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to
+    /// So many words, `step` apart, of which those with equal weights are added two by two from the ends to
     /// the middle; what two of these sums weigh, or the last one and the word in the middle, or that one
     /// alone.
     Interleaved {
@@ -143,7 +143,7 @@ impl UnrolledRow {
                 unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
                     N => work.in_place::<L, N, false>(simd, weights));
             }
-            // A constant asked for as such, lest loops be compiled that nothing enters.
+            // A constant in the condition, so that loops that nothing enters are not compiled.
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
                 unreachable!("no loop is compiled for few terms that are interleaved in such vectors");
             }
@@ -166,7 +166,7 @@ fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
-/// How many words are weighed and how far they are apart, where those that weigh the same are added two by
+/// How many words have weights and how far they are apart, where those with equal weights are added two by
 /// two from the ends to the middle.
 fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     let count = 4 * interleaved.sums.len() + 3 * interleaved.mixed.len() + interleaved.singles.len();
@@ -188,7 +188,7 @@ fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
-/// Two rows of words, where their intermediates go, and what is asked for meanwhile.
+/// Two rows of words, where their intermediates go, and what is prefetched meanwhile.
 struct RowJob<'a> {
     rows: [&'a [u16]; 2],
     pass: &'a UnrolledRow,

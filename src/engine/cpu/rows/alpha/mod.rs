@@ -1,4 +1,4 @@
-//! Colour under alpha: rows are weighted when they are read, and made straight when they are convolved (the
+//! Premultiplied filtering: rows are premultiplied on load and unpremultiplied on store (the
 //! formula is at [`AlphaUse`]).
 
 mod premultiply;
@@ -9,7 +9,7 @@ use crate::filter::{AlphaUse, ChannelStep, Convolve, Step};
 use crate::frame::{Channel, Layout, PixelFormat};
 use premultiply::{Form, Pixels, PremultiplyFours, Straight, doubles, numbers, words};
 
-/// How a step's colours are weighted by alpha and made straight.
+/// How a step's colours are premultiplied and unpremultiplied.
 pub(in crate::engine::cpu) struct Alpha {
     compiled: Compiled,
     /// The plane that alpha lies in.

@@ -34,7 +34,7 @@ pub(super) struct Pixels<'a> {
     pub(super) before: &'a [u8],
     /// The row of alpha, where pixels are one sample; else any row as long.
     pub(super) alpha: &'a [u8],
-    /// The row that is made, or, where colours are made straight, changed.
+    /// The row that is made, or, where colours are unpremultiplied, changed.
     pub(super) out: &'a mut [u8],
 }
 
@@ -174,7 +174,7 @@ macro_rules! premultiplying {
     };
 }
 
-/// The loops that make colours straight, for pixels in numbers of one width and floating point numbers of
+/// The loops that unpremultiply, for pixels in numbers of one width and floating point numbers of
 /// that width.
 macro_rules! unpremultiplying {
     ($bits:ty, $real:ty) => {

@@ -141,7 +141,7 @@ unsafe fn load_step<L: Simd, const C: usize, const BYTES: usize>(
     }
 }
 
-/// Samples that lie behind the last one of a row that is [put together](interleave_row).
+/// Samples that lie behind the last one of a row that is [interleaved](interleave_row).
 pub(in crate::engine::cpu) const BEHIND: usize = TILE;
 
 /// Writes a row of pixels whose components, of so many bytes a sample, lie one after the other, with

@@ -239,7 +239,7 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
         fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
             work.run(simd);
         }
-        // SAFETY: `self` proves AVX2, and AVX-VNNI if it is asked for.
+        // SAFETY: `self` proves AVX2, and AVX-VNNI where the set has it.
         unsafe {
             if VNNI {
                 inside_vnni(self, work);

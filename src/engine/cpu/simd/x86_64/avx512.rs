@@ -248,7 +248,7 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
         fn inside_vbmi<L: Simd, W: Work>(simd: L, work: W) {
             work.run(simd);
         }
-        // SAFETY: `self` proves AVX-512, and VNNI or VBMI if they are asked for.
+        // SAFETY: `self` proves AVX-512, and VNNI or VBMI where the set has them.
         unsafe {
             if VBMI {
                 inside_vbmi(self, work);
