@@ -224,12 +224,37 @@ fn explain_tells_the_engine_that_was_picked() {
 #[test]
 fn words_of_other_programs_are_understood_or_answered() {
     let folder = Folder::new();
-    let (input, out, same) = (sample("still-rgb.png"), folder.name("a.png"), folder.name("b.png"));
-    let plain = ["--filter", "gaussian:sigma=2", "--filter", "laplacian8", "--planes", "r,g,b"];
+    let (input, out, same) = (
+        sample("still-rgb.png"),
+        folder.name("a.png"),
+        folder.name("b.png"),
+    );
+    let plain = [
+        "--filter",
+        "gaussian:sigma=2",
+        "--filter",
+        "laplacian8",
+        "--planes",
+        "r,g,b",
+    ];
     filter(0, &[&[&*input, &out, "--border", "mirror"][..], &plain].concat());
     for words in [
-        ["--filter", "gblur=2,laplacian8", "--planes", "rgb", "--border", "reflect101"],
-        ["--filter", "Gaussian:2, laplacian8", "--planes", "RGB", "--border", "BORDER_REFLECT_101"],
+        [
+            "--filter",
+            "gblur=2,laplacian8",
+            "--planes",
+            "rgb",
+            "--border",
+            "reflect101",
+        ],
+        [
+            "--filter",
+            "Gaussian:2, laplacian8",
+            "--planes",
+            "RGB",
+            "--border",
+            "BORDER_REFLECT_101",
+        ],
     ] {
         filter(0, &[&[&*input, &same, "-y"][..], &words].concat());
         assert_eq!(fs::read(&out).unwrap(), fs::read(&same).unwrap(), "{words:?}");
@@ -239,8 +264,16 @@ fn words_of_other_programs_are_understood_or_answered() {
         (2, &["--filter", "boxblur=3"], "box:size=7 has a radius of 3"),
         (2, &["--filter", "median"], "no convolution"),
         (2, &["--filter", "soft,laplacain8"], "did you mean 'laplacian8'?"),
-        (2, &["--filter", "soft", "--border", "reflext"], "did you mean 'reflect'?"),
-        (1, &["--filter", "soft", "--encoder", "libx246"], "did you mean 'libx264'?"),
+        (
+            2,
+            &["--filter", "soft", "--border", "reflext"],
+            "did you mean 'reflect'?",
+        ),
+        (
+            1,
+            &["--filter", "soft", "--encoder", "libx246"],
+            "did you mean 'libx264'?",
+        ),
         (0, &["--filter", "mask=1 2 1;2 4 2;1 2 1"], "divisor=sum keeps it"),
     ];
     let clip = folder.name("clip.mkv");
@@ -250,10 +283,25 @@ fn words_of_other_programs_are_understood_or_answered() {
     }
     // Without a card the answer is about the card, and not about the word.
     for engine in ["gpu", "nvidia"] {
-        let done = run(&["filter", &input, &out, "-y", "--filter", "soft", "--engine", engine]);
+        let done = run(&[
+            "filter", &input, &out, "-y", "--filter", "soft", "--engine", engine,
+        ]);
         assert_ne!(done.status.code(), Some(2), "{}", text(&done.stderr));
     }
-    filter(0, &[&input, &clip, "-y", "--fps", "5", "--filter", "soft", "--encoder", "x264"]);
+    filter(
+        0,
+        &[
+            &input,
+            &clip,
+            "-y",
+            "--fps",
+            "5",
+            "--filter",
+            "soft",
+            "--encoder",
+            "x264",
+        ],
+    );
     assert!(probe(&clip, "stream=codec_name").contains("h264"));
 }
 

@@ -43,8 +43,8 @@ pub(crate) struct FilterArguments {
     /// several are applied in order, given one by one or with commas between them.
     #[arg(short, long = "filter", value_name = "SPEC", required = true, value_parser = Chain::parse)]
     filters: Vec<Chain>,
-    /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb), mirror
-    /// (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
+    /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb),
+    /// mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
     #[arg(long, value_name = "MODE", default_value_t)]
     border: Border,
     /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and

@@ -45,8 +45,8 @@ pub trait Engine: Send {
     /// to `row_alignment` bytes.
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError>;
 
-    /// What was picked for the frame that was submitted last, and why, a line each; nothing if that is what was
-    /// picked for the frame before.
+    /// What was picked for the frame that was submitted last, and why, a line each; nothing if that is what
+    /// was picked for the frame before.
     fn explanation(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -72,9 +72,9 @@ impl fmt::Display for Border {
     }
 }
 
-/// Other names of the borders, in small letters: what OpenCV, NumPy, SciPy, FFmpeg, NPP and graphics libraries
-/// call them. SciPy's `reflect` is ours; NumPy's `reflect` is our `mirror`, so that `symmetric` and `reflect101`
-/// are the names that mean one thing everywhere.
+/// Other names of the borders, in small letters: what OpenCV, NumPy, SciPy, FFmpeg, NPP and graphics
+/// libraries call them. SciPy's `reflect` is ours; NumPy's `reflect` is our `mirror`, so that `symmetric` and
+/// `reflect101` are the names that mean one thing everywhere.
 const OTHER_NAMES: &[(&str, Border)] = &[
     ("clamp", Border::Replicate),
     ("edge", Border::Replicate),
@@ -97,7 +97,8 @@ const OTHER_NAMES: &[(&str, Border)] = &[
 /// A word that names no border.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no border mode{near}; use replicate (aaa|abcd|ddd), zero, constant:V (V from 0 to 255), reflect (cba|abcd|dcb), mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc)",
+    "'{0}' is no border mode{near}; use replicate (aaa|abcd|ddd), zero, constant:V (V from 0 to 255), \
+     reflect (cba|abcd|dcb), mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc)",
     near = suggestion(.0, &NAMES)
 )]
 pub struct UnknownBorder(pub String);

@@ -1,7 +1,7 @@
 //! The grammar of filters: `name:key=value:key=value`, and several with commas between them.
 //!
-//! As in FFmpeg the first `:` may be a `=`, and the first values may stand without their keys, in the order in
-//! which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same.
+//! As in FFmpeg the first `:` may be a `=`, and the first values may stand without their keys, in the order
+//! in which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

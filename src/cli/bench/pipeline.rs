@@ -110,7 +110,10 @@ impl PipelineArguments {
     }
 
     fn filters(&self) -> Vec<Filter> {
-        self.filters.iter().flat_map(|chain| chain.filters.clone()).collect()
+        self.filters
+            .iter()
+            .flat_map(|chain| chain.filters.clone())
+            .collect()
     }
 
     fn chain(&self) -> Chain {
