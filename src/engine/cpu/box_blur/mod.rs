@@ -28,6 +28,7 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::prefetch::next_result;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::rows::words::widen::{self, Widening};
@@ -269,13 +270,16 @@ impl BoxBlur {
             });
             let from = |row: usize| row * plane.stride;
             let begin = completed.iter().flatten().next().map_or(0, |&row| from(row));
-            let mut there = strip.bytes[begin..].chunks_mut(plane.stride);
+            let end = completed.iter().flatten().last().map_or(0, |&row| from(row + 1));
+            let (now, later) = next_result(strip.bytes, end, R * plane.stride);
+            let mut there = now[begin..].chunks_mut(plane.stride);
             let mut spare = room(&mut memory.spare, R * row_bytes).chunks_mut(row_bytes);
             let out = completed.map(|row| {
                 let out = if row.is_some() { there.next() } else { spare.next() };
                 &mut out.unwrap_or_default()[..row_bytes]
             });
-            let new = (new, input.ahead((k + R) as i64 - rows as i64 / 2, R));
+            let next = input.ahead((k + R) as i64 - rows as i64 / 2, R);
+            let new = (new, [next, later]);
             let ring = (ring.memory(), made);
             match self.format.bytes_per_sample() {
                 1 => sliding_window::make::<L, 1, R>(simd, new, ring, making, out),

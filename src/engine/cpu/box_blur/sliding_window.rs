@@ -8,7 +8,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
-use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::requantize::{Requantize, store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 
@@ -113,12 +113,12 @@ impl FewRows {
 }
 
 /// Makes `R` rows of the result, of samples of `BYTES` bytes: one, or of running sums two, step by step along
-/// both, so that the windows' sums are in the nearest cache for the second one. What is read `next` is asked
-/// for meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the windows,
-/// which give way to its own, `made` (a multiple of [`TILE`]) of them.
+/// both, so that the windows' sums are in the nearest cache for the second one. What comes `next` is
+/// prefetched meanwhile. At each new row's place in `ring` there are the sums of the row that leaves the
+/// windows, which give way to its own, `made` (a multiple of [`TILE`]) of them.
 pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
     simd: L,
-    (rows, next): ([NewRow<'_>; R], &[u8]),
+    (rows, next): ([NewRow<'_>; R], NextRows<'_>),
     (ring, made): (&mut [u16], usize),
     making: Making<'_>,
     out: [&mut [u8]; R],
@@ -205,8 +205,7 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
 /// What [`make`] has checked.
 struct RowsOf<'a, const R: usize> {
     rows: [Row; R],
-    /// What is read next.
-    next: &'a [u8],
+    next: NextRows<'a>,
     out: [&'a mut [u8]; R],
 }
 
@@ -366,7 +365,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         for (part, to) in parts {
             let to = to.map(|to| to.wrapping_sub(part.start * BYTES));
             for x in part.step_by(step) {
-                prefetch(simd, [next], R * x * BYTES, R * step * BYTES);
+                prefetch(simd, next, R * x * BYTES, R * step * BYTES);
                 // SAFETY: a whole step ends within `out`; as many as TILE samples of two bytes fit in `last`,
                 // and lines go on to a multiple of TILE.
                 unsafe {

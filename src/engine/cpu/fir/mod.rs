@@ -33,6 +33,7 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;
@@ -175,12 +176,10 @@ impl Fir {
             });
             let at_once = if is_four { 4 } else { 2 };
             let made = strip.rows.min(row + at_once) - row;
-            let next = match self.plan.prefetches_in_rows {
-                true => &[],
-                false => rows.ahead(first(ring.next()), at_once),
-            };
             let place = |k: usize| (row + k) * plane.stride;
-            let there = &mut strip.bytes[place(0)..place(made - 1) + row_bytes];
+            let (there, later) = next_result(strip.bytes, place(made), at_once * plane.stride);
+            let there = &mut there[place(0)..place(made - 1) + row_bytes];
+            let next = [rows.ahead(first(ring.next()), at_once), later];
             self.make_rows(
                 simd,
                 (row, is_four),
@@ -204,13 +203,14 @@ impl Fir {
     }
 
     /// Makes two rows of the strip from row `row` on, or four, from the lines in the ring: where they belong,
-    /// or, of components that lie one after the other, in rows of their own. `next` is prefetched meanwhile.
+    /// or, of components that lie one after the other, in rows of their own. What comes next is prefetched
+    /// meanwhile: of the latter, the rows of the strip that they are interleaved into.
     fn make_rows<L: Simd>(
         &self,
         simd: L,
         (row, is_four): (usize, bool),
         (ring, form): (&LineRing<'_, u32>, &LineForm),
-        next: &[u8],
+        [next, later]: NextRows<'_>,
         (there, stride): (&mut [u8], usize),
         output: &mut Output,
     ) {
@@ -243,7 +243,7 @@ impl Fir {
                         row_bytes,
                         spare: room(&mut output.spare, row_bytes),
                     },
-                    &[],
+                    later,
                 )
             }
         };
@@ -252,7 +252,7 @@ impl Fir {
             limbs: form.limbs,
             limb_stride: form.limb,
             order: self.order(),
-            ahead: [next, later],
+            next: [next, later],
         };
         let few = |uniform, beyond| Unrolled {
             lines,
@@ -407,15 +407,10 @@ impl Fir {
             }
         }
         let words = words.each_ref().map(|row| &row[lead..]);
-        // Those that take this line's place among the next rows to be made.
-        let ahead = match self.plan.prefetches_in_rows {
-            true => rows.ahead(y + self.plan.making.at_once(), 2),
-            false => &[],
-        };
         match row {
             Row::Any(pass) => row_filter::row_filter(simd, words, (limbs, padded), pass, out, form.limbs),
-            Row::Unrolled(few) => few.make(simd, words, out, ahead),
-            Row::Grouped(grouped) => grouped.make(simd, words, (out, form.limbs), ahead),
+            Row::Unrolled(few) => few.make(simd, words, out),
+            Row::Grouped(grouped) => grouped.make(simd, words, (out, form.limbs)),
         }
     }
 }

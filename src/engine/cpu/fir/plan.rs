@@ -11,7 +11,7 @@ use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::requantize::{self, Requantize, Sums};
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
-use crate::engine::cpu::simd::vector::{self, Order, Simd};
+use crate::engine::cpu::simd::vector::{Order, Simd};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel};
 use crate::frame::PixelFormat;
@@ -34,9 +34,6 @@ pub(super) struct FirPlan {
     pub(super) finish: Requantize,
     /// True if results are rounded high words of sums.
     pub(super) high_words: bool,
-    /// True if the next rows of the picture are asked for in the row pass, so that the column pass asks for
-    /// those of the result alone.
-    pub(super) prefetches_in_rows: bool,
 }
 
 impl FirPlan {
@@ -62,10 +59,8 @@ impl FirPlan {
             && format.bytes_per_sample() == 1
             && is_rounded
             && (!is_general || few_registers);
-        let prefetches_in_rows = with_simd!(vectors, simd => parts.work.prefetches(simd, taps, format));
         Some(FirPlan {
             making,
-            prefetches_in_rows,
             high_words,
             encoding: parts.encoding,
             work: parts.work,
@@ -131,24 +126,6 @@ pub(super) enum Work {
     },
 }
 
-impl Work {
-    /// True if a row pass before a column of so many taps asks for the next rows of the picture.
-    pub(super) fn prefetches<L: Simd>(&self, _: L, taps: usize, format: PixelFormat) -> bool {
-        let Work::Separable { row, .. } = self else {
-            return false;
-        };
-        match row {
-            Row::Any(_) => false,
-            Row::Unrolled(few) => {
-                format.bytes_per_sample() == 1 && taps <= const { short_column::<L>() } && few.prefetches()
-            }
-            Row::Grouped(_) => {
-                vector::has_32_registers::<L>() && !format.has_alpha() && (6..=8).contains(&taps)
-            }
-        }
-    }
-}
-
 /// The loop that makes intermediates of rows.
 pub(super) enum Row {
     Any(RowFilter),
@@ -166,16 +143,6 @@ impl fmt::Display for Row {
             Row::Unrolled(few) => write!(f, "unrolled<{}>", few.terms()),
             Row::Grouped(_) => f.write_str("in carry groups"),
         }
-    }
-}
-
-/// Taps of a column, of two rows each, up to which it takes less time than memory takes to bring both the
-/// next rows of the picture and those of the result.
-const fn short_column<L: Simd>() -> usize {
-    match (vector::has_32_registers::<L>(), L::FUSED_MULTIPLY_ADD) {
-        (true, true) => 4,
-        (true, false) => 3,
-        (false, _) => 0,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
-use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::prefetch::{NextRows, next_result, prefetch};
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::simd::scratch::{self, room};
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
@@ -126,13 +126,14 @@ impl Symmetric3x3 {
             // What only rows beyond the strip would need may be any row.
             let rows = std::array::from_fn(|k| input.in_place((first + k.min(made + 1)) as i64 - 1));
             let place = |k: usize| (first + k) * plane.stride;
+            let (now, later) = next_result(strip.bytes, place(made), ROWS * plane.stride);
             let out = OutputRows {
-                bytes: &mut strip.bytes[place(0)..place(made - 1) + samples],
+                bytes: &mut now[place(0)..place(made - 1) + samples],
                 stride: plane.stride,
                 row_bytes: samples,
                 spare: &mut scratch.spare,
             };
-            let next = input.ahead((first + ROWS + 1) as i64, ROWS);
+            let next = [input.ahead((first + ROWS + 1) as i64, ROWS), later];
             make(simd, self.mask, plane.channels, (rows, next), ends, out.split());
             for k in 0..made {
                 input.complete(first + k, &mut strip.bytes[place(k)..place(k) + samples]);
@@ -189,12 +190,12 @@ impl<'a> Ends<'a> {
 }
 
 /// Makes [`ROWS`] rows of the result from the row above them, their own ones and the row below them, all as
-/// long. What is read `next` is prefetched meanwhile.
+/// long. What comes `next` is prefetched meanwhile.
 fn make<L: Simd>(
     simd: L,
     mask: Mask,
     channels: usize,
-    (rows, next): ([&[u8]; READ], &[u8]),
+    (rows, next): ([&[u8]; READ], NextRows<'_>),
     ends: Ends<'_>,
     out: [&mut [u8]; ROWS],
 ) {
@@ -238,7 +239,7 @@ fn make<L: Simd>(
 struct Make<'a, const C: usize> {
     mask: Mask,
     rows: [&'a [u8]; READ],
-    next: &'a [u8],
+    next: NextRows<'a>,
     ends: Ends<'a>,
     out: [&'a mut [u8]; ROWS],
 }
@@ -421,7 +422,7 @@ impl<const C: usize> Work for Make<'_, C> {
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         let mut x = size;
         while x + size + C <= samples {
-            prefetch(simd, [self.next], ROWS * x, ROWS * size);
+            prefetch(simd, self.next, ROWS * x, ROWS * size);
             // SAFETY: C bytes before the step and C after it are within the rows, which `make` has found as
             // long as each other.
             unsafe {

@@ -3,7 +3,7 @@
 
 use super::alpha::Source;
 use super::border::RowBorder;
-use super::prefetch::rows_to_prefetch;
+use super::prefetch::next_source;
 use super::strip::Strip;
 use crate::filter::ChannelStep;
 use crate::frame::PixelFormat;
@@ -84,7 +84,7 @@ impl<'a> PlaneRows<'a> {
 
     /// As many as are there of `count` rows from row `row` on, to be prefetched.
     pub(in crate::engine::cpu) fn ahead(&self, row: i64, count: usize) -> &'a [u8] {
-        rows_to_prefetch(self.source, self.plane, self.first as i64 + row, count)
+        next_source(self.source, (self.plane, self.first as i64 + row), count)
     }
 
     /// Makes row `row` of the result from `made`, where what is convolved has been.

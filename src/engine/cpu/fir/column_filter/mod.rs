@@ -13,7 +13,7 @@
 pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
-use crate::engine::cpu::rows::prefetch::prefetch;
+use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requantize, offset_and_store};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
@@ -28,9 +28,8 @@ pub(super) struct Lines<'a> {
     pub(super) limb_stride: usize,
     /// How the elements of two vectors lie.
     pub(super) order: Order,
-    /// Rows that the next lines are made of, and rows of the result that are written once these are made:
-    /// empty where they are not worth asking for early.
-    pub(super) ahead: [&'a [u8]; 2],
+    /// What is prefetched meanwhile.
+    pub(super) next: NextRows<'a>,
 }
 
 /// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up
@@ -238,7 +237,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let fold = taps.fold;
         for x in (0..samples).step_by(step) {
             let is_whole = samples - x >= step;
-            prefetch(simd, lines.ahead, R * x * BYTES, R * step * BYTES);
+            prefetch(simd, lines.next, R * x * BYTES, R * step * BYTES);
             let to = if is_whole {
                 // SAFETY: `convolve` has found room for `samples`.
                 out.map(|row| unsafe { row.add(x * BYTES) })

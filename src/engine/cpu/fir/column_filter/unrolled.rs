@@ -434,7 +434,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
         let whole = samples / step * step;
         let to = self.out.each_mut().map(|row| row.as_mut_ptr());
         for x in (0..whole).step_by(step) {
-            prefetch(simd, self.lines.ahead, R * x * BYTES, R * step * BYTES);
+            prefetch(simd, self.lines.next, R * x * BYTES, R * step * BYTES);
             // SAFETY: the step ends within the samples, for which there is room.
             unsafe {
                 self.step(simd, &constants, order, x, to.map(|row| row.add(x * BYTES)));

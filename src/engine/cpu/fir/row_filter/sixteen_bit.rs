@@ -7,7 +7,6 @@
 
 use super::{IntermediateLimbs, Pairing};
 use crate::engine::cpu::fir::carry::{CarrySave, ends, groups};
-use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
@@ -103,14 +102,12 @@ impl SixteenBit {
     }
 
     /// Makes the intermediates of two rows of words as pairs, as
-    /// [`row_filter`](crate::engine::cpu::fir::row_filter::row_filter) does, and asks for `ahead` meanwhile,
-    /// four bytes with each pair.
+    /// [`row_filter`](crate::engine::cpu::fir::row_filter::row_filter) does.
     pub(in crate::engine::cpu::fir) fn make<L: Simd>(
         &self,
         simd: L,
         rows: [&[u16]; 2],
         (out, out_limbs): (&mut [u32], usize),
-        ahead: &[u8],
     ) {
         let samples = out.len() / out_limbs;
         let furthest = match &self.terms {
@@ -127,7 +124,6 @@ impl SixteenBit {
             pass: self,
             out: out.as_mut_ptr(),
             samples,
-            ahead,
         };
         match (&self.terms, out_limbs) {
             (Terms::InPlace(groups), 1) => work.enter::<L, 1, 2, 1>(simd, groups),
@@ -147,7 +143,6 @@ struct GroupedWork<'a> {
     pass: &'a SixteenBit,
     out: *mut u32,
     samples: usize,
-    ahead: &'a [u8],
 }
 
 impl GroupedWork<'_> {
@@ -202,7 +197,6 @@ impl<const A: usize, const W: usize, const N: usize> Work for FewGrouped<'_, A, 
             weights[t] = terms[t].splat(simd);
         }
         for x in (0..work.samples).step_by(2 * L::LANES) {
-            prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was
             // interleaved.
             let mut results = [[begin; 2]; 2];
@@ -251,7 +245,6 @@ impl<const A: usize, const W: usize, const T: usize, const V: usize> Work for Gr
         let carrying = CarrySave::new(simd, pass.shift);
         let limbs = IntermediateLimbs::new(simd, pass.bits);
         for x in (0..work.samples).step_by(2 * L::LANES * V) {
-            prefetch(simd, [work.ahead], 4 * x, 8 * L::LANES * V);
             // Of each row, the vectors at even and at odd places, or the lower and the upper ones of what was
             // interleaved.
             let mut results: RowSums<L::V, V> = [[[begin; V]; 2]; 2];

@@ -6,7 +6,6 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{InterleavedTerms, Pairing, RowFilter};
-use crate::engine::cpu::rows::prefetch::prefetch;
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
@@ -108,25 +107,12 @@ impl UnrolledRow {
         }
     }
 
-    /// True if [`UnrolledRow::make`] asks for what is `ahead`.
-    pub(in crate::engine::cpu::fir) fn prefetches(&self) -> bool {
-        matches!(self.terms, Terms::InPlace { .. })
-    }
-
-    /// Makes the intermediates of two rows of words as pairs, and asks for `ahead` meanwhile where it [does
-    /// that](UnrolledRow::prefetches), two bytes with each pair.
-    pub(in crate::engine::cpu::fir) fn make<L: Simd>(
-        &self,
-        simd: L,
-        rows: [&[u16]; 2],
-        out: &mut [u32],
-        ahead: &[u8],
-    ) {
+    /// Makes the intermediates of two rows of words as pairs.
+    pub(in crate::engine::cpu::fir) fn make<L: Simd>(&self, simd: L, rows: [&[u16]; 2], out: &mut [u32]) {
         let work = RowJob {
             rows,
             pass: self,
             out,
-            ahead,
         };
         match &self.terms {
             // What products are added to at once is worth more than a product less.
@@ -188,12 +174,11 @@ fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     is_regular.then_some((count, step))
 }
 
-/// Two rows of words, where their intermediates go, and what is prefetched meanwhile.
+/// Two rows of words, and where their intermediates go.
 struct RowJob<'a> {
     rows: [&'a [u16]; 2],
     pass: &'a UnrolledRow,
     out: &'a mut [u32],
-    ahead: &'a [u8],
 }
 
 impl RowJob<'_> {
@@ -325,12 +310,7 @@ struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
 impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob {
-            rows,
-            pass,
-            out,
-            ahead,
-        } = self.few;
+        let RowJob { rows, pass, out } = self.few;
         let ending = Ending::new(simd, pass);
         let mut weights = [[ending.zero; 2]; N];
         for t in 0..N {
@@ -340,7 +320,6 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
         if const { L::LATENCY_BOUND } {
             // Two vectors of both rows at once.
             for x in (0..out.len()).step_by(4 * L::LANES) {
-                prefetch(simd, [ahead], 2 * x, 8 * L::LANES);
                 // SAFETY: the length of `out` is a multiple of TILE and so of 4 LANES, hence x + 4 LANES is
                 // at most that, beyond which `in_place` asserted rows to have 2 (N - 1) words.
                 unsafe {
@@ -364,7 +343,6 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             return;
         }
         for x in (0..out.len()).step_by(2 * L::LANES) {
-            prefetch(simd, [ahead], 2 * x, 4 * L::LANES);
             // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `in_place` asserted rows to
             // have 2 (N - 1) words.
             unsafe {
@@ -401,7 +379,7 @@ struct Interleaved<'a, const K: usize, const C: usize> {
 impl<const K: usize, const C: usize> Work for Interleaved<'_, K, C> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
-        let RowJob { rows, pass, out, .. } = self.few;
+        let RowJob { rows, pass, out } = self.few;
         let ending = Ending::new(simd, pass);
         let mut weights = [ending.zero; K];
         for k in 0..K / 4 + 1 {
