@@ -309,8 +309,7 @@ fn separable(
                 bits,
             };
             let is_narrow = (encoding.limbs(), limbs) == (1, 1);
-            let few: Option<UnrolledRow> =
-                with_simd!(vectors, simd => UnrolledRow::of(simd, &pass, encoding));
+            let few: Option<UnrolledRow> = with_simd!(vectors, simd => UnrolledRow::of(simd, &pass));
             let few = few.filter(|_| is_narrow);
             (encoding, few.map_or(Row::Any(pass), Row::Unrolled))
         }

@@ -6,7 +6,6 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{InterleavedTerms, Pairing, RowFilter};
-use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
@@ -19,13 +18,8 @@ pub(in crate::engine::cpu::fir) struct UnrolledRow {
 
 enum Terms {
     /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
-    InPlace {
-        weights: Vec<[i32; 2]>,
-        /// True if the first word of a result weighs as much as its last one, and if the sum of two words is
-        /// one.
-        ends_alike: bool,
-    },
-    /// So many words, `step` apart, of which those with equal weights are added two by two from the ends to
+    InPlace(Vec<[i32; 2]>),
+    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to
     /// the middle; what two of these sums weigh, or the last one and the word in the middle, or that one
     /// alone.
     Interleaved {
@@ -48,13 +42,8 @@ const fn most_taps<L: Simd>() -> usize {
 }
 
 impl UnrolledRow {
-    /// Those of a row pass over words of `encoding` that has so few, and rounds in a way that such loops
-    /// know.
-    pub(in crate::engine::cpu::fir) fn of<L: Simd>(
-        _: L,
-        pass: &RowFilter,
-        encoding: SampleEncoding,
-    ) -> Option<UnrolledRow> {
+    /// Those of a row pass that has so few, and rounds in a way that such loops know.
+    pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowFilter) -> Option<UnrolledRow> {
         if !(1..=16).contains(&pass.shift) {
             return None;
         }
@@ -64,13 +53,7 @@ impl UnrolledRow {
                 if !are_neighbours || !(2..=most_taps::<L>()).contains(&taps.len()) {
                     return None;
                 }
-                let weights: Vec<[i32; 2]> = taps.iter().map(|tap| tap.1).collect();
-                // Of an odd number of words: those of even results end with one, those of odd ones begin with
-                // one.
-                let [first, last] = [weights[0][1], weights[weights.len() - 1][0]];
-                let ends_alike =
-                    first & 0xFFFF == 0 && first >> 16 == last && encoding != SampleEncoding::Biased;
-                Terms::InPlace { weights, ends_alike }
+                Terms::InPlace(taps.iter().map(|tap| tap.1).collect())
             }
             Pairing::Interleaved(interleaved) => {
                 let (count, step) = shape(interleaved).filter(|_| !has_32_registers::<L>())?;
@@ -89,7 +72,7 @@ impl UnrolledRow {
             }
         };
         let weights = match &terms {
-            Terms::InPlace { weights, .. } => weights.as_flattened(),
+            Terms::InPlace(weights) => weights.as_flattened(),
             Terms::Interleaved { weights, .. } => weights,
         };
         rounds_late::<L>(pass, weights).then_some(UnrolledRow {
@@ -102,7 +85,7 @@ impl UnrolledRow {
     /// How many terms it has.
     pub(in crate::engine::cpu::fir) fn terms(&self) -> usize {
         match &self.terms {
-            Terms::InPlace { weights, .. } => weights.len(),
+            Terms::InPlace(weights) => weights.len(),
             Terms::Interleaved { count, .. } => *count,
         }
     }
@@ -115,19 +98,11 @@ impl UnrolledRow {
             out,
         };
         match &self.terms {
-            // What products are added to at once is worth more than a product less.
-            Terms::InPlace { weights, ends_alike }
-                if const { !L::FUSED_MULTIPLY_ADD } && *ends_alike && weights.len() <= 8 =>
-            {
-                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
-                    N => work.in_place::<L, N, true>(simd, weights));
+            Terms::InPlace(weights) if const { has_32_registers::<L>() } && weights.len() > 8 => {
+                unroll!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N>(simd, weights));
             }
-            Terms::InPlace { weights, .. } if const { has_32_registers::<L>() } && weights.len() > 8 => {
-                unroll!(weights.len(), [9, 10, 11, 12, 13], N => work.in_place::<L, N, false>(simd, weights));
-            }
-            Terms::InPlace { weights, .. } => {
-                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8],
-                    N => work.in_place::<L, N, false>(simd, weights));
+            Terms::InPlace(weights) => {
+                unroll!(weights.len(), [2, 3, 4, 5, 6, 7, 8], N => work.in_place::<L, N>(simd, weights));
             }
             // A constant in the condition, so that loops that nothing enters are not compiled.
             Terms::Interleaved { .. } if const { has_32_registers::<L>() } => {
@@ -182,7 +157,7 @@ struct RowJob<'a> {
 }
 
 impl RowJob<'_> {
-    fn in_place<L: Simd, const N: usize, const ENDS_ALIKE: bool>(self, simd: L, weights: &[[i32; 2]]) {
+    fn in_place<L: Simd, const N: usize>(self, simd: L, weights: &[[i32; 2]]) {
         let samples = self.out.len();
         assert!(samples.is_multiple_of(TILE));
         assert!(self.rows.iter().all(|row| row.len() >= samples + 2 * (N - 1)));
@@ -190,7 +165,7 @@ impl RowJob<'_> {
         // x + 2 LANES is at most `samples`.
         let mut all = [[0; 2]; N];
         all.copy_from_slice(weights);
-        simd.enter(InPlace::<N, ENDS_ALIKE> {
+        simd.enter(InPlace::<N> {
             few: self,
             weights: all,
         });
@@ -256,14 +231,12 @@ fn add_product<L: Simd>(simd: L, is_first: bool, sum: L::V, pairs: L::V, weights
 }
 
 /// The sums of the even and of the odd results of rows whose first words are at `from`: tap t is of the words
-/// from 2t on, and has weights for both. Where their `ENDS_ALIKE`, the last word of an even result is added
-/// to its first one, and the first one of an odd result to its last one, so that even results do without the
-/// last tap, and odd ones without the first.
+/// from 2t on, and has weights for both.
 ///
 /// # Safety
 /// A vector is readable at each tap.
 #[inline(always)]
-unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIKE: bool>(
+unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize>(
     simd: L,
     from: [*const u16; M],
     weights: &[[L::V; 2]; N],
@@ -274,27 +247,9 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIK
     for t in 0..N {
         for m in 0..M {
             // SAFETY: 2 LANES words are readable from each of N taps on, two words apart.
-            let (first, words, last) = unsafe {
-                (
-                    simd.load(from[m]),
-                    simd.load(from[m].add(2 * t)),
-                    simd.load(from[m].add(2 * (N - 1))),
-                )
-            };
+            let words = unsafe { simd.load(from[m].add(2 * t)) };
             for parity in 0..2 {
-                let is_spared = if parity == 0 { t + 1 == N } else { t == 0 };
-                if ENDS_ALIKE && is_spared {
-                    continue;
-                }
-                let words = if ENDS_ALIKE && parity == 0 && t == 0 {
-                    simd.merge(simd.add_words(first, last), first)
-                } else if ENDS_ALIKE && parity == 1 && t + 1 == N {
-                    simd.merge(last, simd.add_words(first, last))
-                } else {
-                    words
-                };
-                let is_first = t == if ENDS_ALIKE { parity } else { 0 };
-                sums[m][parity] = add_product(simd, is_first, sums[m][parity], words, weights[t][parity]);
+                sums[m][parity] = add_product(simd, t == 0, sums[m][parity], words, weights[t][parity]);
             }
         }
     }
@@ -302,12 +257,12 @@ unsafe fn in_place_sums<L: Simd, const N: usize, const M: usize, const ENDS_ALIK
 }
 
 /// Neighbouring words are pairs: tap t begins at word 2t, and has weights for even and for odd results.
-struct InPlace<'a, const N: usize, const ENDS_ALIKE: bool> {
+struct InPlace<'a, const N: usize> {
     few: RowJob<'a>,
     weights: [[i32; 2]; N],
 }
 
-impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE> {
+impl<const N: usize> Work for InPlace<'_, N> {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let RowJob { rows, pass, out } = self.few;
@@ -330,8 +285,7 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
                         rows[0].add(x + next),
                         rows[1].add(x + next),
                     ];
-                    let [a, b, c, d] =
-                        in_place_sums::<L, N, 4, ENDS_ALIKE>(simd, from, &weights, ending.start);
+                    let [a, b, c, d] = in_place_sums::<L, N, 4>(simd, from, &weights, ending.start);
                     for (v, [upper, lower]) in [[a, b], [c, d]].into_iter().enumerate() {
                         for parity in 0..2 {
                             let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
@@ -346,10 +300,8 @@ impl<const N: usize, const ENDS_ALIKE: bool> Work for InPlace<'_, N, ENDS_ALIKE>
             // SAFETY: x + 2 LANES is at most the length of `out`, beyond which `in_place` asserted rows to
             // have 2 (N - 1) words.
             unsafe {
-                let [upper] =
-                    in_place_sums::<L, N, 1, ENDS_ALIKE>(simd, [rows[0].add(x)], &weights, ending.start);
-                let [lower] =
-                    in_place_sums::<L, N, 1, ENDS_ALIKE>(simd, [rows[1].add(x)], &weights, ending.start);
+                let [upper] = in_place_sums::<L, N, 1>(simd, [rows[0].add(x)], &weights, ending.start);
+                let [lower] = in_place_sums::<L, N, 1>(simd, [rows[1].add(x)], &weights, ending.start);
                 for parity in 0..2 {
                     let pairs = ending.pairs(simd, [upper[parity], lower[parity]]);
                     simd.store(out.as_mut_ptr().add(x + L::LANES * parity), pairs);
