@@ -458,7 +458,7 @@ mod tests {
             whole mask 2 rows folded, pmulhrsw rounding
             whole mask 4 rows folded
         gaussian:size=15 | rgb24 | direct
-            whole mask 4 rows folded
+            whole mask 2 rows folded, pmulhrsw rounding
             whole mask 4 rows folded
         sobel-x | gray | direct
             whole mask 2 rows

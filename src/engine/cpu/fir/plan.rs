@@ -439,8 +439,7 @@ impl Parts {
                 return Making::Unrolled { uniform, two, four };
             }
         }
-        let makes_four =
-            with_simd!(vectors, simd => column_filter::makes_four_rows_with(simd, limbs, folded));
+        let makes_four = with_simd!(vectors, simd => column_filter::makes_four_rows(simd, limbs));
         let four = self.deltas.is_none() && makes_four;
         Making::Any(four.then(|| self.taps.four_rows()))
     }

@@ -88,14 +88,11 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
         return simd.enter(Rows::<1, 1, 4, R, true>(work));
     }
     match lines.limbs {
-        1 if const { R == 4 && !has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 1, 2, R, false>(work));
-        }
-        1 => simd.enter(Rows::<BYTES, 1, 4, R, false>(work)),
+        1 if const { R == 2 || has_32_registers::<L>() } => simd.enter(Rows::<BYTES, 1, 4, R, false>(work)),
         2 if const { R == 2 && has_32_registers::<L>() } => {
             simd.enter(Rows::<BYTES, 2, 4, R, false>(work));
         }
-        2 if const { makes_four_rows::<L>(2, 0) || R == 2 } => {
+        2 if const { R == 2 || has_32_registers::<L>() } => {
             simd.enter(Rows::<BYTES, 2, 2, R, false>(work));
         }
         3 if const { R == 2 } => simd.enter(Rows::<BYTES, 3, 2, R, false>(work)),
@@ -103,23 +100,10 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     }
 }
 
-/// Folded taps from which on four output rows are worth it where registers hold the sums of half as many
-/// samples: each takes a second load.
-const MANY_FOLDED: usize = 20;
-
-/// True if four output rows are made at a time, from lines of so many limbs and with so many folded taps, so
-/// that a line is read half as often.
-pub(super) const fn makes_four_rows<L: Simd>(limbs: usize, folded: usize) -> bool {
-    if has_32_registers::<L>() {
-        limbs <= 2
-    } else {
-        limbs == 1 && folded >= MANY_FOLDED
-    }
-}
-
-/// The same with the vectors at hand.
-pub(super) fn makes_four_rows_with<L: Simd>(_: L, limbs: usize, folded: usize) -> bool {
-    makes_four_rows::<L>(limbs, folded)
+/// True if four output rows are made at a time from lines of so many limbs, so that a line is read half as
+/// often: where there are registers for their sums.
+pub(super) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
+    has_32_registers::<L>() && limbs <= 2
 }
 
 /// What [`convolve`] has checked.
