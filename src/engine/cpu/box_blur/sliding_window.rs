@@ -193,11 +193,7 @@ pub(in crate::engine::cpu) fn make<L: Simd, const BYTES: usize, const R: usize>(
                 weights,
                 finish,
             };
-            if weights[2..] == [0; DIFFERENCES - 1] {
-                enter::<L, BYTES, R, _>(simd, work, terms, OneDifference(ending));
-            } else {
-                enter::<L, BYTES, R, _>(simd, work, terms, ending);
-            }
+            enter::<L, BYTES, R, _>(simd, work, terms, ending);
         }
     }
 }
@@ -559,9 +555,6 @@ struct Weighted<'a> {
     finish: &'a Requantize,
 }
 
-/// The same where the first difference is the only one.
-struct OneDifference<'a>(Weighted<'a>);
-
 /// The weights of the window and of the first difference, that of the second one, and the shift.
 type Factors<V> = ([V; 2], V);
 
@@ -581,45 +574,6 @@ impl Weighted<'_> {
     unsafe fn difference<L: Simd>(simd: L, row: Row, index: usize, x: usize) -> L::V {
         // SAFETY: x + 2 LANES is at most `made`, which `make` asserted both lines of the ring to have.
         unsafe { simd.sub_words(row.line(simd, 2 * index, x), row.line(simd, 2 * index + 1, x)) }
-    }
-
-    /// [`Ending::put`] with all differences or the first one.
-    #[inline(always)]
-    unsafe fn put<L: Simd, const BYTES: usize, const ALL: bool>(
-        &self,
-        simd: L,
-        (weights, shift): Factors<L::V>,
-        row: Row,
-        x: usize,
-        entering: [Entering<L::V>; 2],
-        to: *mut u8,
-    ) {
-        let mut values = [simd.splat(0); 4];
-        for v in 0..2 {
-            let at = x + v * 2 * L::LANES;
-            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
-            unsafe {
-                let kept = self.sums.add(at);
-                let mut sums = [simd.load(kept), simd.load(kept.add(L::LANES))];
-                let pairs = simd.interleave_words(entering[v].change, Self::difference(simd, row, 0, at));
-                for half in 0..2 {
-                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[0]);
-                }
-                if ALL {
-                    let second = Self::difference(simd, row, 1, at);
-                    let pairs = simd.interleave_words(second, second);
-                    for half in 0..2 {
-                        sums[half] = simd.multiply_add(sums[half], pairs[half], weights[1]);
-                    }
-                }
-                for half in 0..2 {
-                    simd.store(kept.add(half * L::LANES), sums[half]);
-                    values[2 * v + half] = simd.shift_down(sums[half], shift);
-                }
-            }
-        }
-        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
-        unsafe { put_numbers::<L, BYTES>(simd, values, self.finish, to) };
     }
 }
 
@@ -653,40 +607,35 @@ impl Ending for Weighted<'_> {
     unsafe fn put<L: Simd, const BYTES: usize>(
         &self,
         simd: L,
-        factors: Factors<L::V>,
+        (weights, shift): Factors<L::V>,
         row: Row,
         x: usize,
         entering: [Entering<L::V>; 2],
         to: *mut u8,
     ) {
-        // SAFETY: sums and lines have `made` elements, x + 4 LANES is at most `made`, and 4 LANES samples are
-        // writable at `to`.
-        unsafe { self.put::<L, BYTES, true>(simd, factors, row, x, entering, to) };
-    }
-}
-
-impl Ending for OneDifference<'_> {
-    type Constants<V: Copy> = Factors<V>;
-
-    #[inline(always)]
-    fn constants<L: Simd>(&self, simd: L) -> Factors<L::V> {
-        self.0.factors(simd)
-    }
-
-    #[inline(always)]
-    unsafe fn put<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        factors: Factors<L::V>,
-        row: Row,
-        x: usize,
-        entering: [Entering<L::V>; 2],
-        to: *mut u8,
-    ) {
-        // SAFETY: sums and lines have `made` elements, x + 4 LANES is at most `made`, and 4 LANES samples are
-        // writable at `to`.
-        unsafe {
-            self.0.put::<L, BYTES, false>(simd, factors, row, x, entering, to);
-        };
+        let mut values = [simd.splat(0); 4];
+        for v in 0..2 {
+            let at = x + v * 2 * L::LANES;
+            // SAFETY: sums have `made` numbers and lines as many words, and x + 4 LANES is at most `made`.
+            unsafe {
+                let kept = self.sums.add(at);
+                let mut sums = [simd.load(kept), simd.load(kept.add(L::LANES))];
+                let pairs = simd.interleave_words(entering[v].change, Self::difference(simd, row, 0, at));
+                for half in 0..2 {
+                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[0]);
+                }
+                let second = Self::difference(simd, row, 1, at);
+                let pairs = simd.interleave_words(second, second);
+                for half in 0..2 {
+                    sums[half] = simd.multiply_add(sums[half], pairs[half], weights[1]);
+                }
+                for half in 0..2 {
+                    simd.store(kept.add(half * L::LANES), sums[half]);
+                    values[2 * v + half] = simd.shift_down(sums[half], shift);
+                }
+            }
+        }
+        // SAFETY: 4 LANES samples of BYTES bytes are writable at `to`.
+        unsafe { put_numbers::<L, BYTES>(simd, values, self.finish, to) };
     }
 }
