@@ -482,7 +482,7 @@ mod tests {
             row filter in place, column filter 2 rows unrolled<4>, 2 limbs
             row filter in place, column filter 4 rows unrolled<4>, 2 limbs
         gaussian:size=25 | rgb24 | separable
-            row filter in place of components apart, column filter 4 rows unrolled<13>, pmulhrsw rounding
+            row filter unrolled<25>, column filter 4 rows unrolled<13>, pmulhrsw rounding
             row filter unrolled<13> of components apart, column filter 4 rows
         gaussian:size=63 | gray | separable
             row filter in place, column filter 2 rows, pmulhrsw rounding

@@ -164,14 +164,6 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, _: *const u8) -> [Self::V; C] {
-        match self.0 {}
-    }
-
-    unsafe fn interleave<const C: usize, const BYTES: usize>(self, _: [*const u8; C], _: *mut u8) {
-        match self.0 {}
-    }
-
     fn pack_words(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }

@@ -68,6 +68,10 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The same proof for real numbers of 64 bits.
     fn doubles(self) -> Self::Doubles;
 
+    /// True if rows of interleaved components are worth deinterleaving, for which vectors need permutations
+    /// across their whole width.
+    const DEINTERLEAVES: bool = false;
+
     /// Runs a loop, compiled for this set.
     fn enter<W: Work>(self, work: W);
 
@@ -148,17 +152,21 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     fn interleave_words(self, a: Self::V, b: Self::V) -> [Self::V; 2];
 
     /// The words of each of `C` (2 to 4) components of as many pixels as a vector has words, whose samples
-    /// have so many `BYTES`.
+    /// have so many `BYTES`; only for sets that [`Simd::DEINTERLEAVES`] names.
     ///
     /// # Safety
     /// So many pixels are readable at `from`.
-    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, from: *const u8) -> [Self::V; C];
+    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, _from: *const u8) -> [Self::V; C] {
+        unreachable!("components stay interleaved in such vectors");
+    }
 
     /// The other way: writes the pixels of which a vector of each component is given.
     ///
     /// # Safety
     /// A vector is readable at each of `from`, and `C` vectors are writable at `to`.
-    unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8);
+    unsafe fn interleave<const C: usize, const BYTES: usize>(self, _from: [*const u8; C], _to: *mut u8) {
+        unreachable!("components stay interleaved in such vectors");
+    }
 
     /// Numbers as words, clamped, where they come as [`Simd::interleave_words`] leaves them.
     fn pack_words(self, a: Self::V, b: Self::V) -> Self::V;

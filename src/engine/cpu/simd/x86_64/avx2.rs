@@ -63,76 +63,6 @@ pub(super) unsafe fn mix_words() -> __m128i {
     unsafe { _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) }
 }
 
-/// Where shuffled bytes come from: places in 16 bytes, or none.
-type Places = [u8; 16];
-
-/// No place: a byte that is 0.
-const NONE: u8 = 0x80;
-
-/// Places in either half of a vector.
-#[inline(always)]
-unsafe fn both(places: &Places) -> __m256i {
-    // SAFETY: the caller has the proof of AVX2; places are 16 bytes.
-    unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(places.as_ptr().cast())) }
-}
-
-/// Parts of 16 bytes that eight pixels are read in.
-const fn parts<const C: usize, const BYTES: usize>() -> usize {
-    (8 * C * BYTES).div_ceil(16)
-}
-
-/// Where such a part begins: the last one with what ends the pixels.
-const fn begin<const C: usize, const BYTES: usize>(part: usize) -> usize {
-    if part + 1 == parts::<C, BYTES>() {
-        8 * C * BYTES - 16
-    } else {
-        16 * part
-    }
-}
-
-/// Where the words of each component of eight pixels come from, in each part of these.
-const fn places_apart<const C: usize, const BYTES: usize>() -> [[Places; 4]; C] {
-    let mut places = [[[NONE; 16]; 4]; C];
-    let mut at = 0;
-    while at < 8 * C * BYTES {
-        let (sample, byte) = (at / BYTES, at % BYTES);
-        // The first part that has it.
-        let part = at / 16;
-        places[sample % C][part][sample / C * 2 + byte] = (at - begin::<C, BYTES>(part)) as u8;
-        at += 1;
-    }
-    places
-}
-
-/// Where the bytes of each 16 of so many pixels come from, in the 16 bytes of each component.
-const fn places_together<const C: usize, const BYTES: usize>() -> [[Places; C]; C] {
-    let mut places = [[[NONE; 16]; C]; C];
-    let mut at = 0;
-    while at < 16 * C {
-        let (sample, byte) = (at / BYTES, at % BYTES);
-        places[at / 16][sample % C][at % 16] = (sample / C * BYTES + byte) as u8;
-        at += 1;
-    }
-    places
-}
-
-/// The places of all bytes of each of three components at once: no two of them are at the same place in 16
-/// bytes of pixels, so that those which belong there need only be chosen from the components once these are
-/// turned that way. Nothing for other numbers of components.
-const fn turned<const C: usize, const BYTES: usize>() -> [Places; C] {
-    let mut turned = [[0; 16]; C];
-    let places = places_together::<C, BYTES>();
-    let mut at = 0;
-    while at < 16 * C * C {
-        let (k, c, to) = (at / 16 / C, at / 16 % C, at % 16);
-        if places[k][c][to] != NONE {
-            turned[c][to] = places[k][c][to];
-        }
-        at += 1;
-    }
-    turned
-}
-
 /// Words with those `by` places before them added, within each half of a vector; `by` is as far as channels'
 /// neighbours are, or twice or four times as far.
 #[inline(always)]
@@ -430,61 +360,6 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
                 _mm256_permute2x128_si256::<0x20>(low, high),
                 _mm256_permute2x128_si256::<0x31>(low, high),
             ]
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn deinterleave<const C: usize, const BYTES: usize>(self, from: *const u8) -> [__m256i; C] {
-        // SAFETY: `self` proves AVX2, the caller 16 pixels, of which each half of a vector takes eight.
-        unsafe {
-            let half = 8 * C * BYTES;
-            let places = const { &places_apart::<C, BYTES>() };
-            let mut components = [_mm256_setzero_si256(); C];
-            for k in 0..const { parts::<C, BYTES>() } {
-                let at = from.add(begin::<C, BYTES>(k));
-                let (low, high) = (_mm_loadu_si128(at.cast()), _mm_loadu_si128(at.add(half).cast()));
-                let part = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-                for c in 0..C {
-                    let bytes = _mm256_shuffle_epi8(part, both(&places[c][k]));
-                    components[c] = _mm256_or_si256(components[c], bytes);
-                }
-            }
-            components
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn interleave<const C: usize, const BYTES: usize>(self, from: [*const u8; C], to: *mut u8) {
-        // SAFETY: `self` proves AVX2, the caller the 32 bytes of each component, and C times as many to
-        // write.
-        unsafe {
-            let turned = const { &turned::<C, BYTES>() };
-            let mut components = [_mm256_setzero_si256(); C];
-            for c in 0..C {
-                components[c] = _mm256_loadu_si256(from[c].cast());
-                if C == 3 {
-                    components[c] = _mm256_shuffle_epi8(components[c], both(&turned[c]));
-                }
-            }
-            let places = const { &places_together::<C, BYTES>() };
-            for k in 0..C {
-                let mut pixels = components[0];
-                for c in 0..C {
-                    let at = both(&places[k][c]);
-                    pixels = if C == 3 && c > 0 {
-                        _mm256_blendv_epi8(components[c], pixels, at)
-                    } else if C == 3 {
-                        pixels
-                    } else if c > 0 {
-                        _mm256_or_si256(pixels, _mm256_shuffle_epi8(components[c], at))
-                    } else {
-                        _mm256_shuffle_epi8(pixels, at)
-                    };
-                }
-                let at: *mut __m128i = to.add(16 * k).cast();
-                _mm_storeu_si128(at, _mm256_castsi256_si128(pixels));
-                _mm_storeu_si128(at.add(C), _mm256_extracti128_si256::<1>(pixels));
-            }
         }
     }
 

@@ -205,6 +205,8 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
 
     const FUSED_MULTIPLY_ADD: bool = VNNI;
 
+    const DEINTERLEAVES: bool = true;
+
     const LATENCY_BOUND: bool = VNNI;
 
     type Singles = Singles16;
