@@ -19,7 +19,7 @@ pub(in crate::engine::cpu::fir) struct UnrolledRow {
 enum Terms {
     /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
     InPlace(Vec<[i32; 2]>),
-    /// So many words, `step` apart, of which those that weigh the same are added two by two from the ends to
+    /// So many words, `step` apart, of which those with equal weights are added two by two from the ends to
     /// the middle; what two of these sums weigh, or the last one and the word in the middle, or that one
     /// alone.
     Interleaved {
