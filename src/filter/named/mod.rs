@@ -75,13 +75,13 @@ pub static NAMED_MASKS: &[NamedMask] = &[
         alias: None,
         about: "Gaussian blur, cut off at the mask's sides",
         parameters: &[
-            parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
             parameter(
                 "sigma",
                 Preset::Follows(SIGMA_ONLY),
                 Range::Above(0.0, 1000.0),
                 "standard deviation in pixels",
             ),
+            parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
         ],
         build: |a| {
             let row = a.bell(1.0, 3.0).row();
@@ -135,7 +135,6 @@ pub static NAMED_MASKS: &[NamedMask] = &[
         alias: None,
         about: "the picture plus amount times its difference from its Gaussian blur",
         parameters: &[
-            parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
             parameter(
                 "sigma",
                 Preset::Follows(SIGMA_ONLY),
@@ -148,6 +147,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
                 Range::Within(0.0, 100.0),
                 "how much of the difference is added",
             ),
+            parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
         ],
         build: |a| unsharp(&a.bell(1.0, 3.0), a.value("amount")),
     },
@@ -164,12 +164,6 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             0",
         parameters: &[
             parameter(
-                "size",
-                Preset::Follows("2*ceil(4*sigma)+1, at most 63"),
-                Range::Side(3),
-                "side in pixels",
-            ),
-            parameter(
                 "sigma",
                 Preset::Follows("1.4, or 0.3*((size-1)/2-1)+0.8 of a given size"),
                 // Below, the Gaussian falls between the pixels; above, 63 of them do not hold it.
@@ -181,6 +175,12 @@ pub static NAMED_MASKS: &[NamedMask] = &[
                 Preset::Value(1.0),
                 Range::Above(0.0, 1000.0),
                 "what the weights are multiplied by",
+            ),
+            parameter(
+                "size",
+                Preset::Follows("2*ceil(4*sigma)+1, at most 63"),
+                Range::Side(3),
+                "side in pixels",
             ),
         ],
         build: |a| laplacian_of_gaussian(&a.bell(1.4, 4.0), a.value("amount")),
