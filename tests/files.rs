@@ -928,7 +928,7 @@ fn broken_images_are_named() {
     let files = open_images(&float);
     assert_eq!(read(&files, 0).sample(0, 0, 0, 0), 32768);
     assert!(
-        files.remarks().warnings[0].contains("outside 0..1"),
+        files.remarks().warnings[0].contains("outside 0 to 1"),
         "{:?}",
         files.remarks().warnings
     );

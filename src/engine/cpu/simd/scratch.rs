@@ -151,9 +151,7 @@ mod tests {
         scratch.of::<Vec<u8>>().push(1);
         scratch.of::<Vec<u16>>().push(2);
         scratch.of::<Vec<u8>>().push(3);
-        assert_eq!(
-            (scratch.of::<Vec<u8>>().as_slice(), scratch.0.len()),
-            (&[1, 3][..], 2)
-        );
+        assert_eq!(scratch.of::<Vec<u8>>().as_slice(), [1, 3]);
+        assert_eq!(scratch.0.len(), 2);
     }
 }
