@@ -585,7 +585,14 @@ fn a_strangers_file_is_filtered_in_a_sandbox() {
         assert!(done.status.success(), "{}", said(&done));
         assert_eq!(fs::read_dir(to).unwrap().count(), 25);
     }
-    for options in [["--filter", "mask:file=/etc/passwd"], ["--allow-urls", "-q"]] {
+    let mask = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/masks/soft.txt");
+    let (plain, tabbed) = (format!("mask:file={mask}"), format!("mask:file\t={mask}"));
+    for options in [
+        ["--filter", "mask:file=/etc/passwd"],
+        ["--filter", &plain],
+        ["--filter", &tabbed],
+        ["--allow-urls", "-q"],
+    ] {
         let done = filter(&[&[&*clip, "null:", "--untrusted"], &options[..]].concat());
         assert_eq!(done.status.code(), Some(2), "{}", said(&done));
     }

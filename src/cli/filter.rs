@@ -10,7 +10,7 @@ use super::trace::TraceArguments;
 use super::{Failure, escape, interrupt, limits, progress, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use framepipe::filter::{Algorithm, Border, Chain, Filter, OWN_MASK, Planes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
@@ -143,14 +143,29 @@ pub(crate) struct FilterArguments {
 fn brightness(filter: &Filter) -> Option<String> {
     let sum: f64 = filter.mask.weights().iter().sum();
     let is_plain = [0.0, 1.0].iter().any(|plain| (sum - plain).abs() < 1e-3);
-    let is_own = filter.label.to_lowercase().starts_with(OWN_MASK);
-    (is_own && !is_plain && filter.bias == 0.0).then(|| {
+    (filter.is_own() && !is_plain && filter.bias == 0.0).then(|| {
         format!(
             "the weights of {} add up to {}, which changes the brightness; divisor=sum keeps it",
             filter.label,
             (sum * 1000.0).round() / 1000.0
         )
     })
+}
+
+/// How a pipeline runs with this queue and these threads for image files.
+pub(super) fn pipeline_options(
+    queue: usize,
+    workers: Option<NonZeroUsize>,
+    recording: Recording,
+) -> PipelineOptions {
+    let mut options = PipelineOptions::default();
+    options.queue = queue;
+    if let Some(workers) = workers.map(NonZeroUsize::get) {
+        options.source_workers = workers;
+        options.sink_workers = workers;
+    }
+    options.recording = recording;
+    options
 }
 
 /// A length of queue.
@@ -311,8 +326,7 @@ impl FilterArguments {
 
     /// Leaves the process what `--untrusted` allows.
     fn confine(&mut self) -> Result<(), Failure> {
-        let reads_file = |filter: &&Filter| filter.label.replace(' ', "").contains("file=");
-        if let Some(filter) = self.filters().find(reads_file) {
+        if let Some(filter) = self.filters().find(|filter| filter.is_from_file()) {
             return Err(Failure::Usage(format!(
                 "--untrusted reads no mask files; write the mask of {} in rows=",
                 filter.label
@@ -424,20 +438,9 @@ impl FilterArguments {
     }
 
     fn options(&self) -> PipelineOptions {
-        let mut options = PipelineOptions::default();
-        options.queue = self.queue;
+        let recording = self.trace.recording(self.wants_page(), self.report.is_some());
+        let mut options = pipeline_options(self.queue, self.workers, recording);
         options.strict = self.strict;
-        if let Some(workers) = self.workers.map(NonZeroUsize::get) {
-            options.source_workers = workers;
-            options.sink_workers = workers;
-        }
-        options.recording = Recording {
-            frames: self
-                .trace
-                .frames()
-                .max(if self.wants_page() { page::FRAMES } else { 0 }),
-            throughput: self.report.is_some(),
-        };
         options
     }
 

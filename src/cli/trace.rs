@@ -2,7 +2,7 @@
 
 use super::Failure;
 use clap::Args;
-use framepipe::report::{Measurements, Task, Trace};
+use framepipe::report::{Measurements, Recording, Task, Trace, page};
 use framepipe::sink::atomic_file::AtomicFile;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -33,9 +33,13 @@ impl TraceArguments {
         }
     }
 
-    /// How many frames' spans the stages keep for the trace.
-    pub(crate) fn frames(&self) -> u64 {
-        self.trace.as_ref().map_or(0, |_| self.trace_frames)
+    /// What the stages keep: frames' spans for the trace and, with `page`, for a page's plots.
+    pub(crate) fn recording(&self, page: bool, throughput: bool) -> Recording {
+        let traced = self.trace.as_ref().map_or(0, |_| self.trace_frames);
+        Recording {
+            frames: traced.max(if page { page::FRAMES } else { 0 }),
+            throughput,
+        }
     }
 
     /// Makes the file, under a temporary name.

@@ -171,6 +171,18 @@ impl FromStr for Filter {
     }
 }
 
+impl Filter {
+    /// True if the user states the mask's weights, in rows or in a file.
+    pub fn is_own(&self) -> bool {
+        mask_name(name(&self.label)) == Some(OWN_MASK)
+    }
+
+    /// True if the weights were read from a file.
+    pub fn is_from_file(&self) -> bool {
+        self.is_own() && parts(&self.label).is_ok_and(|parts| parts.iter().any(|&(key, _)| key == "file"))
+    }
+}
+
 /// Parses filters with commas between them, such as `gaussian:2,laplacian8`.
 ///
 /// Commas also separate the numbers of a mask's row, and stand in names of files: a comma ends a filter only
@@ -628,6 +640,14 @@ mod tests {
             mask("mask:rows=1 2 1;2 4 2;1 2 1:divisor=16")
         );
         refused("unsharp:1.5:sigma=2", &["gives 'sigma' twice"]);
+        assert!(parse("Mask=1 2 1").unwrap().is_own() && !parse("box=7").unwrap().is_own());
+        assert!(!parse("mask:1 2 1").unwrap().is_from_file());
+        let file = concat!(
+            "mask:file\t=",
+            env!("CARGO_MANIFEST_DIR"),
+            "/samples/masks/soft.txt"
+        );
+        assert!(parse(file).unwrap().is_from_file());
         refused("gaussian:two", &["sigma: 'two' is not a number"]);
     }
 

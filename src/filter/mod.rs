@@ -112,28 +112,27 @@ pub struct Chain {
 impl From<Filter> for Chain {
     /// One filter, on every component but alpha, with the edge pixels repeated outside the plane.
     fn from(filter: Filter) -> Chain {
+        Chain::of(vec![filter])
+    }
+}
+
+impl Chain {
+    fn of(filters: Vec<Filter>) -> Chain {
         Chain {
-            filters: vec![filter],
+            filters,
             border: Border::default(),
             planes: Planes::default(),
             algorithm: Algorithm::default(),
         }
     }
-}
 
-impl Chain {
     /// Reads filters with commas between them, each as `framepipe masks` lists them and [`Filter`] reads it.
     /// Border, planes and algorithm are the default ones.
     ///
     /// A comma before a letter separates filters, so that `mask:rows=1,2,1;2,4,2;1,2,1` is one filter; after
     /// `file=` one before a filter's name.
     pub fn parse(text: &str) -> Result<Chain, FilterError> {
-        Ok(Chain {
-            filters: grammar::filters(text)?,
-            border: Border::default(),
-            planes: Planes::default(),
-            algorithm: Algorithm::default(),
-        })
+        Ok(Chain::of(grammar::filters(text)?))
     }
 
     /// The same with another filter behind the others.

@@ -148,7 +148,7 @@ impl Orbits {
     }
 }
 
-/// Rounds each weight to nearest (halves away from zero, so that an odd matrix stays odd), then mends the
+/// Rounds each weight to nearest (halves away from zero, so that an odd matrix stays odd), then corrects the
 /// sum. `None` if a product leaves the range in which f64 holds integers.
 fn round_keeping_sum(weights: &[f64], scale: f64, orbits: &Orbits) -> Option<Vec<i64>> {
     let limit = 2_f64.powi(40);

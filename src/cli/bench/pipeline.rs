@@ -5,6 +5,7 @@ use super::output::OutputArguments;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_files};
 use crate::cli::engine::EngineArguments;
+use crate::cli::filter::pipeline_options;
 use crate::cli::interrupt::Policy;
 use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
@@ -14,7 +15,7 @@ use framepipe::bench::{SteadyPlan, run_steady};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::{Rational, parse_rate};
 use framepipe::pipeline::{Job, PipelineError, PipelineOptions, Progress, Stop};
-use framepipe::report::{Ending, Recording, page};
+use framepipe::report::Ending;
 use framepipe::source::video::VideoSourceOptions;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -167,19 +168,8 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let sink = arguments
         .output
         .open(&info, &arguments.encoding, false, opened.files, None)?;
-    let mut options = PipelineOptions::default();
-    options.queue = arguments.queue;
-    if let Some(workers) = arguments.workers.map(NonZeroUsize::get) {
-        options.source_workers = workers;
-        options.sink_workers = workers;
-    }
-    options.recording = Recording {
-        frames: arguments
-            .trace
-            .frames()
-            .max(if wants_page { page::FRAMES } else { 0 }),
-        throughput: wants_page,
-    };
+    let recording = arguments.trace.recording(wants_page, wants_page);
+    let options = pipeline_options(arguments.queue, arguments.workers, recording);
     let job = Job {
         source: opened.source,
         engine,
