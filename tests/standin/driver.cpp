@@ -430,7 +430,7 @@ int fill_rows(Call &call, const void *stream, uint64_t to, size_t pitch, unsigne
 
 extern "C" {
 
-// For a process that goes through many cases: does what is enqueued yet, mends a card that broke down, and
+// For a process that goes through many cases: does what is enqueued yet, revives a card that broke down, and
 // lets orders and laziness begin anew with this seed. Returns what was wrong since the last call and what is
 // not given back; an empty text if all is well. It is kept until the next call.
 const char *standin_begin(uint64_t seed)

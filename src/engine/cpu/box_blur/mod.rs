@@ -315,7 +315,7 @@ mod tests {
         25  | | separable | gray     | sliding window over sums of 8, unequal rows apart, 32-bit sums
         31  | | separable | gray     | sliding window over sums of 8, weighted 32-bit sums
         63  | | separable | gray     | sliding window over prefix sums, weighted 32-bit sums
-        // Quantisation mends the corners, where the window's edge is.
+        // Quantisation corrects the corners, where the window's edge is.
         3   | | direct    | gray12le | none
         // A row's sum leaves 16 bits.
         9   | | separable | gray12le | none

@@ -72,7 +72,7 @@ struct Scratch {
 /// What lines are made in.
 #[derive(Default)]
 struct Input {
-    /// Rows with what lies beyond their ends, limb after limb.
+    /// Rows with their apron, limb after limb.
     words: [Vec<u16>; 2],
     /// Rows whose colours are premultiplied.
     under_alpha: [Vec<u8>; 2],
@@ -356,7 +356,7 @@ impl Fir {
         spread(form.samples + deinterleave::BEHIND) * self.format.bytes_per_sample()
     }
 
-    /// Samples of a row with what lies beyond its ends, filled up for the inner loops.
+    /// Samples of a row with its apron, filled up for the inner loops.
     fn padded(&self, samples: usize) -> usize {
         // What row passes begin with is made in whole steps.
         let rest = match self.plan.work {
@@ -419,7 +419,7 @@ impl Fir {
 struct LineForm {
     /// Samples of a row, from the first to the last one.
     samples: usize,
-    /// Those with what lies beyond its ends, filled up for the inner loops.
+    /// Those with their apron, filled up for the inner loops.
     padded: usize,
     /// How components lie one after the other, if they do.
     planar: Option<Planar>,

@@ -163,7 +163,7 @@ pub(in crate::engine::cpu) struct Mask {
     pub(in crate::engine::cpu) shift: u32,
 }
 
-/// What lies beyond the ends of rows.
+/// The apron of rows.
 #[derive(Clone, Copy)]
 pub(super) struct Ends<'a> {
     /// Which pixel comes before a row's first one, and which after its last one; `None` for the constant.
