@@ -535,6 +535,32 @@ fn streams_that_begin_after_the_others_stay_late() {
 }
 
 #[test]
+fn a_first_picture_that_a_container_moves_to_its_beginning_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = clip(folder.path(), "base.mkv", H264_AAC);
+    let path = folder.path().join("late.mkv");
+    let (base, late) = (base.to_str().unwrap(), path.to_str().unwrap());
+    for maps in [&["-map", "0:v", "-map", "1:a"][..], &["-map", "0:v"]] {
+        let inputs = ["-itsoffset", "0.5", "-i", base, "-i", base];
+        ffmpeg(&[&inputs[..], maps, &["-c", "copy", late]].concat());
+        for (output, is_moved) in [
+            ("out.avi", true),
+            ("out.mkv", false),
+            ("out.mp4", false),
+            ("out.ts", false),
+        ] {
+            let output = folder.path().join(output);
+            let run = quickly(&path, &output, &[]);
+            let said = run.warnings();
+            let is_named = said.iter().any(|w| w.contains("cannot begin without a picture"));
+            assert_eq!(is_named, is_moved, "{maps:?} {output:?}: {said:?}");
+            let strict = quickly(&path, &output, &["--strict"]);
+            assert_eq!(strict.ok, !is_moved, "{maps:?} {output:?}");
+        }
+    }
+}
+
+#[test]
 fn clocks_that_wrap_within_the_clip_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let h264 = clip(folder.path(), "h264.mkv", H264_AAC);

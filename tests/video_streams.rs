@@ -381,6 +381,102 @@ fn a_transport_stream_keeps_named_data_and_no_other() {
     );
 }
 
+/// Language and set dispositions of each stream, in order.
+fn marks(path: &Path) -> Vec<(String, Vec<String>)> {
+    let of = |stream: &Value| {
+        let language = stream["tags"]["language"].as_str().unwrap_or("und").to_owned();
+        let set = stream["disposition"].as_object().unwrap().iter();
+        let set = set
+            .filter(|(_, on)| **on == 1)
+            .map(|(name, _)| name.clone())
+            .collect();
+        (language, set)
+    };
+    streams(path).iter().map(of).collect()
+}
+
+#[test]
+fn languages_and_dispositions_are_those_of_a_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = subtitles(folder.path());
+    let source = folder.path().join("source.mkv");
+    let mut options = vec![
+        "-map", "0", "-map", "1", "-map", "1", "-map", "2", "-c:s", "subrip",
+    ];
+    for (stream, language, disposition) in [
+        ("v:0", "language=fra", "default"),
+        ("a:0", "language=deu", "default+original"),
+        ("a:1", "language=eng", "comment+visual_impaired"),
+        ("s:0", "language=jpn", "forced+hearing_impaired"),
+    ] {
+        let keys: [&str; 2] = match stream {
+            "v:0" => ["-metadata:s:v:0", "-disposition:v:0"],
+            "a:0" => ["-metadata:s:a:0", "-disposition:a:0"],
+            "a:1" => ["-metadata:s:a:1", "-disposition:a:1"],
+            _ => ["-metadata:s:s:0", "-disposition:s:0"],
+        };
+        options.extend([keys[0], language, keys[1], disposition]);
+    }
+    clip(&source, "aac", &["-i", words.to_str().unwrap()], &options);
+    assert_eq!(marks(&source)[2].0, "eng");
+    for (from, subtitle) in [
+        ("mkv", "copy"),
+        ("mp4", "mov_text"),
+        ("mov", "mov_text"),
+        ("ts", ""),
+    ] {
+        let input = folder.path().join(format!("in.{from}"));
+        let kept = if subtitle.is_empty() { "-sn" } else { "-c:s" };
+        let mut words = vec![
+            "-v",
+            "error",
+            "-y",
+            "-i",
+            source.to_str().unwrap(),
+            "-map",
+            "0",
+            "-c",
+            "copy",
+        ];
+        words.push(kept);
+        words.extend(Some(subtitle).filter(|word| !word.is_empty()));
+        words.push(input.to_str().unwrap());
+        ffmpeg(&words);
+        for into in ["mkv", "mp4", "mov", "ts"] {
+            let (copy, output) = (
+                folder.path().join(format!("copy.{into}")),
+                folder.path().join(format!("out.{into}")),
+            );
+            let said = warnings(&input, &output, &["--no-subtitles"]);
+            ffmpeg(&[
+                "-v",
+                "error",
+                "-y",
+                "-i",
+                input.to_str().unwrap(),
+                "-map",
+                "0",
+                "-sn",
+                "-c",
+                "copy",
+                copy.to_str().unwrap(),
+            ]);
+            let (mut found, mut expected) = (marks(&output), marks(&copy));
+            if from == "ts" {
+                // The program ffmpeg calls a first stream the default where the input names none.
+                let streams = found.iter_mut().chain(&mut expected);
+                streams.for_each(|(_, set)| set.retain(|word| word != "default"));
+            }
+            assert_eq!(found, expected, "{from} to {into}: {said:?}");
+        }
+        if !subtitle.is_empty() {
+            let output = folder.path().join(format!("subtitles.{from}"));
+            let said = warnings(&input, &output, &[]);
+            assert_eq!(marks(&output), marks(&input), "{from}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn the_user_chooses_streams() {
     let folder = tempfile::tempdir().unwrap();

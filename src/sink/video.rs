@@ -42,6 +42,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// runs dry.
 const MAX_LENT: usize = 2;
 
+/// Seconds after the output's beginning from which on a first picture is late.
+const LATE: f64 = 0.05;
+
 /// Encoders that read a frame's pixels exactly and only while it is handed over.
 const READS_AT_ONCE: &[&str] = &[
     "libx264",
@@ -416,6 +419,18 @@ impl VideoSink {
             && !passthrough.losses.is_empty()
         {
             return Err(self.unsupported(passthrough.losses.join("; ")));
+        }
+        let begins = picture - passthrough.as_ref().map_or(0.0, Passthrough::pause);
+        if begins > LATE && self.container.moves_first_picture(begins) {
+            let early = format!(
+                "{} cannot begin without a picture: the first one, which belongs {begins:.3} s after the \
+                 beginning, is shown from the beginning on",
+                self.container.name()
+            );
+            if strict {
+                return Err(self.unsupported(early));
+            }
+            self.warnings.push(early);
         }
         Ok((stream, passthrough))
     }

@@ -174,8 +174,8 @@ const ROWS: [Row; 19] = {
 
 /// Extensions of pictures that are not read as frames of a sequence, to be named where a folder holds such.
 const OTHER_PICTURES: &[&str] = &[
-    "gif", "apng", "heic", "heif", "xcf", "svg", "ico", "dds", "ff", "sgi", "ras", "xbm", "xpm", "cr2",
-    "nef", "arw", "dng", "raf", "orf",
+    "gif", "apng", "heic", "heif", "xcf", "svg", "ico", "dds", "pcx", "ff", "sgi", "ras", "xbm", "xpm",
+    "cr2", "nef", "arw", "dng", "raf", "orf",
 ];
 
 /// A word that names no kind of image file that can be written.

@@ -279,6 +279,40 @@ impl Container {
         back.is_none_or(|back| ((back.1 - back.0) - (sound - picture)).abs() < COARSE)
     }
 
+    /// True if the container counts pictures from its beginning, so that a first one which belongs `begins`
+    /// seconds after that is shown from there on, with the gap behind it.
+    pub(super) fn moves_first_picture(&self, begins: f64) -> bool {
+        let gap = || {
+            let (mut muxer, picture, ()) = self.with_picture(|_| Ok(()))?;
+            write_two(&mut muxer, picture, begins, PICTURE_LASTS)?;
+            let mut back = Demuxer::from_bytes(muxer.finish_in_memory().ok()?, &self.name).ok()?;
+            let mut packet = Packet::new().ok()?;
+            let mut next = || {
+                back.read(&mut packet).ok()?;
+                let time = packet.pts().or_else(|| packet.dts())? as f64;
+                Some(time * back.time_base(packet.stream())?.to_f64())
+            };
+            let first = next()?;
+            Some(next()? - first)
+        };
+        gap().is_some_and(|gap| gap > PICTURE_LASTS + COARSE)
+    }
+
+    /// A container in memory with its head written: with a picture that needs no headers of its own, and what
+    /// `add` adds behind it.
+    fn with_picture<T>(&self, add: impl Fn(&mut Muxer) -> Result<T, AvError>) -> Option<(Muxer, usize, T)> {
+        let kinds = ["libvpx", "mpeg4", "mjpeg"]
+            .into_iter()
+            .filter_map(EncoderKind::find);
+        kinds.into_iter().find_map(|kind| {
+            let mut muxer = self.in_memory().ok()?;
+            let picture = muxer.add_presumed(kind, &[]).ok()?;
+            let added = add(&mut muxer).ok()?;
+            muxer.begin().ok()?;
+            Some((muxer, picture, added))
+        })
+    }
+
     /// When picture and sound begin, in seconds, that were written at `begins`, by the second packet of each:
     /// some containers leave a gap behind the first one instead of before it.
     fn times_back(
@@ -288,29 +322,14 @@ impl Container {
         begins: (f64, f64),
         keeps_negative: bool,
     ) -> Option<(f64, f64)> {
-        // Any picture will do that needs no headers of its own.
-        let kinds = ["libvpx", "mpeg4", "mjpeg"]
-            .into_iter()
-            .filter_map(EncoderKind::find);
-        let (mut muxer, picture, sound) = kinds.into_iter().find_map(|kind| {
-            let mut muxer = self.in_memory().ok()?;
+        let (mut muxer, picture, sound) = self.with_picture(|muxer| {
             if keeps_negative {
-                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1).ok()?;
+                muxer.set(KEEP_NEGATIVE.0, KEEP_NEGATIVE.1)?;
             }
-            let picture = muxer.add_presumed(kind, &[]).ok()?;
-            let sound = carriage.add(&mut muxer, demuxer, index).ok()?;
-            muxer.begin().ok()?;
-            Some((muxer, picture, sound))
+            carriage.add(muxer, demuxer, index)
         })?;
-        for (stream, begins, lasts) in [(picture, begins.0, PICTURE_LASTS), (sound, begins.1, SOUND_LASTS)] {
-            let base = muxer.time_base(stream);
-            for step in 0..2 {
-                let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
-                let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
-                packet.set_duration(ticks(lasts));
-                muxer.write(&mut packet, stream, base).ok()?;
-            }
-        }
+        write_two(&mut muxer, picture, begins.0, PICTURE_LASTS)?;
+        write_two(&mut muxer, sound, begins.1, SOUND_LASTS)?;
         let bytes = muxer.finish_in_memory().ok()?;
         let mut back = Demuxer::from_bytes(bytes, &self.name).ok()?;
         let (mut last_picture, mut last_sound) = (None, None);
@@ -368,6 +387,18 @@ impl Container {
         // An encoder that does not open here may open for the real frames, which then show it.
         run().unwrap_or(false)
     }
+}
+
+/// Writes two packets of `lasts` seconds into a stream, the first one at `begins` seconds.
+fn write_two(muxer: &mut Muxer, stream: usize, begins: f64, lasts: f64) -> Option<()> {
+    let base = muxer.time_base(stream);
+    let ticks = |seconds: f64| (seconds / base.to_f64()).round() as i64;
+    for step in 0..2 {
+        let mut packet = Packet::zeros(16, ticks(begins + f64::from(step) * lasts)).ok()?;
+        packet.set_duration(ticks(lasts));
+        muxer.write(&mut packet, stream, base).ok()?;
+    }
+    Some(())
 }
 
 /// True if a stream of codec `a` may be taken for one of codec `b` where there is little of it, or where the

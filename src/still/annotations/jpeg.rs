@@ -165,6 +165,8 @@ pub(super) fn excerpt(input: &mut impl BufRead) -> io::Result<Excerpt> {
     // Pieces are counted from 1, and a profile with one missing is none.
     if profile.keys().copied().eq(1..=pieces) {
         found.icc_profile = Some(profile.into_values().flatten().collect());
+    } else {
+        found.damaged.push(word::PROFILE);
     }
     Ok(found)
 }

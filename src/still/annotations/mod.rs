@@ -176,6 +176,8 @@ pub struct Annotations {
     pub significant_bits: Option<Vec<u8>>,
     /// The words of what the file says, but was left out on reading, being too large or in unknown parts.
     pub left_out: Vec<&'static str>,
+    /// The words of what is damaged; [`read_from`] puts them into [`Aside::damaged`].
+    damaged: Vec<&'static str>,
 }
 
 /// What a file says beside its pixels, where no decoder gives its profile and orientation.
@@ -239,6 +241,8 @@ impl Annotations {
         let block = without_prefix(block);
         if exif::is_sound(block) {
             Self::take(&mut self.exif, block, &mut self.left_out, word::EXIF);
+        } else if !block.is_empty() {
+            once(&mut self.damaged, word::EXIF);
         }
     }
 
@@ -334,13 +338,23 @@ pub struct Aside {
     pub icc_profile: Option<Vec<u8>>,
     /// The words of what is larger than [`METADATA_LIMIT`], alone or with the rest, and was left out.
     pub too_large: Vec<&'static str>,
+    /// The words of what is damaged, and was left out.
+    pub damaged: Vec<&'static str>,
 }
 
 impl Aside {
-    /// A sentence about what is too large, if something is.
+    /// A sentence about what is left out, if something is.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        (!self.too_large.is_empty()).then(|| too_large(&self.too_large.join(", ")))
+        let large = (!self.too_large.is_empty()).then(|| too_large(&self.too_large.join(", ")));
+        let damaged = (!self.damaged.is_empty()).then(|| {
+            format!(
+                "holds damaged parts, which are left out: {}",
+                self.damaged.join(", ")
+            )
+        });
+        let said: Vec<String> = large.into_iter().chain(damaged).collect();
+        (!said.is_empty()).then(|| said.join("; it "))
     }
 }
 
@@ -349,6 +363,7 @@ struct Excerpt {
     bytes: Vec<u8>,
     icc_profile: Option<Vec<u8>>,
     too_large: Vec<&'static str>,
+    damaged: Vec<&'static str>,
 }
 
 impl Excerpt {
@@ -357,6 +372,7 @@ impl Excerpt {
             bytes: head.to_vec(),
             icc_profile: None,
             too_large: Vec::new(),
+            damaged: Vec::new(),
         }
     }
 
@@ -426,6 +442,10 @@ pub fn read_from(
     };
     let mut annotations = understood(container, &excerpt.bytes);
     let mut words = excerpt.too_large;
+    let mut damaged = excerpt.damaged;
+    for word in std::mem::take(&mut annotations.damaged) {
+        once(&mut damaged, word);
+    }
     // What texts unpacked to was too much, if they were not of a kind that is not understood.
     for word in annotations
         .left_out
@@ -437,6 +457,7 @@ pub fn read_from(
         annotations,
         icc_profile: excerpt.icc_profile.filter(|profile| !profile.is_empty()),
         too_large: words,
+        damaged,
     })
 }
 

@@ -100,7 +100,9 @@ pub(super) fn excerpt(input: &mut (impl BufRead + Seek), len: u64) -> io::Result
             break;
         };
         if is_profile {
-            take_profile(&mut found, &[&head, &data[..]].concat());
+            if take_profile(&mut found, &[&head, &data[..]].concat()).is_none() {
+                once(&mut found.damaged, word::PROFILE);
+            }
         } else {
             found.bytes.extend_from_slice(&head);
             found.bytes.extend_from_slice(&data);
@@ -124,7 +126,7 @@ fn word_for(name: [u8; 4]) -> &'static str {
     }
 }
 
-/// Unpacks the profile of a whole chunk.
+/// Unpacks the profile of a whole chunk; `None` if it is damaged.
 fn take_profile(found: &mut Excerpt, whole: &[u8]) -> Option<()> {
     let chunk = chunks(&[SIGNATURE, whole].concat())
         .next()
@@ -135,7 +137,7 @@ fn take_profile(found: &mut Excerpt, whole: &[u8]) -> Option<()> {
     match inflate(deflated, METADATA_LIMIT) {
         Inflated::Whole(profile) if method == 0 => found.icc_profile = Some(profile),
         Inflated::TooLarge => once(&mut found.too_large, word::PROFILE),
-        _ => {}
+        _ => return None,
     }
     Some(())
 }
@@ -148,7 +150,8 @@ pub(super) fn read(file: &[u8]) -> Annotations {
         let data = chunk.data;
         match &chunk.name {
             b"IEND" => break,
-            name if !KNOWN.contains(&name) || !chunk.is_intact() => {}
+            name if !KNOWN.contains(&name) => {}
+            _ if !chunk.is_intact() => once(&mut found.damaged, word_for(chunk.name)),
             b"gAMA" => found.gamma = be32(data, 0).filter(|&g| g > 0).or(found.gamma),
             b"cHRM" => found.chromaticities = numbers(data).or(found.chromaticities),
             b"sRGB" => found.srgb_intent = data.first().copied().filter(|&i| i <= 3).or(found.srgb_intent),
@@ -225,7 +228,10 @@ fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> 
     if is_deflated {
         match inflate(body, *budget) {
             Inflated::Whole(bytes) => inflated = bytes,
-            Inflated::Damaged => return None,
+            Inflated::Damaged => {
+                once(&mut found.damaged, word::TEXT);
+                return None;
+            }
             Inflated::TooLarge => {
                 once(
                     &mut found.left_out,
@@ -590,6 +596,7 @@ pub(super) mod tests {
             content_light: Some([9; 8]),
             significant_bits: Some(vec![5, 6, 5]),
             left_out: Vec::new(),
+            damaged: Vec::new(),
         }
     }
 
@@ -649,6 +656,38 @@ pub(super) mod tests {
         let found = read(&out);
         assert_eq!(found.gamma, None);
         assert_eq!(found.cicp, full().cicp);
+        assert_eq!(damage(&out), ["gamma"]);
+    }
+
+    /// The words of what of a file is damaged.
+    fn damage(file: &[u8]) -> Vec<&'static str> {
+        let aside = super::super::read_from(super::super::Container::Png, &mut io::Cursor::new(file), None);
+        let aside = aside.unwrap();
+        assert_eq!(aside.icc_profile, None);
+        aside.damaged
+    }
+
+    #[test]
+    fn damaged_profiles_and_texts_are_named() {
+        let whole = deflated(b"profile").unwrap();
+        let base = file(2);
+        for (name, data, expected) in [
+            (
+                b"iCCP",
+                [b"x\0\0", &whole[..whole.len() - 6]].concat(),
+                &[word::PROFILE][..],
+            ),
+            (b"iCCP", b"x\0\0nonsense".to_vec(), &[word::PROFILE]),
+            (b"iCCP", [b"x\0\x01", &whole[..]].concat(), &[word::PROFILE]),
+            (b"zTXt", b"x\0\0nonsense".to_vec(), &[word::TEXT]),
+            (b"eXIf", b"nonsense".to_vec(), &[word::EXIF]),
+            (b"tEXt", b"x\0text".to_vec(), &[]),
+        ] {
+            let mut new = Chunks::default();
+            new.push(name, &data);
+            let found = damage(&[&base[..33], &new.bytes, &base[33..]].concat());
+            assert_eq!(found, expected, "{}", latin1(name));
+        }
     }
 
     #[test]
