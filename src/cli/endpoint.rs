@@ -9,6 +9,7 @@ use framepipe::sink::{self, AnySink, Rules};
 use framepipe::source::animation::is_animated_webp;
 use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::source::images::{Failures, ImageFiles, ImageSourceOptions};
+use framepipe::source::range::{self, TimeRange};
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
@@ -223,7 +224,9 @@ impl Input {
         let selection = &choice.selection;
         if !selection.is_all() && !matches!(self, Input::Images(_)) {
             return Err(Failure::Usage(
-                "--frames chooses among image files; other inputs are read whole".to_owned(),
+                "--frames A-B chooses among image files; of other inputs --start Af --frames N gives N \
+                 frames from frame A on"
+                    .to_owned(),
             ));
         }
         if rate.is_some() && !matches!(self, Input::Images(_)) {
@@ -256,6 +259,7 @@ impl Input {
                     max_pixels: reading.access.max_pixels,
                 };
                 let mut listing = listing::list(path, selection)?;
+                keep_range(&mut listing, &choice.range, rate)?;
                 if let Some(output) = choice.missing_in {
                     output.leave_out_existing(&mut listing)?;
                     if listing.files.is_empty() {
@@ -277,6 +281,10 @@ impl Input {
                 AnySource::Stream(Box::new(WebpSource::open(path, reading.strict, most)?))
             }
             Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
+        };
+        let source = match self {
+            Input::Images(_) => source,
+            _ => range::within(source, choice.range)?,
         };
         Ok(Opened {
             source,
@@ -305,6 +313,26 @@ impl Input {
     }
 }
 
+/// Leaves the image files of a range.
+fn keep_range(listing: &mut Listing, range: &TimeRange, rate: Option<Rational>) -> Result<(), Failure> {
+    let count = listing.files.len();
+    let Some((first, end)) = range.numbers(rate) else {
+        return Err(Failure::Usage(
+            "image files have no times without --fps; give the range in frames, such as --start 120f"
+                .to_owned(),
+        ));
+    };
+    let place = |number: u64| usize::try_from(number).unwrap_or(count).min(count);
+    let (first, end) = (place(first), end.map_or(count, place));
+    if first >= end {
+        return Err(Failure::Usage(format!(
+            "no frame lies in the range: there are {count} image files"
+        )));
+    }
+    listing.keep(first, end);
+    Ok(())
+}
+
 /// An open source, and the image files that it reads, if it reads such.
 pub(crate) struct Opened {
     pub(crate) source: AnySource,
@@ -317,6 +345,8 @@ pub(crate) struct Opened {
 #[derive(Default)]
 pub(crate) struct FileChoice<'a> {
     pub(crate) selection: Selection,
+    /// Which frames of them, or of another input.
+    pub(crate) range: TimeRange,
     /// Pass over files that cannot be read.
     pub(crate) keep_going: bool,
     /// Only those whose output is not there yet.

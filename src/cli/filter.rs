@@ -17,6 +17,7 @@ use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
+use framepipe::source::range::{Point, TimeRange};
 use framepipe::source::video::VideoSourceOptions;
 use framepipe::source::{Access, MOST_PIXELS};
 use framepipe::{sink, source};
@@ -68,10 +69,20 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// The image files to read, or the pages of a TIFF file, by their numbers in a pattern's names, else by
-    /// their place, counted from 0:
-    /// 1001-1100, 1001- (to the end), -1100 (from the beginning), 0-99:2 (every second).
-    #[arg(long, value_name = "A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
+    /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
+    /// for the frame behind the first 120. Sound and subtitles are cut to the same range.
+    #[arg(long, value_name = "T")]
+    start: Option<Point>,
+    /// End before the first frame that is shown at this time, counted from the beginning of the input.
+    #[arg(long, value_name = "T")]
+    end: Option<Point>,
+    /// The most time, or with 120f the most frames, counted from the start.
+    #[arg(long, value_name = "T", conflicts_with = "end")]
+    duration: Option<Point>,
+    /// The most frames, as a number. Of image files and the pages of a TIFF file those to read, by their
+    /// numbers in a pattern's names, else by their place, counted from 0: 7, 1001-1100, 1001- (to the end),
+    /// -1100 (from the beginning), 0-99:2 (every second).
+    #[arg(long, value_name = "N|A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Selection>,
     /// Go on with an interrupted job: image files whose output is there are not filtered again. Files appear
     /// under their names only when they are whole.
@@ -363,7 +374,8 @@ impl FilterArguments {
 
     /// Which image files are to be read.
     fn selection(&self) -> Selection {
-        let frames = self.frames.unwrap_or_default();
+        let frames = self.frames.filter(|_| self.most_frames().is_none());
+        let frames = frames.unwrap_or_default();
         Selection {
             first: self
                 .start_number
@@ -371,6 +383,13 @@ impl FilterArguments {
                 .or(frames.first),
             ..frames
         }
+    }
+
+    /// How many frames `--frames N` allows of what is no image file.
+    fn most_frames(&self) -> Option<u64> {
+        let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
+        let number = self.frames.filter(one)?.first?;
+        u64::try_from(number).ok().filter(|_| !self.input.is_images())
     }
 
     /// Which of the image files, and how.
@@ -388,6 +407,8 @@ impl FilterArguments {
         }
         Ok(FileChoice {
             selection: self.selection(),
+            range: TimeRange::new(self.start, self.end, self.duration, self.most_frames())
+                .map_err(|e| Failure::usage(&e))?,
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
         })

@@ -106,6 +106,19 @@ impl Decoder {
         }
     }
 
+    /// True if each picture of the codec is coded by itself.
+    pub(crate) fn is_intra_only(&self) -> bool {
+        // SAFETY: an open context has its codec; descriptors are static, null for unknown codecs.
+        let descriptor = unsafe { ffi::avcodec_descriptor_get((*self.context).codec_id).as_ref() };
+        descriptor.is_some_and(|facts| facts.props & ffi::AV_CODEC_PROP_INTRA_ONLY as c_int != 0)
+    }
+
+    /// Forgets all that it was fed, and pictures that are still to come; it may be at the end.
+    pub(crate) fn flush(&mut self) {
+        // SAFETY: the context is open.
+        unsafe { ffi::avcodec_flush_buffers(self.context) };
+    }
+
     /// From now on pictures are decoded into memory of `reserve`, if the codec can do that.
     pub(crate) fn decode_into(&self, reserve: Reserve) {
         self.pictures.begin(reserve);

@@ -144,6 +144,8 @@ pub(crate) struct Demuxer {
     max_pixels: Option<u64>,
     /// The words for what it says beside its pictures and is too large.
     too_large: Vec<String>,
+    /// Where what is wanted of it begins and ends, in nanoseconds of the clock (see [`Demuxer::cut`]).
+    wanted: (i64, Option<i64>),
 }
 
 /// What a demuxer reads through.
@@ -245,6 +247,7 @@ impl Demuxer {
             gate,
             max_pixels,
             too_large: Vec::new(),
+            wanted: (0, None),
         };
         // SAFETY: an open input has its format.
         demuxer.format = text(unsafe { (*demuxer.context().iformat).name });
@@ -346,7 +349,7 @@ impl Demuxer {
 
     /// Seconds that are added to the container's times, before its first jump.
     pub(crate) fn shift(&self) -> f64 {
-        self.clock.first_offset() as f64 / 1e9
+        (self.clock.first_offset() - self.wanted.0) as f64 / 1e9
     }
 
     /// The jumps of the container's clock so far.
@@ -491,9 +494,17 @@ impl Demuxer {
         Packet::zeros(frames as usize * parameters.block_align as usize, 0).ok()
     }
 
-    /// How many chapters there are.
+    /// How many chapters there are in what is wanted of it.
     pub(crate) fn chapter_count(&self) -> usize {
-        self.context().nb_chapters as usize
+        let context = self.context();
+        (0..context.nb_chapters as usize)
+            .filter(|&index| {
+                // SAFETY: `chapters` holds `nb_chapters` valid pointers.
+                let chapter = unsafe { &**context.chapters.add(index) };
+                self.chapter((chapter.start, chapter.end), rational(chapter.time_base))
+                    .is_some()
+            })
+            .count()
     }
 
     /// The texts that belong to the whole file, as names and values.
@@ -678,8 +689,55 @@ impl Demuxer {
             duration: nanos(packet.duration()),
         };
         let offset = self.clock.offset(index, leads, times);
-        packet.shift(rescale(offset, NANOSECOND, base));
+        packet.shift(rescale(offset - self.wanted.0, NANOSECOND, base));
         Ok(())
+    }
+
+    /// Goes to a packet that is decoded at `tick` of stream `index` or before, on its clock, where decoding
+    /// may begin. Only for containers whose clock does not jump.
+    pub(crate) fn seek(&mut self, index: usize, tick: i64) -> Result<(), AvError> {
+        let base = self.time_base(index).unwrap_or(NANOSECOND);
+        let offset = rescale(self.clock.first_offset() - self.wanted.0, NANOSECOND, base);
+        // SAFETY: the context is open, and this thread's own.
+        let code = unsafe {
+            ffi::av_seek_frame(
+                self.context,
+                index as c_int,
+                tick - offset,
+                ffi::AVSEEK_FLAG_BACKWARD as c_int,
+            )
+        };
+        AvError::check(code).map(|_| ())
+    }
+
+    /// Has the clock begin `start` nanoseconds later: what comes before that has times below zero. `end` is
+    /// where the wanted part of the input ends, on the clock as it was.
+    pub(crate) fn cut(&mut self, start: i64, end: Option<i64>) {
+        self.wanted = (start, end);
+    }
+
+    /// True if its clock begins later than the input does.
+    pub(crate) fn begins_later(&self) -> bool {
+        self.wanted.0 != 0
+    }
+
+    /// The part of a chapter from `start` to `end`, in ticks of `base`, that is wanted, on the clock; `None`
+    /// if it is outside.
+    pub(super) fn chapter(&self, (start, end): (i64, i64), base: Rational) -> Option<(i64, i64)> {
+        let ticks = |nanos| rescale(nanos, NANOSECOND, base);
+        let (from, to) = (ticks(self.wanted.0), self.wanted.1.map(ticks));
+        if from > 0 && end <= from || to.is_some_and(|to| start >= to) {
+            return None;
+        }
+        let start = if from > 0 { start.max(from) } else { start };
+        Some((start - from, to.map_or(end, |to| end.min(to)) - from))
+    }
+
+    /// True for containers whose index leads to packets with their true times.
+    pub(crate) fn has_exact_index(&self) -> bool {
+        ["mov,mp4", "matroska", "avi"]
+            .iter()
+            .any(|name| self.format_name().starts_with(name))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::memory_io::MemoryFile;
 use super::side_data::STREAM_SIDE_DATA;
-use super::text::{c_string, raw_rational, text};
+use super::text::{c_string, rational, raw_rational, text};
 use super::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Encoder, EncoderKind, Packet, init, version,
 };
@@ -385,16 +385,20 @@ impl Muxer {
             (*self.context).chapters = array;
             for index in 0..count {
                 let source = &**from.chapters.add(index);
+                let base = rational(source.time_base);
+                let Some((start, end)) = demuxer.chapter((source.start, source.end), base) else {
+                    continue;
+                };
                 let chapter = ffi::av_mallocz(size_of::<ffi::AVChapter>()).cast::<ffi::AVChapter>();
                 if chapter.is_null() {
                     return Err(AvError::no_memory());
                 }
-                *array.add(index) = chapter;
-                (*self.context).nb_chapters = index as u32 + 1;
+                let place = (*self.context).nb_chapters;
+                *array.add(place as usize) = chapter;
+                (*self.context).nb_chapters = place + 1;
                 (*chapter).id = source.id;
                 (*chapter).time_base = source.time_base;
-                (*chapter).start = source.start;
-                (*chapter).end = source.end;
+                ((*chapter).start, (*chapter).end) = (start, end);
                 AvError::check(ffi::av_dict_copy(&mut (*chapter).metadata, source.metadata, 0))?;
             }
         }

@@ -168,6 +168,11 @@ impl Packet {
         self.raw().size.max(0) as usize
     }
 
+    /// True if it is marked as one at which decoding may begin.
+    pub(crate) fn is_key(&self) -> bool {
+        self.raw().flags & ffi::AV_PKT_FLAG_KEY as c_int != 0
+    }
+
     /// True if it is decoded for others' sake and not shown, as an edit list may say.
     pub(crate) fn is_discarded(&self) -> bool {
         self.raw().flags & ffi::AV_PKT_FLAG_DISCARD as c_int != 0

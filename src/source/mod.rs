@@ -7,6 +7,7 @@ mod byte_reader;
 pub mod fields;
 #[cfg(feature = "images")]
 pub mod images;
+pub mod range;
 pub mod raw;
 pub mod synthetic;
 #[cfg(feature = "ffmpeg")]
@@ -36,6 +37,20 @@ pub struct Origin {
     pub stream: usize,
     /// What may be opened for it.
     pub access: Access,
+    /// What is read of it.
+    pub stretch: Stretch,
+}
+
+/// The part of a media file that frames are read from.
+#[cfg(feature = "ffmpeg")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stretch {
+    /// Where it begins, in nanoseconds of the file's clock.
+    pub start: i64,
+    /// Where it ends, if that is known as a time.
+    pub end: Option<i64>,
+    /// True if it may end before the file does.
+    pub is_limited: bool,
 }
 
 /// What is known of a source before its first frame is read. Made by [`StreamInfo::new`]; what else is known
@@ -150,6 +165,19 @@ pub trait Source: Send {
 
     /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
+
+    /// Word that frames shown before `tick`, in ticks of the time base, are not needed: the source may leave
+    /// out any of them. It is given before the first frame is requested.
+    fn pass_over(&mut self, tick: i64) {
+        let _ = tick;
+    }
+
+    /// When frame `number`, counted from 0, is shown, in ticks of the time base, if that can be found out
+    /// without decoding.
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        let _ = number;
+        Ok(None)
+    }
 
     /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if
     /// they lie in the pool's memory), beside the one that it is filling. The pool is made larger by that.

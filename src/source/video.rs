@@ -8,10 +8,12 @@ mod damage;
 mod dolby;
 mod extent;
 pub(super) mod floats;
+mod key_frame;
 mod layers;
+mod skip;
 mod steps;
 
-use super::{Access, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Supply, check_pixels};
+use super::{Access, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply, check_pixels};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
@@ -25,6 +27,7 @@ use crate::frame::{
 use crate::still::{Decoding, ImageKind};
 use damage::{Damage, jumps_sentence};
 use extent::Extent;
+use skip::Skip;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,6 +89,7 @@ pub struct VideoSource {
     /// From picture to picture.
     steps: Steps,
     frames: u64,
+    skip: Skip,
     /// The rotation that the latest picture with one stated.
     rotation: Option<SideData>,
     /// What shows that the input was cut off.
@@ -231,6 +235,7 @@ impl VideoSource {
             damage: Damage::default(),
             steps: Steps::default(),
             frames: 0,
+            skip: Skip::default(),
             rotation: None,
             cut: None,
             lost: None,
@@ -355,6 +360,7 @@ impl VideoSource {
                 path: self.path.clone(),
                 stream: self.stream,
                 access: self.access,
+                stretch: Stretch::default(),
             });
         }
         let rate = self
@@ -556,8 +562,24 @@ impl VideoSource {
         }
     }
 
-    /// Reads packets until one was given to the decoder, or the end was.
+    /// Gives the next packet, or the end, to the decoder.
     fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+        match self.skip.next() {
+            Some(packet) => self.packet = packet,
+            None if self.read_packet(stopped)? => {}
+            None => return self.send_end(),
+        }
+        if !self.packet.is_discarded() {
+            self.damage.note_packet(self.packet.pts());
+        }
+        match self.decoder.send(Some(&self.packet)) {
+            Ok(()) => Ok(()),
+            Err(e) => self.failed("a packet cannot be decoded", e),
+        }
+    }
+
+    /// Reads the next packet of the stream; false at the end.
+    fn read_packet(&mut self, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
         loop {
             let read = self.demuxer.read(&mut self.packet);
             if self.demuxer.timed_out() {
@@ -580,7 +602,7 @@ impl VideoSource {
                 }
                 Err(e) if e.is_eof() => {
                     self.damage.stopped = self.demuxer.io_error().map(|e| e.to_string());
-                    return self.send_end();
+                    return Ok(false);
                 }
                 Err(e) if e.is_again() => {
                     std::thread::yield_now();
@@ -597,13 +619,13 @@ impl VideoSource {
                     }
                     if !e.is_invalid_data() && self.is_at_end() {
                         // Some demuxers call the end of a whole file a failure.
-                        return self.send_end();
+                        return Ok(false);
                     }
                     self.failed("a packet cannot be read", e)?;
                     self.damage.errors_in_a_row += 1;
                     if !e.is_invalid_data() || self.damage.errors_in_a_row >= MAX_READ_ERRORS {
                         self.damage.stopped = Some(e.to_string());
-                        return self.send_end();
+                        return Ok(false);
                     }
                     continue;
                 }
@@ -630,13 +652,7 @@ impl VideoSource {
                     self.stream
                 )));
             }
-            if !self.packet.is_discarded() {
-                self.damage.note_packet(self.packet.pts());
-            }
-            return match self.decoder.send(Some(&self.packet)) {
-                Ok(()) => Ok(()),
-                Err(e) => self.failed("a packet cannot be decoded", e),
-            };
+            return Ok(true);
         }
     }
 
@@ -684,10 +700,15 @@ impl VideoSource {
     fn check_end(&mut self) -> Result<(), SourceError> {
         let extent = Extent::of(&self.path);
         let (rate, stream) = (self.info.frame_rate, self.stream);
-        self.cut = self
-            .damage
-            .missing_end(&self.demuxer, stream, extent, rate, self.end);
-        let head = self.damage.missing_head(&self.decoder.codec_name());
+        self.cut = self.damage.missing_end(
+            &self.demuxer,
+            stream,
+            extent,
+            rate,
+            self.end,
+            self.skip.has_sought(),
+        );
+        let head = self.damage.missing_head(&self.decoder.codec_name(), true);
         let hole = self.steps.sentence(self.info.time_base);
         match self.cut.as_ref().or(head.as_ref()).or(hole.as_ref()) {
             Some(problem) if self.strict => Err(self.invalid(format!(
@@ -814,7 +835,7 @@ impl VideoSource {
             self.lost.take(),
             self.inexact.take(),
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
-            self.damage.missing_head(&codec),
+            self.damage.missing_head(&codec, self.input == Input::Ended),
             self.damage.sentence(),
             self.steps.sentence(self.info.time_base),
             cut,
@@ -839,6 +860,9 @@ impl Source for VideoSource {
                 self.decoder.decode_into(supply.pool.reserve());
             }
         }
+        if let Some(tick) = self.skip.target() {
+            self.skip_to(tick, &|| supply.is_stopped())?;
+        }
         if self.input == Input::Ended {
             return Ok(None);
         }
@@ -853,6 +877,14 @@ impl Source for VideoSource {
             }
         }
         Ok(Some(frame))
+    }
+
+    fn pass_over(&mut self, tick: i64) {
+        self.skip = Skip::to(tick);
+    }
+
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        self.packet_time(number)
     }
 
     fn remarks(&mut self) -> Remarks {

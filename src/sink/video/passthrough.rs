@@ -11,8 +11,8 @@ use crate::ffmpeg::{
     AudioEncoderKind, AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, log, rescale,
 };
 use crate::frame::Rational;
-use crate::source::Origin;
-use std::collections::VecDeque;
+use crate::source::{Origin, Stretch};
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CStr;
 
 /// Texts about the whole file that describe the old container and that the new one writes for itself.
@@ -36,6 +36,12 @@ const TOO_LATE: f64 = 1.0;
 
 /// Sound that is late by so few seconds is where it belongs.
 const TOO_SHORT_TO_HEAR: f64 = 0.01;
+
+/// Seconds before the start of a range that are taken for the start, for containers' rounding.
+const SOON_ENOUGH: f64 = 0.0006;
+
+/// Seconds before a range from which on its sound is looked for: it may lie that much earlier in the file.
+const INTERLEAVED: f64 = 2.0;
 
 /// Seconds by which sound goes on after the last picture of a container that writes units of both, so that
 /// none of the units is without sound, wherever the first one begins.
@@ -121,6 +127,10 @@ pub(super) struct Passthrough {
     ended: bool,
     /// Seconds before picture and sound begin that the output leaves out.
     pause: f64,
+    /// What is read of the input.
+    stretch: Stretch,
+    /// Copied video streams of which a key frame has come (see `is_after_start`).
+    joined: Vec<usize>,
     /// Streams that were there when the output's were fixed, and those that came later, with their first time
     /// in seconds.
     known: usize,
@@ -172,7 +182,9 @@ impl Passthrough {
         }
         match Demuxer::open(&origin.path, origin.access, None) {
             Ok(demuxer) => Ok(Passthrough {
-                demuxer,
+                demuxer: begun(demuxer, origin),
+                joined: Vec::new(),
+                stretch: origin.stretch,
                 filtered: origin.stream,
                 wanted: Vec::new(),
                 copied: Vec::new(),
@@ -217,7 +229,7 @@ impl Passthrough {
                     to,
                     &self.demuxer,
                     index,
-                    &[STALE_TEXTS, STALE_VIDEO_TEXTS].concat(),
+                    &[STALE_TEXTS, STALE_VIDEO_TEXTS, self.stale_timecode()].concat(),
                 )?;
                 video = Some(to);
                 continue;
@@ -257,20 +269,55 @@ impl Passthrough {
         self.wanted = self.copied.iter().map(|c| c.from).collect();
         self.pending
             .retain(|(packet, _)| self.wanted.contains(&packet.stream()));
-        muxer.copy_metadata(&self.demuxer, STALE_FILE_TEXTS)?;
+        if !self.stale_timecode().is_empty()
+            && self.demuxer.all_texts().iter().any(|(key, _)| key == "timecode")
+        {
+            let sentence = "its time code is left out: it is that of the input's first picture".to_owned();
+            self.losses.push(sentence.clone());
+            self.warnings.push(sentence);
+        }
+        let texts = [STALE_FILE_TEXTS, self.stale_timecode()].concat();
+        muxer.copy_metadata(&self.demuxer, &texts)?;
         muxer.copy_chapters(&self.demuxer)?;
         Ok(video)
+    }
+
+    /// The text with the time code, where what is read does not begin with the input.
+    fn stale_timecode(&self) -> &'static [&'static CStr] {
+        if self.demuxer.begins_later() {
+            &[c"timecode"]
+        } else {
+            &[]
+        }
+    }
+
+    /// When each stream that is carried over begins, in seconds: as its container says, or where the clock
+    /// begins later than the input, with the first packet that is kept.
+    fn beginnings(&self) -> BTreeMap<usize, f64> {
+        let shift = self.demuxer.shift();
+        let begins = |index: usize| {
+            if !self.demuxer.begins_later() {
+                return self.demuxer.stream(index).map(|facts| facts.begins() + shift);
+            }
+            let mut packets = self.pending.iter();
+            let first = packets.find(|(packet, _)| packet.stream() == index);
+            Some(first.map_or(0.0, |&(_, time)| time))
+        };
+        let streams = self.copied.iter().map(|copied| copied.from);
+        streams
+            .filter_map(|index| Some((index, begins(index)?)))
+            .collect()
     }
 
     /// Has sound that begins before it is heard come back at its times, where the container has a way.
     /// `picture` is when the picture begins, in seconds.
     fn place_early_sound(&mut self, muxer: &mut Muxer, container: &Container, picture: f64) {
-        let shift = self.demuxer.shift();
+        let begins = self.beginnings();
         for copied in &mut self.copied {
             let Some(facts) = self.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start = facts.begins() + shift + copied.delay;
+            let start = begins.get(&copied.from).copied().unwrap_or(0.0) + copied.delay;
             let (priming, begins) = match &copied.carriage {
                 Carriage::Encode(transcoder) => (transcoder.priming(), start.max(0.0) - transcoder.priming()),
                 Carriage::Copy { .. } => (facts.priming, start.max(-facts.priming)),
@@ -313,10 +360,10 @@ impl Passthrough {
     /// Names sound that is copied and does not begin with the picture, at `picture` seconds, in a container
     /// that has both begin at once.
     fn tell_moved_sound(&mut self, container: &Container, picture: f64) {
-        let shift = self.demuxer.shift();
+        let begins = self.beginnings();
         let moved = self.copied.iter().filter_map(|copied| {
             let facts = self.demuxer.stream(copied.from)?;
-            let off = facts.begins() + shift - picture;
+            let off = begins.get(&copied.from)? - picture;
             let counts = facts.medium == Medium::Audio && matches!(copied.carriage, Carriage::Copy { .. });
             (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
         });
@@ -328,13 +375,13 @@ impl Passthrough {
     /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
     /// are late by is left out; what remains is a loss. `picture` is when the picture begins, in seconds.
     fn place_late_sound(&mut self, container: &Container, picture: f64) {
-        let shift = self.demuxer.shift();
+        let begins = self.beginnings();
         let mut late = Vec::new();
         for copied in &self.copied {
             let Some(facts) = self.demuxer.stream(copied.from) else {
                 continue;
             };
-            let start = facts.begins() + shift;
+            let start = begins.get(&copied.from).copied().unwrap_or(0.0);
             if facts.medium == Medium::Audio && start > TOO_SHORT_TO_HEAR {
                 late.push((copied, start));
             }
@@ -887,7 +934,8 @@ impl Passthrough {
         let seconds = |ticks: i64| ticks as f64 * base.to_f64();
         if packet.stream() == self.filtered {
             if let (Some(end), Some(shown)) = (end, packet.pts().or_else(|| packet.dts()).map(seconds)) {
-                if shown > end + INTERRUPTED_AFTER {
+                let is_cut = self.stretch.is_limited && shown >= end;
+                if is_cut || shown > end + INTERRUPTED_AFTER {
                     self.limit = Some(end);
                 }
                 if shown > end + SETTLED_AFTER {
@@ -905,7 +953,17 @@ impl Passthrough {
                 self.unforeseen.push((label, time));
             }
         } else if self.wanted.contains(&packet.stream()) && packet.size() > 0 {
+            if self.demuxer.begins_later() && !self.is_after_start(&mut packet, base) {
+                return Ok(Read::Other(packet.size()));
+            }
             let time = packet.dts().or_else(|| packet.pts()).map(seconds);
+            let length = self
+                .stretch
+                .end
+                .map(|end| (end - self.stretch.start) as f64 / 1e9);
+            if time.zip(length).is_some_and(|(time, length)| time >= length) {
+                return Ok(Read::Other(packet.size()));
+            }
             // An edit list leaves it out, and other containers would play it.
             let end = time.map_or(0.0, |time| time + seconds(packet.duration()));
             if packet.is_discarded() && end < -PREROLL {
@@ -914,6 +972,37 @@ impl Passthrough {
             return Ok(Read::Wanted(packet, time.unwrap_or(f64::NEG_INFINITY)));
         }
         Ok(Read::Other(packet.size()))
+    }
+
+    /// True for a packet of the wanted part of an input whose clock begins later than the input does: sound
+    /// from its start on, subtitles that are still shown then, which begin there, and video from its next key
+    /// frame on.
+    fn is_after_start(&mut self, packet: &mut Packet, base: Rational) -> bool {
+        let index = packet.stream();
+        let Some(facts) = self.demuxer.stream(index) else {
+            return false;
+        };
+        let Some(at) = packet.pts().or_else(|| packet.dts()) else {
+            return true;
+        };
+        let is_after = at as f64 * base.to_f64() > -SOON_ENOUGH;
+        match facts.medium {
+            _ if facts.is_cover => packet.shift(-at),
+            Medium::Subtitle if !is_after => {
+                let left = at + packet.duration();
+                packet.shift(-at);
+                packet.set_duration(left);
+                return left > 0;
+            }
+            Medium::Video if !self.joined.contains(&index) => {
+                if !is_after || !packet.is_key() {
+                    return false;
+                }
+                self.joined.push(index);
+            }
+            _ => return is_after,
+        }
+        true
     }
 
     /// Brings a packet into the output, unless its stream was given up. A stream of which the container
@@ -1026,6 +1115,19 @@ impl Passthrough {
         copied.last_end = copied.last.map(|last| last + packet.duration());
         muxer.write(packet, copied.to, base)
     }
+}
+
+/// An input of which only a stretch is wanted, near the beginning of that.
+fn begun(mut demuxer: Demuxer, origin: &Origin) -> Demuxer {
+    demuxer.cut(origin.stretch.start, origin.stretch.end);
+    if demuxer.begins_later()
+        && demuxer.has_exact_index()
+        && let Some(base) = demuxer.time_base(origin.stream)
+    {
+        // Where it fails the input is read from where it stands, the beginning.
+        let _ = demuxer.seek(origin.stream, -(INTERLEAVED / base.to_f64()) as i64);
+    }
+    demuxer
 }
 
 /// True if the muxer writes each picture together with its sound, whatever their times are, and leaves out

@@ -73,6 +73,21 @@ pub struct Page {
 }
 
 impl Listing {
+    /// Leaves the files from `first` on and before `end`, by their places.
+    pub fn keep(&mut self, first: usize, end: usize) {
+        fn within<T>(items: &mut Vec<T>, first: usize, end: usize) {
+            items.truncate(end);
+            items.drain(..first.min(items.len()));
+        }
+        within(&mut self.files, first, end);
+        if let Some(numbers) = &mut self.numbers {
+            within(numbers, first, end);
+        }
+        if let Some(pages) = &mut self.pages {
+            within(pages, first, end);
+        }
+    }
+
     /// The names that files made of these get: the files' own, with a number for each page.
     pub fn names(&self) -> Vec<PathBuf> {
         let Some(pages) = &self.pages else {

@@ -78,6 +78,12 @@ impl Damage {
         self.interlaced |= interlaced;
     }
 
+    /// Forgets the head of the stream: what was decoded of it is not part of what is read.
+    pub(super) fn begin_anew(&mut self) {
+        self.head.clear();
+        (self.decoded, self.shown, self.first) = (0, 0, None);
+    }
+
     /// Notes that a packet is marked as damaged.
     /// Gives the place of one before it that is not settled yet.
     pub(super) fn mark(&mut self, epoch: usize, place: String) -> Option<String> {
@@ -99,7 +105,8 @@ impl Damage {
     }
 
     /// Pictures at the head of the stream that cannot be decoded, because what they refer to comes before it.
-    fn leading(&self, codec: &str) -> u64 {
+    /// Before the end of the stream, packets may still be on their way through the decoder.
+    fn leading(&self, codec: &str, at_end: bool) -> u64 {
         if !ONE_PICTURE_A_PACKET.contains(&codec) || self.shown == 0 {
             return 0;
         }
@@ -109,7 +116,7 @@ impl Damage {
         // comes before their clock begins. Damaged packets bear no picture, and are counted by themselves.
         let timeless = self.head.iter().any(Option::is_none);
         let at_first = self.head.iter().filter(|&&pts| pts == self.first).count() > 1;
-        if (timeless || at_first) && self.packets == 0 && !self.interlaced {
+        if at_end && (timeless || at_first) && self.packets == 0 && !self.interlaced {
             self.decoded.saturating_sub(self.shown)
         } else {
             early
@@ -141,8 +148,8 @@ impl Damage {
     }
 
     /// Pictures that are missing at the beginning, as a sentence.
-    pub(super) fn missing_head(&self, codec: &str) -> Option<String> {
-        match self.leading(codec) {
+    pub(super) fn missing_head(&self, codec: &str, at_end: bool) -> Option<String> {
+        match self.leading(codec, at_end) {
             0 => None,
             1 => Some(
                 "1 picture at its beginning cannot be decoded, because it refers to one before the cut"
@@ -154,7 +161,8 @@ impl Damage {
         }
     }
 
-    /// Signs that the input was cut off at its end, as a sentence.
+    /// Signs that the input was cut off at its end, as a sentence. Packets can be counted only where none was
+    /// passed over by seeking (`has_sought`).
     pub(super) fn missing_end(
         &self,
         demuxer: &Demuxer,
@@ -162,6 +170,7 @@ impl Damage {
         extent: Extent,
         frame_rate: Option<Rational>,
         stated: Option<f64>,
+        has_sought: bool,
     ) -> Option<String> {
         if let Some(reason) = &self.stopped {
             return Some(format!("reading ended early ({reason})"));
@@ -170,7 +179,7 @@ impl Damage {
             return Some(format!("by its own account its last {bytes} bytes are missing"));
         }
         // Its list says what is to be read, whatever an edit list makes of the length.
-        if let Some(listed) = demuxer.listed_packets(stream) {
+        if let Some(listed) = demuxer.listed_packets(stream).filter(|_| !has_sought) {
             return (self.read < listed)
                 .then(|| format!("only {} of its {listed} packets are there", self.read));
         }
@@ -237,8 +246,8 @@ mod tests {
         for pts in [3, 4, 5, 6] {
             damage.note_picture(Some(pts), false);
         }
-        assert_eq!(damage.leading("h264"), 3);
-        assert_eq!(damage.leading("vp8"), 0);
+        assert_eq!(damage.leading("h264", true), 3);
+        assert_eq!(damage.leading("vp8", true), 0);
         let mut bare = Damage::default();
         for _ in 0..7 {
             bare.note_packet(None);
@@ -246,9 +255,9 @@ mod tests {
         for _ in 0..4 {
             bare.note_picture(None, false);
         }
-        assert_eq!(bare.leading("hevc"), 3);
+        assert_eq!(bare.leading("hevc", true), 3);
         bare.note_picture(None, true);
-        assert_eq!(bare.leading("hevc"), 0);
+        assert_eq!(bare.leading("hevc", true), 0);
     }
 
     #[test]

@@ -1,0 +1,510 @@
+//! A range of an input: the frames from one time on and before another, or so many of them.
+//!
+//! ```text
+//!   shown at   0.00  0.04  0.08  0.12  0.16  0.20        --start 0.06 --end 0.16
+//!   kept                   0.08  0.12
+//!   becomes                0.02  0.06                    the clock begins at the start of the range
+//! ```
+//!
+//! A frame belongs to the range if it is shown at its start or after it, and before its end. So ranges that
+//! follow one another give each frame once. The source says by [`Source::pass_over`] how it gets to the start
+//! without decoding all that comes before it; whether it does or not, this module keeps the same frames.
+
+#[cfg(feature = "ffmpeg")]
+use super::Stretch;
+use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::frame::{Buffer, Frame, Rational, Remarks};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Nanoseconds in a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// A place in an input, or a length of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// Nanoseconds from the beginning of the input's clock.
+    Time(i64),
+    /// Frames from the first one.
+    Frame(u64),
+}
+
+/// A text that is no time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no time; write seconds such as 12.5, [HH:]MM:SS.mmm, or frames such as 120f")]
+pub struct InvalidPoint(pub String);
+
+impl FromStr for Point {
+    type Err = InvalidPoint;
+
+    /// Reads seconds (`12.5`), a clock (`1:02:03.25`, `2:03`), or a number of frames (`120f`).
+    fn from_str(text: &str) -> Result<Point, InvalidPoint> {
+        let invalid = || InvalidPoint(text.to_owned());
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if let Some(frames) = text.strip_suffix('f') {
+            let frames = Some(frames).filter(|frames| is_number(frames));
+            return frames
+                .and_then(|frames| frames.parse().ok())
+                .map(Point::Frame)
+                .ok_or_else(invalid);
+        }
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let parts: Vec<&str> = whole.split(':').collect();
+        let sound = parts.iter().all(|part| is_number(part)) && is_number(fraction);
+        if !sound || parts.len() > 3 {
+            return Err(invalid());
+        }
+        let mut seconds = 0_i64;
+        for (place, part) in parts.iter().enumerate() {
+            let part: i64 = part.parse().map_err(|_| invalid())?;
+            if place > 0 && part >= 60 {
+                return Err(invalid());
+            }
+            seconds = seconds
+                .checked_mul(60)
+                .and_then(|s| s.checked_add(part))
+                .ok_or_else(invalid)?;
+        }
+        // Nine digits; what follows is less than a nanosecond.
+        let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+        let nanos: i64 = digits.parse().map_err(|_| invalid())?;
+        seconds
+            .checked_mul(SECOND)
+            .and_then(|s| s.checked_add(nanos))
+            .map(Point::Time)
+            .ok_or_else(invalid)
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Point::Time(nanos) => write!(f, "{} s", *nanos as f64 / SECOND as f64),
+            Point::Frame(frame) => write!(f, "frame {frame}"),
+        }
+    }
+}
+
+/// Which frames of an input are read: those from `start` on that meet neither `end` nor `length`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TimeRange {
+    /// Where it begins; at the first frame if `None`.
+    pub start: Option<Point>,
+    /// Where it ends, counted from the beginning of the input.
+    pub end: Option<Point>,
+    /// The most time that it takes, counted from its start.
+    pub duration: Option<Point>,
+    /// The most frames.
+    pub frames: Option<u64>,
+}
+
+/// Why a range cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidRange(String);
+
+impl TimeRange {
+    /// A range with a start and ends, each of which may be left out.
+    pub fn new(
+        start: Option<Point>,
+        end: Option<Point>,
+        duration: Option<Point>,
+        frames: Option<u64>,
+    ) -> Result<TimeRange, InvalidRange> {
+        let ordered = match (start, end) {
+            (Some(Point::Time(start)), Some(Point::Time(end))) => start < end,
+            (Some(Point::Frame(start)), Some(Point::Frame(end))) => start < end,
+            (None, Some(end)) => !matches!(end, Point::Time(0) | Point::Frame(0)),
+            _ => true,
+        };
+        if let (false, Some(end)) = (ordered, end) {
+            let start = start.unwrap_or(Point::Time(0));
+            return Err(InvalidRange(format!(
+                "the range ends at {end}, and begins at {start}: it holds no frame"
+            )));
+        }
+        if frames == Some(0) || matches!(duration, Some(Point::Time(0) | Point::Frame(0))) {
+            return Err(InvalidRange("a range of no length holds no frame".to_owned()));
+        }
+        Ok(TimeRange {
+            start,
+            end,
+            duration,
+            frames,
+        })
+    }
+
+    /// True if every frame is in it.
+    pub fn is_all(&self) -> bool {
+        *self == TimeRange::default()
+    }
+
+    /// Where it ends, in nanoseconds, if that is written as a time.
+    #[cfg(feature = "ffmpeg")]
+    fn end_time(&self) -> Option<i64> {
+        let start = match self.start {
+            None => Some(0),
+            Some(Point::Time(start)) => Some(start),
+            Some(Point::Frame(_)) => None,
+        };
+        let time = |point: Option<Point>| match point {
+            Some(Point::Time(nanos)) => Some(nanos),
+            _ => None,
+        };
+        let behind = start
+            .zip(time(self.duration))
+            .map(|(start, length)| start + length);
+        [time(self.end), behind].into_iter().flatten().min()
+    }
+
+    /// The same as numbers of frames, first and one behind the last, for `rate` frames a second; `None` where
+    /// a time is given and there is no rate.
+    pub fn numbers(&self, rate: Option<Rational>) -> Option<(u64, Option<u64>)> {
+        // The first frame that is shown at that time or after it.
+        let number = |point: Point| match point {
+            Point::Frame(frame) => Some(frame),
+            Point::Time(nanos) => {
+                let rate = rate?;
+                let (num, den) = (
+                    i128::from(rate.num),
+                    i128::from(rate.den.max(1)) * i128::from(SECOND),
+                );
+                u64::try_from((i128::from(nanos) * num + den - 1).div_euclid(den)).ok()
+            }
+        };
+        let first = self.start.map_or(Some(0), number)?;
+        let mut ends = Vec::new();
+        if let Some(end) = self.end {
+            ends.push(number(end)?);
+        }
+        match (self.duration, self.start) {
+            (Some(Point::Time(length)), Some(Point::Time(start))) => {
+                ends.push(number(Point::Time(start.saturating_add(length)))?);
+            }
+            (Some(length), _) => ends.push(first.saturating_add(number(length)?)),
+            (None, _) => {}
+        }
+        ends.extend(self.frames.map(|frames| first.saturating_add(frames)));
+        Some((first, ends.into_iter().min()))
+    }
+}
+
+/// The frames of `source` that are in `range`, on a clock that begins with it.
+pub fn within(source: AnySource, range: TimeRange) -> Result<AnySource, SourceError> {
+    if range.is_all() {
+        return Ok(source);
+    }
+    match source {
+        AnySource::Stream(source) => Ok(AnySource::Stream(Box::new(Ranged::new(source, range)?))),
+        AnySource::Indexed(source) => Part::new(source, range).map(AnySource::indexed),
+    }
+}
+
+/// `ticks` of `base` in nanoseconds, cut off, so that the way back leads to the same tick.
+fn nanos(ticks: i64, base: Rational) -> i64 {
+    let nanos = i128::from(ticks) * i128::from(base.num) * i128::from(SECOND);
+    nanos.div_euclid(i128::from(base.den.max(1))) as i64
+}
+
+/// The first tick of `base` that is `nanos` or later.
+fn tick_at(nanos: i64, base: Rational) -> i64 {
+    let den = i128::from(base.num.max(1)) * i128::from(SECOND);
+    let ticks = i128::from(nanos) * i128::from(base.den);
+    (ticks + den - 1).div_euclid(den).min(i128::from(i64::MAX)) as i64
+}
+
+/// Frames that come one after another, from the start of a range to its end.
+struct Ranged {
+    inner: Box<dyn Source>,
+    info: StreamInfo,
+    range: TimeRange,
+    /// The tick that the range begins at; that of its first frame, where frames are counted.
+    start: Option<i64>,
+    /// Frames that have come, in the range and before it; unknown once some were passed over.
+    seen: u64,
+    kept: u64,
+    ended: bool,
+}
+
+impl Ranged {
+    fn new(mut inner: Box<dyn Source>, mut range: TimeRange) -> Result<Ranged, SourceError> {
+        let mut info = inner.info().clone();
+        let counts = matches!(range.end, Some(Point::Frame(_)));
+        if let (Some(Point::Frame(frame)), false) = (range.start, counts)
+            && let Some(tick) = inner.time_of(frame)?
+        {
+            range.start = Some(Point::Time(nanos(tick, info.time_base)));
+        }
+        let start = match range.start {
+            None => Some(0),
+            Some(Point::Time(start)) => Some(tick_at(start, info.time_base)),
+            Some(Point::Frame(_)) => None,
+        };
+        if let Some(start) = start.filter(|&start| start > 0 && !counts) {
+            inner.pass_over(start);
+        }
+        #[cfg(feature = "ffmpeg")]
+        if let (Some(origin), Some(start)) = (&mut info.origin, start) {
+            origin.stretch = Stretch {
+                start: nanos(start, info.time_base),
+                end: range.end_time(),
+                is_limited: range.end.is_some() || range.duration.is_some() || range.frames.is_some(),
+            };
+        }
+        let bounds = range.numbers(info.frame_rate);
+        info.frames = match (bounds, info.frames) {
+            (Some((first, end)), frames) => {
+                let end = [end, frames].into_iter().flatten().min();
+                end.map(|end| end.saturating_sub(first))
+            }
+            (None, _) => range.frames,
+        };
+        Ok(Ranged {
+            inner,
+            info,
+            range,
+            start,
+            seen: 0,
+            kept: 0,
+            ended: false,
+        })
+    }
+
+    /// True if a frame, the `number`th and shown at tick `at`, comes before the range.
+    fn is_before(&self, number: u64, at: i64) -> bool {
+        match (self.range.start, self.start) {
+            (Some(Point::Frame(first)), _) => number < first,
+            (_, Some(start)) => at < start,
+            (_, None) => false,
+        }
+    }
+
+    /// True if a frame comes after the range, which begins at tick `start`.
+    fn is_after(&self, number: u64, at: i64, start: i64) -> bool {
+        let base = self.info.time_base;
+        let is_past = |point: Point| match point {
+            Point::Frame(frame) => number >= frame,
+            Point::Time(end) => at >= tick_at(end, base),
+        };
+        let is_long = |length: Point| match length {
+            Point::Frame(frames) => self.kept >= frames,
+            Point::Time(length) => {
+                // From the time that was written, not from the tick behind it.
+                let begins = match self.range.start {
+                    Some(Point::Time(begins)) => begins,
+                    _ => nanos(start, base),
+                };
+                at >= tick_at(begins.saturating_add(length), base)
+            }
+        };
+        self.range.end.is_some_and(is_past) || self.range.duration.is_some_and(is_long)
+    }
+
+    /// True once as many frames have come as there may be, so that none need be read to know it.
+    fn is_full(&self) -> bool {
+        let length = match self.range.duration {
+            Some(Point::Frame(frames)) => Some(frames),
+            _ => None,
+        };
+        [self.range.frames, length]
+            .into_iter()
+            .flatten()
+            .any(|most| self.kept >= most)
+    }
+
+    /// When frame `number` of a bare stream is shown, in ticks, by its frame rate.
+    fn time_by_rate(&self, number: u64) -> i64 {
+        let (base, rate) = (
+            self.info.time_base,
+            self.info.frame_rate.unwrap_or(Rational { num: 25, den: 1 }),
+        );
+        let ticks = i128::from(number) * i128::from(rate.den) * i128::from(base.den);
+        ticks.div_euclid((i128::from(rate.num) * i128::from(base.num)).max(1)) as i64
+    }
+
+    fn invalid(&self, problem: String) -> SourceError {
+        SourceError::Invalid {
+            path: self.info.description.clone(),
+            problem,
+        }
+    }
+}
+
+impl Source for Ranged {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        while !self.ended && !self.is_full() {
+            let Some(mut frame) = self.inner.next(supply)? else {
+                break;
+            };
+            let number = self.seen;
+            self.seen += 1;
+            let at = frame.metadata.pts.unwrap_or_else(|| self.time_by_rate(number));
+            if self.is_before(number, at) {
+                continue;
+            }
+            let start = *self.start.get_or_insert(at);
+            if self.is_after(number, at, start) {
+                break;
+            }
+            frame.metadata.pts = frame.metadata.pts.map(|pts| pts - start);
+            frame.sequence = self.kept;
+            self.kept += 1;
+            return Ok(Some(frame));
+        }
+        self.ended = true;
+        if self.kept == 0 {
+            return Err(self.invalid("no frame lies in the range".to_owned()));
+        }
+        Ok(None)
+    }
+
+    fn held_buffers(&self) -> usize {
+        self.inner.held_buffers()
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        self.inner.remarks()
+    }
+}
+
+/// A range of frames that can be read in any order.
+struct Part {
+    inner: Arc<dyn IndexedSource>,
+    info: StreamInfo,
+    first: u64,
+    len: u64,
+}
+
+impl Part {
+    fn new(inner: Arc<dyn IndexedSource>, range: TimeRange) -> Result<Part, SourceError> {
+        let mut info = inner.info().clone();
+        let invalid = |problem: String| SourceError::Invalid {
+            path: info.description.clone(),
+            problem,
+        };
+        let Some((first, end)) = range.numbers(info.frame_rate) else {
+            return Err(invalid(
+                "it has no frame rate, so that a range is in frames, such as --start 120f".to_owned(),
+            ));
+        };
+        let end = end.unwrap_or(u64::MAX).min(inner.len());
+        if first >= end {
+            return Err(invalid(format!(
+                "no frame lies in the range; it holds {}",
+                inner.len()
+            )));
+        }
+        info.frames = Some(end - first);
+        Ok(Part {
+            inner,
+            info,
+            first,
+            len: end - first,
+        })
+    }
+}
+
+impl IndexedSource for Part {
+    fn info(&self) -> &StreamInfo {
+        &self.info
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
+        let mut frame = self.inner.read(self.first + index, buffer)?;
+        frame.sequence = index;
+        frame.metadata.pts = frame.metadata.pts.map(|pts| pts - self.first as i64);
+        Ok(frame)
+    }
+
+    fn remarks(&self) -> Remarks {
+        self.inner.remarks()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        for (text, expected) in [
+            ("12.5", Point::Time(12_500_000_000)),
+            ("0", Point::Time(0)),
+            ("0.0333333333", Point::Time(33_333_333)),
+            ("1:02:03.25", Point::Time(3_723_250_000_000)),
+            ("2:03", Point::Time(123 * SECOND)),
+            ("90", Point::Time(90 * SECOND)),
+            ("120f", Point::Frame(120)),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "f",
+            "-1",
+            "1:60",
+            "1:2:3:4",
+            "1.",
+            ".5",
+            "1.5f",
+            "abc",
+            "1e3",
+            "99999999999999999999",
+            "+3",
+        ] {
+            assert_eq!(text.parse::<Point>(), Err(InvalidPoint(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn ranges_are_numbers_of_frames_at_a_rate() {
+        let second = |n: f64| Some(Point::Time((n * 1e9) as i64));
+        let rate = Some(Rational { num: 25, den: 1 });
+        let numbers = |start, end, duration, frames| {
+            TimeRange::new(start, end, duration, frames)
+                .map_err(|e| e.to_string())
+                .map(|range| range.numbers(rate).unwrap())
+        };
+        assert_eq!(numbers(None, None, None, None), Ok((0, None)));
+        assert_eq!(numbers(second(1.0), second(2.0), None, None), Ok((25, Some(50))));
+        assert_eq!(numbers(second(0.01), None, second(0.04), None), Ok((1, Some(2))));
+        assert_eq!(
+            numbers(Some(Point::Frame(7)), None, None, Some(3)),
+            Ok((7, Some(10)))
+        );
+        assert_eq!(
+            numbers(None, Some(Point::Frame(9)), second(0.1), None),
+            Ok((0, Some(3)))
+        );
+        assert!(numbers(second(2.0), second(2.0), None, None).is_err());
+        assert!(numbers(None, second(0.0), None, None).is_err());
+        assert!(numbers(None, None, None, Some(0)).is_err());
+        let range = TimeRange::new(second(1.0), None, None, None).unwrap();
+        assert_eq!(range.numbers(None), None);
+    }
+
+    #[test]
+    fn ticks_are_the_first_at_a_time_or_after_it() {
+        let base = |num, den| Rational { num, den };
+        assert_eq!(tick_at(50_000_000, base(1, 25)), 2);
+        assert_eq!(tick_at(40_000_000, base(1, 25)), 1);
+        assert_eq!(tick_at(33_333_333, base(1, 15360)), 512);
+        for den in [25, 1000, 90_000, 15_360, 30_000] {
+            for num in [1, 1001] {
+                for tick in 0..5000 {
+                    assert_eq!(tick_at(nanos(tick, base(num, den)), base(num, den)), tick);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The way to a later picture without decoding all that comes before it.
+//!
+//! Packets are read but not decoded; those since the last key frame at or before the wanted time are kept.
+//! When a packet comes that is shown later, decoding begins with the kept ones:
+//!
+//! ```text
+//!   packets  K p p p K p p p K b b p p      K key frame, b leading picture
+//!   wanted                           ^
+//!   decoded                  K     p p ..   leading pictures are shown before K, and are left out
+//! ```
+//!
+//! So the picture at the wanted time is exact in every container, through pipes, and where the clock jumps.
+//! Seeking, where a container's index is to be trusted, only saves the reading: if it leads to a packet
+//! behind the wanted time, it is repeated further back.
+
+use super::{Input, VideoSource, key_frame, open_demuxer};
+use crate::ffmpeg::{AvError, Packet};
+use crate::source::SourceError;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Bytes of packets that are kept; with more between two key frames, all of them are decoded.
+const MOST_KEPT: usize = 64 << 20;
+
+/// Seconds that must lie ahead for seeking to be tried, and that it goes back at first.
+const WORTH_SEEKING: f64 = 2.0;
+
+/// Packets between a picture's place in decoding and in presentation: more than any reordering.
+const REORDERED: usize = 64;
+
+/// A picture that is wanted, and the packets on the way to it.
+#[derive(Default)]
+pub(super) struct Skip {
+    /// Ticks of the stream's time base.
+    target: Option<i64>,
+    /// Packets that were read and are still to be decoded.
+    kept: VecDeque<Packet>,
+    has_sought: bool,
+}
+
+impl Skip {
+    /// A way to the first picture that is shown at `tick` or later.
+    pub(super) fn to(tick: i64) -> Skip {
+        Skip {
+            target: Some(tick),
+            ..Skip::default()
+        }
+    }
+
+    /// Where to go, once.
+    pub(super) fn target(&mut self) -> Option<i64> {
+        self.target.take()
+    }
+
+    /// The next packet that was read already.
+    pub(super) fn next(&mut self) -> Option<Packet> {
+        self.kept.pop_front()
+    }
+
+    /// True if packets were passed over without being read.
+    pub(super) fn has_sought(&self) -> bool {
+        self.has_sought
+    }
+}
+
+impl VideoSource {
+    /// Goes to the last packet from which the picture at `tick` can be decoded.
+    pub(super) fn skip_to(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
+        let is_there = self.picture.timestamp().is_none_or(|first| first >= tick);
+        let codec = self.decoder.codec_name();
+        if is_there || !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
+            return Ok(());
+        }
+        let mut came_back = self.seek_before(tick, stopped)?;
+        let (mut bytes, mut key) = (0, None);
+        while self.input == Input::Reading && (came_back || self.read_packet(stopped)?) {
+            came_back = false;
+            let shown = self.packet.pts();
+            if let Some(shown) = shown.filter(|&shown| shown <= tick && self.is_key()) {
+                self.skip.kept.clear();
+                (bytes, key) = (0, Some(shown));
+            } else if let (Some(key), Some(shown)) = (key, shown)
+                && shown < key
+            {
+                continue;
+            }
+            let is_past = shown
+                .or_else(|| self.packet.dts())
+                .is_some_and(|shown| shown > tick);
+            bytes += self.packet.size();
+            let fresh = Packet::new().map_err(|e| self.lacking(e))?;
+            self.skip
+                .kept
+                .push_back(std::mem::replace(&mut self.packet, fresh));
+            if is_past || bytes > MOST_KEPT || self.skip.kept.len() > MOST_KEPT / 1024 {
+                break;
+            }
+        }
+        if key.is_some() || self.skip.has_sought {
+            self.decoder.flush();
+            self.picture.clear();
+            self.held = false;
+            self.steps = super::Steps::default();
+            self.damage.begin_anew();
+        }
+        Ok(())
+    }
+
+    /// True if decoding can begin at the packet.
+    fn is_key(&self) -> bool {
+        self.packet.is_key()
+            && key_frame::is_clean(
+                &self.decoder.codec_name(),
+                self.demuxer.extradata(self.stream),
+                self.packet.data(),
+            )
+    }
+
+    /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.packet`, where the
+    /// container is one to seek in and it is worth it.
+    fn seek_before(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
+        let is_seekable = self.demuxer.has_exact_index() && self.path.is_file();
+        let second = (1.0 / self.info.time_base.to_f64()).ceil() as i64;
+        let worth = (WORTH_SEEKING * second as f64) as i64;
+        let here = self.packet.pts().or_else(|| self.packet.dts());
+        // A container with times of decoding alone says of no packet when it is shown.
+        if !is_seekable || here.is_none_or(|here| tick - here < worth) || self.packet.pts().is_none() {
+            return Ok(false);
+        }
+        let mut back = 0;
+        loop {
+            let aim = (tick - back).max(0);
+            self.demuxer.seek(self.stream, aim).map_err(|e| self.lacking(e))?;
+            self.skip.has_sought = true;
+            let found = self.read_packet(stopped)?;
+            if aim == 0 || found && self.packet.pts().is_some_and(|at| at <= tick) && self.is_key() {
+                return Ok(found);
+            }
+            back = (4 * back).max(second);
+        }
+    }
+
+    fn lacking(&self, e: AvError) -> SourceError {
+        SourceError::Io {
+            path: self.name.clone(),
+            cause: e.to_io(),
+        }
+    }
+
+    /// When picture `number` is shown, in ticks, found by the times of packets; `None` where they have none,
+    /// or the input can be read only once.
+    pub(super) fn packet_time(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        let Ok(number) = usize::try_from(number) else {
+            return Ok(None);
+        };
+        if !self.path.is_file() {
+            return Ok(None);
+        }
+        let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
+        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        // The latest ones; those that are certain to come before the wanted one are only counted.
+        let mut times = BinaryHeap::new();
+        let mut before = 0;
+        while before + times.len() <= number + REORDERED && demuxer.read(&mut packet).is_ok() {
+            if packet.stream() != self.stream || packet.size() == 0 || packet.is_discarded() {
+                continue;
+            }
+            let Some(shown) = packet.pts() else {
+                return Ok(None);
+            };
+            times.push(std::cmp::Reverse(shown));
+            if times.len() > 2 * REORDERED {
+                times.pop();
+                before += 1;
+            }
+        }
+        if number < before {
+            return Ok(None);
+        }
+        let mut times: Vec<i64> = times.into_iter().map(|std::cmp::Reverse(at)| at).collect();
+        times.sort_unstable();
+        Ok(times.get(number - before).copied())
+    }
+}

@@ -1,0 +1,562 @@
+//! Ranges of an input: pieces put together are the whole, picture by picture and tick by tick, whatever the
+//! codec refers to and however the container keeps time; FFmpeg makes the inputs and reads the outputs.
+
+#![allow(clippy::unwrap_used)]
+
+mod media;
+
+use media::ffmpeg;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn framepipe(input: &str, output: &str, options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(["filter", input, output, "--filter", "identity", "--overwrite"])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+fn said(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+fn filtered(input: &Path, output: &Path, options: &[&str]) -> String {
+    let done = framepipe(input.to_str().unwrap(), output.to_str().unwrap(), options);
+    assert!(done.status.success(), "{input:?} {options:?}: {}", said(&done));
+    said(&done)
+}
+
+/// Time and hash of each frame of a file, in microseconds.
+fn frames(path: &Path) -> Vec<(i64, String)> {
+    let path = path.to_str().unwrap();
+    let text = ffmpeg(&[
+        "-i",
+        path,
+        "-map",
+        "0:v:0",
+        "-copyts",
+        "-fps_mode",
+        "passthrough",
+        "-enc_time_base",
+        "1:1000000",
+        "-c:v",
+        "rawvideo",
+        "-f",
+        "framehash",
+        "-hash",
+        "md5",
+        "-",
+    ]);
+    let text = String::from_utf8(text).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|row| {
+        let columns: Vec<&str> = row.split(',').map(str::trim).collect();
+        (columns[2].parse().unwrap(), columns[5].to_owned())
+    })
+    .collect()
+}
+
+const MOVING: &str = "testsrc2=size=96x64:rate=25:duration=4";
+
+/// A clip in `folder`, made with these options of FFmpeg's.
+fn clip(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let path = folder.join(name);
+    let mut all = vec!["-f", "lavfi", "-i", MOVING];
+    all.extend(options);
+    all.push(path.to_str().unwrap());
+    ffmpeg(&all);
+    path
+}
+
+/// The whole as frames of a lossless file.
+fn whole(input: &Path) -> Vec<(i64, String)> {
+    let output = input.with_extension("whole.mkv");
+    filtered(input, &output, &["--encoder", "ffv1", "--no-audio"]);
+    frames(&output)
+}
+
+/// Pieces that begin at these seconds, put together; each must end where the next one begins.
+fn pieces(input: &Path, starts: &[f64]) -> Vec<(i64, String)> {
+    let mut all = Vec::new();
+    for (number, &start) in starts.iter().enumerate() {
+        let output = input.with_extension("piece.mkv");
+        let (start_text, end_text) = (start.to_string(), starts.get(number + 1).map(f64::to_string));
+        let mut options = vec![
+            "--encoder",
+            "ffv1",
+            "--no-audio",
+            "--strict",
+            "--start",
+            &start_text,
+        ];
+        if let Some(end) = &end_text {
+            options.extend(["--end", end]);
+        }
+        filtered(input, &output, &options);
+        // A piece begins with a tick, which some containers have once a frame.
+        let extension = input.extension().unwrap().to_str().unwrap();
+        let is_coarse = ["avi", "h264", "ogv"].contains(&extension);
+        let start = if is_coarse {
+            (start * 25.0).ceil() / 25.0
+        } else {
+            start
+        };
+        let shift = (start * 1e6).round() as i64;
+        all.extend(frames(&output).into_iter().map(|(at, hash)| (at + shift, hash)));
+    }
+    all
+}
+
+/// Compares pieces with the whole; times within the millisecond that Matroska rounds to, twice.
+fn assert_same(name: &str, whole: &[(i64, String)], pieces: &[(i64, String)]) {
+    let hashes = |frames: &[(i64, String)]| frames.iter().map(|(_, hash)| hash.clone()).collect::<Vec<_>>();
+    assert_eq!(pieces.len(), whole.len(), "{name}: frames");
+    let first = hashes(whole)
+        .iter()
+        .zip(hashes(pieces))
+        .position(|(a, b)| *a != b);
+    assert_eq!(first, None, "{name}: the first frame that differs");
+    for (number, (expected, found)) in whole.iter().zip(pieces).enumerate() {
+        assert!(
+            (expected.0 - found.0).abs() <= 2000,
+            "{name}: frame {number} at {} us for {}",
+            found.0,
+            expected.0
+        );
+    }
+}
+
+/// Containers and codecs with what is hard about each.
+const CASES: &[(&str, &[&str])] = &[
+    ("closed.mp4", &["-c:v", "libx264", "-g", "20", "-bf", "3"]),
+    ("closed.mkv", &["-c:v", "libx264", "-g", "20", "-bf", "3"]),
+    (
+        "open.mkv",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "open-gop=1:keyint=20:min-keyint=20:bframes=3:scenecut=0",
+        ],
+    ),
+    (
+        "open.ts",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "open-gop=1:keyint=20:min-keyint=20:bframes=3:scenecut=0",
+        ],
+    ),
+    (
+        "refresh.mp4",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "intra-refresh=1:keyint=20:bframes=0",
+        ],
+    ),
+    (
+        "cra.mp4",
+        &[
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            "log-level=none:open-gop=1:keyint=20:min-keyint=20:scenecut=0",
+        ],
+    ),
+    (
+        "cra.mkv",
+        &[
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            "log-level=none:open-gop=1:keyint=20:min-keyint=20:scenecut=0",
+        ],
+    ),
+    (
+        "vp9.webm",
+        &[
+            "-c:v",
+            "libvpx-vp9",
+            "-g",
+            "20",
+            "-deadline",
+            "realtime",
+            "-auto-alt-ref",
+            "1",
+        ],
+    ),
+    (
+        "vp8.webm",
+        &[
+            "-c:v",
+            "libvpx",
+            "-g",
+            "20",
+            "-auto-alt-ref",
+            "1",
+            "-lag-in-frames",
+            "10",
+        ],
+    ),
+    (
+        "av1.mkv",
+        &[
+            "-c:v",
+            "libaom-av1",
+            "-g",
+            "20",
+            "-cpu-used",
+            "8",
+            "-lag-in-frames",
+            "10",
+        ],
+    ),
+    ("ffv1.mkv", &["-c:v", "ffv1", "-g", "10"]),
+    ("mpeg2.mpg", &["-c:v", "mpeg2video", "-g", "15", "-bf", "2"]),
+    ("mpeg2.ts", &["-c:v", "mpeg2video", "-g", "15", "-bf", "2"]),
+    ("mpeg4.avi", &["-c:v", "mpeg4", "-g", "20", "-bf", "2"]),
+    ("mjpeg.avi", &["-c:v", "mjpeg"]),
+    ("mpeg4.mp4", &["-c:v", "mpeg4", "-g", "20", "-bf", "2"]),
+    ("bare.h264", &["-c:v", "libx264", "-g", "20", "-bf", "3"]),
+    ("theora.ogv", &["-c:v", "libtheora", "-g", "20"]),
+    ("flash.flv", &["-c:v", "flv", "-g", "20"]),
+    ("palette.gif", &[]),
+    ("inter.apng", &["-c:v", "apng"]),
+    ("one-key.mp4", &["-c:v", "libx264", "-g", "1000", "-bf", "3"]),
+];
+
+#[test]
+fn pieces_put_together_are_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, options) in CASES {
+        let input = clip(folder.path(), name, options);
+        let expected = whole(&input);
+        assert!(expected.len() >= 95, "{name}: {} frames", expected.len());
+        for starts in [&[0.0, 2.02][..], &[0.0, 0.5, 0.81, 1.6, 2.4, 3.0, 3.9]] {
+            assert_same(name, &expected, &pieces(&input, starts));
+        }
+        // Single frames, at and between key frames; times of the whole lie half a frame apart at least.
+        for number in [0, 1, 19, 20, 21, 39, 58, 94] {
+            let start = (expected[number].0 as f64 - 10_000.0).max(0.0) / 1e6;
+            let output = input.with_extension("single.mkv");
+            let start = start.to_string();
+            filtered(
+                &input,
+                &output,
+                &[
+                    "--encoder",
+                    "ffv1",
+                    "--no-audio",
+                    "--start",
+                    &start,
+                    "--frames",
+                    "1",
+                ],
+            );
+            let found = frames(&output);
+            assert_eq!(found.len(), 1, "{name}: frame {number}");
+            assert_eq!(found[0].1, expected[number].1, "{name}: frame {number}");
+        }
+        // The same by numbers.
+        let output = input.with_extension("numbers.mkv");
+        filtered(
+            &input,
+            &output,
+            &[
+                "--encoder",
+                "ffv1",
+                "--no-audio",
+                "--start",
+                "37f",
+                "--duration",
+                "5f",
+            ],
+        );
+        let found: Vec<String> = frames(&output).into_iter().map(|(_, hash)| hash).collect();
+        let wanted: Vec<String> = expected[37..42].iter().map(|(_, hash)| hash.clone()).collect();
+        assert_eq!(found, wanted, "{name}: by numbers");
+    }
+}
+
+#[test]
+fn variable_rates_edit_lists_and_joined_recordings_are_cut_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let uneven = clip(
+        folder.path(),
+        "uneven.mkv",
+        &[
+            "-vf",
+            "select='mod(n,7)*mod(n,3)'",
+            "-fps_mode",
+            "passthrough",
+            "-c:v",
+            "libx264",
+            "-g",
+            "10",
+        ],
+    );
+    let base = clip(
+        folder.path(),
+        "base.mp4",
+        &["-c:v", "libx264", "-g", "25", "-bf", "3"],
+    );
+    let edited = folder.path().join("edited.mp4");
+    ffmpeg(&[
+        "-ss",
+        "0.5",
+        "-i",
+        base.to_str().unwrap(),
+        "-c",
+        "copy",
+        edited.to_str().unwrap(),
+    ]);
+    // Two recordings one behind the other: the clock goes back in the middle.
+    let part = clip(
+        folder.path(),
+        "part.ts",
+        &["-c:v", "libx264", "-g", "25", "-bf", "2"],
+    );
+    let joined = folder.path().join("joined.ts");
+    let bytes = std::fs::read(&part).unwrap();
+    std::fs::write(&joined, [&bytes[..], &bytes[..]].concat()).unwrap();
+    for (path, starts) in [
+        (&uneven, &[0.0, 1.0, 2.5][..]),
+        (&edited, &[0.0, 0.3, 1.7]),
+        (&joined, &[0.0, 3.0, 5.0, 7.3]),
+    ] {
+        let name = path.display().to_string();
+        let expected = whole(path);
+        let mut all = Vec::new();
+        for (number, start) in starts.iter().enumerate() {
+            let output = path.with_extension("piece.mkv");
+            let (start_text, end) = (start.to_string(), starts.get(number + 1).map(f64::to_string));
+            let mut options = vec!["--encoder", "ffv1", "--start", &start_text];
+            if let Some(end) = &end {
+                options.extend(["--end", end]);
+            }
+            filtered(path, &output, &options);
+            let shift = (start * 1e6).round() as i64;
+            all.extend(frames(&output).into_iter().map(|(at, hash)| (at + shift, hash)));
+        }
+        assert_same(&name, &expected, &all);
+    }
+}
+
+/// Seconds at which samples of `path` are loud for the first time.
+fn first_sound(path: &Path) -> f64 {
+    // Clocks that do not begin at zero are brought there, and others are left as they are.
+    let begins_anywhere = path.extension().is_some_and(|e| e == "ts");
+    let mut options = if begins_anywhere { vec![] } else { vec!["-copyts"] };
+    options.extend(["-i", path.to_str().unwrap(), "-map", "0:a:0", "-af"]);
+    options.extend([
+        "aresample=async=1:first_pts=0",
+        "-ac",
+        "1",
+        "-ar",
+        "48000",
+        "-f",
+        "f32le",
+        "-",
+    ]);
+    let samples = ffmpeg(&options);
+    let loud = samples
+        .chunks_exact(4)
+        .position(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).abs() > 0.2);
+    loud.unwrap() as f64 / 48000.0
+}
+
+#[test]
+fn sound_subtitles_and_chapters_are_cut_to_the_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = folder.path().join("words.srt");
+    std::fs::write(
+        &words,
+        "1\n00:00:00,500 --> 00:00:01,000\nbefore\n\n2\n00:00:01,500 --> 00:00:02,500\nacross\n\n\
+         3\n00:00:02,700 --> 00:00:03,000\nwithin\n",
+    )
+    .unwrap();
+    let chapters = folder.path().join("chapters.txt");
+    std::fs::write(
+        &chapters,
+        ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=1000\ntitle=one\n[CHAPTER]\n\
+         TIMEBASE=1/1000\nSTART=1000\nEND=2800\ntitle=two\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=2800\n\
+         END=4000\ntitle=three\n",
+    )
+    .unwrap();
+    // Silent but for a click from 2.6 to 2.7 s.
+    let click = "aevalsrc='if(between(t,2.6,2.7),sin(6283*t),0)':s=48000:d=4";
+    for (name, subtitle, sound) in [
+        ("a.mkv", "subrip", "pcm_s16le"),
+        ("b.mkv", "subrip", "aac"),
+        ("c.mp4", "mov_text", "aac"),
+        ("d.mkv", "subrip", "libopus"),
+        ("e.ts", "", "mp2"),
+    ] {
+        let input = folder.path().join(name);
+        let mut options = vec!["-f", "lavfi", "-i", MOVING, "-f", "lavfi", "-i", click];
+        options.extend(["-i", words.to_str().unwrap(), "-i", chapters.to_str().unwrap()]);
+        options.extend([
+            "-map",
+            "0:v",
+            "-map",
+            "1:a",
+            "-map_metadata",
+            "3",
+            "-c:v",
+            "libx264",
+            "-g",
+            "20",
+        ]);
+        options.extend(["-c:a", sound]);
+        if !subtitle.is_empty() {
+            options.extend(["-map", "2:s", "-c:s", subtitle]);
+        }
+        options.push(input.to_str().unwrap());
+        ffmpeg(&options);
+        let before = first_sound(&input);
+        for (output, start) in [("out.mkv", 2.0), ("out.mp4", 2.0), ("out.mov", 0.7)] {
+            let output = folder.path().join(output);
+            let start_text = start.to_string();
+            let warnings = |text: &str| -> Vec<String> {
+                let lines = text.lines().filter(|line| line.starts_with("warning"));
+                lines.map(str::to_owned).collect()
+            };
+            let expected = warnings(&filtered(&input, &output, &[]));
+            let found = warnings(&filtered(
+                &input,
+                &output,
+                &["--start", &start_text, "--end", "3.2"],
+            ));
+            assert_eq!(found, expected, "{name} to {output:?}");
+            let after = first_sound(&output);
+            assert!(
+                (before - start - after).abs() < 0.003,
+                "{name} to {output:?}: the click at {before} s comes at {after} s"
+            );
+            let json = Command::new("ffprobe")
+                .args(["-v", "error", "-of", "json", "-show_chapters", "-show_entries"])
+                .args(["packet=codec_type,pts_time,duration_time", "-show_packets"])
+                .arg(&output)
+                .output()
+                .unwrap();
+            let found: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+            let number =
+                |value: &serde_json::Value| value.as_str().map_or(0.0, |t| t.parse::<f64>().unwrap());
+            let length = 3.2 - start;
+            for packet in found["packets"].as_array().unwrap() {
+                let at = number(&packet["pts_time"]);
+                assert!(at < length + 0.05, "{name} to {output:?}: {packet}");
+            }
+            if name != "e.ts" {
+                let titles: Vec<(String, f64, f64)> = found["chapters"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|c| {
+                        let title = c["tags"]["title"].as_str().unwrap_or_default().to_owned();
+                        (title, number(&c["start_time"]), number(&c["end_time"]))
+                    })
+                    .collect();
+                let first = if start < 1.0 { "one" } else { "two" };
+                assert_eq!(titles[0].0, first, "{name} to {output:?}: {titles:?}");
+                assert_eq!(titles.last().unwrap().0, "three");
+                let two = titles.iter().find(|(title, ..)| title == "two").unwrap();
+                assert!((two.1 - (1.0 - start).max(0.0)).abs() < 0.01, "{titles:?}");
+                assert!((two.2 - (2.8 - start)).abs() < 0.01, "{titles:?}");
+                assert!((titles.last().unwrap().2 - length).abs() < 0.01, "{titles:?}");
+                let is_mov = |path: &Path| path.extension().is_none_or(|e| e != "mkv");
+                if is_mov(&input) != is_mov(&output) {
+                    continue;
+                }
+                let lines: Vec<f64> = found["packets"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter(|p| p["codec_type"] == "subtitle" && number(&p["duration_time"]) > 0.0)
+                    .map(|p| number(&p["pts_time"]))
+                    .collect();
+                let across = (1.5 - start).max(0.0);
+                assert!(
+                    lines.iter().any(|at| (at - across).abs() < 0.03),
+                    "{name}: {lines:?}"
+                );
+                assert!(
+                    lines.iter().any(|at| (at - (2.7 - start)).abs() < 0.03),
+                    "{name}: {lines:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn ranges_of_files_pipes_and_generators() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let y4m = at("a.y4m");
+    ffmpeg(&["-f", "lavfi", "-i", MOVING, "-pix_fmt", "yuv420p", &y4m]);
+    ffmpeg(&["-i", &y4m, "-f", "rawvideo", &at("a.yuv")]);
+    let raw = format!("raw:96x64:yuv420p:25:{}", at("a.yuv"));
+    ffmpeg(&["-i", &y4m, &at("%03d.png")]);
+    let bytes = std::fs::read(at("a.yuv")).unwrap();
+    let frame = 96 * 64 * 3 / 2;
+    for options in [
+        &["--start", "1.0", "--end", "1.2"][..],
+        &["--start", "25f", "--frames", "5"],
+        &["--start", "25f", "--duration", "0.2"],
+        &["--start", "0.99", "--end", "30f"],
+    ] {
+        for input in [y4m.as_str(), &raw] {
+            let output = format!("raw:{}", at("out.yuv"));
+            let done = framepipe(input, &output, options);
+            assert!(done.status.success(), "{input} {options:?}: {}", said(&done));
+            let found = std::fs::read(at("out.yuv")).unwrap();
+            assert!(
+                found == bytes[25 * frame..30 * frame],
+                "{input} {options:?}: {}",
+                found.len()
+            );
+        }
+    }
+    let out = folder.path().join("out");
+    let pattern = at("%03d.png");
+    let done = framepipe(
+        &pattern,
+        &format!("{}/", out.display()),
+        &["--start", "3f", "--duration", "2f"],
+    );
+    assert!(done.status.success(), "{}", said(&done));
+    let mut names: Vec<_> = std::fs::read_dir(&out)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["004.png", "005.png"]);
+    for (input, options, problem) in [
+        (y4m.as_str(), &["--start", "9"][..], "no frame lies in the range"),
+        (&raw, &["--start", "9"], "no frame lies in the range"),
+        (&pattern, &["--start", "1"], "--fps"),
+        (&pattern, &["--start", "500f"], "no frame lies in the range"),
+        (&y4m, &["--start", "2", "--end", "1"], "holds no frame"),
+        (&y4m, &["--start", "abc"], "120f"),
+        (&y4m, &["--frames", "3-9"], "--start"),
+        (&y4m, &["--frames", "0"], "holds no frame"),
+    ] {
+        // A folder, which image files go into without a rate.
+        let output = folder
+            .path()
+            .join(if input == pattern { "none/" } else { "none.mkv" });
+        let done = framepipe(input, output.to_str().unwrap(), options);
+        assert!(!done.status.success(), "{input} {options:?}");
+        assert!(
+            said(&done).contains(problem),
+            "{input} {options:?}: {}",
+            said(&done)
+        );
+        assert!(!output.is_file(), "{input} {options:?}");
+    }
+}
