@@ -65,6 +65,7 @@
 //! Errors, reports and what describes streams are `#[non_exhaustive]`. Options may get fields, too: end them
 //! with `..Default::default()`. Bits of results do not change.
 
+pub mod compare;
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
 pub mod convert;

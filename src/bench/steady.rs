@@ -421,7 +421,7 @@ mod tests {
         found.retain(|p| !p.starts_with("report."));
         let page = include_str!("../../docs/bench-schema.md");
         let (_, page) = page.split_once("# Steady runs").unwrap();
-        let mut listed = documented(page);
+        let mut listed = documented(page, "LATENCY");
         listed.retain(|p| p != "report");
         found.sort();
         listed.sort();

@@ -466,7 +466,7 @@ mod tests {
         let (_, page) = page.split_once("# Tunings").unwrap();
         let (tunings, steady) = page.split_once("# Steady runs").unwrap();
         let (_, latency) = steady.split_once("A latency is").unwrap();
-        let mut listed = documented(&format!("{tunings}{latency}"));
+        let mut listed = documented(&format!("{tunings}{latency}"), "LATENCY");
         found.sort();
         listed.sort();
         assert_eq!(found, listed);

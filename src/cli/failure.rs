@@ -14,6 +14,10 @@ pub(crate) enum Failure {
     Failed(String),
     /// It did not work for these, a line each; exit code 1.
     Listed(String, Vec<String>),
+    /// Two inputs differ, which has been said; exit code 1.
+    Different,
+    /// Two inputs could not be compared; exit code 2, as with `cmp` and `diff`.
+    Incomparable(String),
     /// Everything is there already; exit code 0.
     NothingToDo,
     /// The user stopped it; exit code 130. What there is to say has been said.
@@ -73,7 +77,8 @@ pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
             }
             ExitCode::from(1)
         }
-        Err(Failure::Usage(text)) => {
+        Err(Failure::Different) => ExitCode::from(1),
+        Err(Failure::Usage(text) | Failure::Incomparable(text)) => {
             say(&text);
             ExitCode::from(2)
         }

@@ -6,20 +6,18 @@ use super::endpoint::{
 };
 use super::engine::EngineArguments;
 use super::interrupt::{OnInterrupt, Policy};
+use super::reading::ReadingArguments;
 use super::trace::TraceArguments;
 use super::{Failure, escape, interrupt, limits, progress, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
-use framepipe::frame::{FieldOrder, Rational, Remarks, parse_rate};
+use framepipe::frame::{FieldOrder, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
-use framepipe::source::range::{Point, TimeRange};
-use framepipe::source::video::VideoSourceOptions;
-use framepipe::source::{Access, MOST_PIXELS};
 use framepipe::{sink, source};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -27,7 +25,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
@@ -62,28 +59,10 @@ pub(crate) struct FilterArguments {
     /// the odd ones as another.
     #[arg(long)]
     fields: bool,
-    /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    fps: Option<Rational>,
     /// The number of the first image file: to be read, of a numbered sequence [default: the first that there
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
-    /// for the frame behind the first 120. Sound and subtitles are cut to the same range.
-    #[arg(long, value_name = "T")]
-    start: Option<Point>,
-    /// End before the first frame that is shown at this time, counted from the beginning of the input.
-    #[arg(long, value_name = "T")]
-    end: Option<Point>,
-    /// The most time, or with 120f the most frames, counted from the start.
-    #[arg(long, value_name = "T", conflicts_with = "end")]
-    duration: Option<Point>,
-    /// The most frames, as a number. Of image files and the pages of a TIFF file those to read, by their
-    /// numbers in a pattern's names, else by their place, counted from 0: 7, 1001-1100, 1001- (to the end),
-    /// -1100 (from the beginning), 0-99:2 (every second).
-    #[arg(long, value_name = "N|A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
-    frames: Option<Selection>,
     /// Go on with an interrupted job: image files whose output is there are not filtered again. Files appear
     /// under their names only when they are whole.
     #[arg(long, conflicts_with = "overwrite")]
@@ -91,17 +70,8 @@ pub(crate) struct FilterArguments {
     /// Pass over image files that cannot be read, list them at the end, and exit with 1.
     #[arg(long)]
     keep_going: bool,
-    /// Index of the video stream to filter [default: the one that a player would show].
-    #[arg(long, value_name = "N")]
-    stream: Option<usize>,
-    /// Fail wherever there would be a warning: at damage, at what is missing, and where a stream or a fact
-    /// about the pictures cannot be carried over as it is.
-    #[arg(long)]
-    strict: bool,
-    /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
-    /// 16 at most].
-    #[arg(long, value_name = "N")]
-    decoder_threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    reading: ReadingArguments,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -109,29 +79,11 @@ pub(crate) struct FilterArguments {
     /// Say nothing but warnings and errors; -qq errors only.
     #[arg(short, long, action = clap::ArgAction::Count)]
     quiet: u8,
-    /// Let FFmpeg open INPUT as a URL if there is no such file.
-    #[arg(long)]
-    allow_urls: bool,
-    /// Read playlists and lists of files (HLS, DASH, ffconcat, VobSub), and what they name in their own
-    /// folder or on their own host.
-    #[arg(long)]
-    allow_playlists: bool,
-    /// Treat INPUT as a stranger's: the process can read it and write its own outputs, and has no other
-    /// files, no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and
-    /// leaves nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
-    #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
-    untrusted: bool,
-    /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    timeout: Option<Duration>,
     /// What becomes of a run that a signal ends: its output is finished with the frames so far, or nothing is
     /// left of it [default: Ctrl-C keeps, SIGTERM and SIGHUP discard; a file that is there already is never
     /// replaced by a short one].
     #[arg(long, value_name = "WHAT")]
     on_interrupt: Option<OnInterrupt>,
-    /// Refuse frames of more pixels, whatever a header claims [default: 2^30].
-    #[arg(long, value_name = "N")]
-    max_pixels: Option<u64>,
     /// Refuse a run whose frame buffers would take more, such as 500M or 4G [default: three quarters of the
     /// memory that this machine, or the control group, has].
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -187,20 +139,6 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "write a number from 1 to 1024".to_owned())
 }
 
-/// Pixels of a stranger's frame: 12000 by 8000 and a little more.
-const UNTRUSTED_PIXELS: u64 = 100_000_000;
-
-/// How long a stranger's input may give nothing.
-const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
-
-/// A number of seconds above zero.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
-    seconds
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "write a number of seconds above 0, such as 10".to_owned())
-}
-
 /// A number of bytes such as 500M.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -220,48 +158,6 @@ fn size(text: &str) -> Result<u64, String> {
     number
         .map(|n| (n * unit as f64) as u64)
         .ok_or_else(|| "write a size such as 500M or 4G".to_owned())
-}
-
-/// A range of frames such as 1001-1100:2.
-fn frames(text: &str) -> Result<Selection, String> {
-    let wrong =
-        || "write A-B, A- or -B, with :STEP behind it for every so many, such as 1001-1100:2".to_owned();
-    let (range, step) = match text.split_once(':') {
-        Some((range, step)) => (
-            range,
-            step.parse().ok().filter(|&step| step > 0).ok_or_else(wrong)?,
-        ),
-        None => (text, 1),
-    };
-    let number = |text: &str| -> Result<Option<i64>, String> {
-        match text {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| wrong()),
-        }
-    };
-    // The dash behind the first digits is the one between the two; a single number is a range of one.
-    let first = range.len()
-        - range
-            .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())
-            .len();
-    let digits = range.find(|c: char| c.is_ascii_digit()).unwrap_or(range.len());
-    if first != range.len() || range.is_empty() {
-        return Err(wrong());
-    }
-    let (first, last) = match range[digits..].find('-') {
-        Some(dash) => (
-            number(&range[..digits + dash])?,
-            number(&range[digits + dash + 1..])?,
-        ),
-        None => match range.strip_prefix('-') {
-            Some(last) => (None, number(last)?),
-            None => (number(range)?, number(range)?),
-        },
-    };
-    if first.zip(last).is_some_and(|(first, last)| last < first) {
-        return Err(format!("{range} ends before it begins"));
-    }
-    Ok(Selection { first, last, step })
 }
 
 impl FilterArguments {
@@ -374,8 +270,7 @@ impl FilterArguments {
 
     /// Which image files are to be read.
     fn selection(&self) -> Selection {
-        let frames = self.frames.filter(|_| self.most_frames().is_none());
-        let frames = frames.unwrap_or_default();
+        let frames = self.reading.selection(&self.input);
         Selection {
             first: self
                 .start_number
@@ -383,13 +278,6 @@ impl FilterArguments {
                 .or(frames.first),
             ..frames
         }
-    }
-
-    /// How many frames `--frames N` allows of what is no image file.
-    fn most_frames(&self) -> Option<u64> {
-        let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
-        let number = self.frames.filter(one)?.first?;
-        u64::try_from(number).ok().filter(|_| !self.input.is_images())
     }
 
     /// Which of the image files, and how.
@@ -407,8 +295,7 @@ impl FilterArguments {
         }
         Ok(FileChoice {
             selection: self.selection(),
-            range: TimeRange::new(self.start, self.end, self.duration, self.most_frames())
-                .map_err(|e| Failure::usage(&e))?,
+            range: self.reading.range(&self.input)?,
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
         })
@@ -455,13 +342,13 @@ impl FilterArguments {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let is_shared = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
         let half = is_shared.then_some(cores.div_ceil(2).min(16));
-        self.decoder_threads.map(NonZeroUsize::get).or(half)
+        self.reading.decoder_threads.map(NonZeroUsize::get).or(half)
     }
 
     fn options(&self) -> PipelineOptions {
         let recording = self.trace.recording(self.wants_page(), self.report.is_some());
         let mut options = pipeline_options(self.queue, self.workers, recording);
-        options.strict = self.strict;
+        options.strict = self.reading.strict;
         options
     }
 
@@ -486,17 +373,26 @@ impl FilterArguments {
 
     /// Opens the input and checks what it holds.
     fn open_input(&self) -> Result<Opened, Failure> {
-        let rate = self.input.rate_for(&self.output, self.fps);
-        let opened = self.input.open(rate, &self.reading(), &self.file_choice()?);
+        let rate = self.input.rate_for(&self.output, self.reading.fps);
+        let opened = self.input.open(
+            rate,
+            &self.reading.options(self.decoder_threads()),
+            &self.file_choice()?,
+        );
         if matches!(opened, Err(Failure::NothingToDo)) {
             self.say(&format!("nothing to do: {} has all of it", self.output));
         }
         let opened = opened?;
-        if let (None, Some(assumed)) = (self.fps, rate) {
+        if let (None, Some(assumed)) = (self.reading.fps, rate) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
         let info = opened.source.info();
-        source::check_pixels(&self.input_name(), info.width, info.height, self.most_pixels())?;
+        source::check_pixels(
+            &self.input.name(),
+            info.width,
+            info.height,
+            self.reading.most_pixels(),
+        )?;
         if let Some(files) = &opened.files {
             check_files(files, &self.output)?;
         }
@@ -507,7 +403,7 @@ impl FilterArguments {
         Policy {
             wanted: self
                 .on_interrupt
-                .or(self.untrusted.then_some(OnInterrupt::Discard)),
+                .or(self.reading.untrusted.then_some(OnInterrupt::Discard)),
             replaces: self.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
         }
     }
@@ -556,39 +452,6 @@ impl FilterArguments {
         write_whole(file, &text)
     }
 
-    /// The most pixels that a picture of the input may have.
-    fn most_pixels(&self) -> u64 {
-        self.max_pixels.unwrap_or(if self.untrusted {
-            UNTRUSTED_PIXELS
-        } else {
-            MOST_PIXELS
-        })
-    }
-
-    /// How the input is read.
-    fn reading(&self) -> VideoSourceOptions {
-        VideoSourceOptions {
-            stream: self.stream,
-            strict: self.strict,
-            threads: self.decoder_threads(),
-            access: Access {
-                urls: self.allow_urls,
-                playlists: self.allow_playlists,
-                max_pixels: Some(self.most_pixels()),
-            },
-            timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
-        }
-    }
-
-    /// The input's name in sentences.
-    fn input_name(&self) -> String {
-        match self.input.path() {
-            Some(path) if path == Path::new("-") => "standard input".to_owned(),
-            Some(path) => path.display().to_string(),
-            None => "the input".to_owned(),
-        }
-    }
-
     /// Says how many frames were written before the interrupt.
     fn say_interrupted(&self, frames: u64) {
         let text = match frames {
@@ -608,11 +471,11 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         .with_container(arguments.encoding.format.as_deref())
         .for_input(&arguments.input);
     arguments.check()?;
-    if arguments.untrusted {
+    if arguments.reading.untrusted {
         arguments.confine()?;
     }
     let mut remarks = arguments.caveats();
-    if let Some(problem) = remarks.refusal().filter(|_| arguments.strict) {
+    if let Some(problem) = remarks.refusal().filter(|_| arguments.reading.strict) {
         return Err(Failure::Failed(problem));
     }
     let opened = arguments.open_input()?;
@@ -651,7 +514,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let mut sink = arguments.output.open(
         &info,
         &arguments.encoding,
-        arguments.strict,
+        arguments.reading.strict,
         opened.files,
         first_written,
     )?;

@@ -3,6 +3,7 @@
 mod bench;
 mod completions;
 mod devices;
+mod diff;
 mod encoding;
 mod endpoint;
 mod engine;
@@ -14,6 +15,7 @@ mod limits;
 pub(crate) mod log;
 mod masks;
 mod progress;
+mod reading;
 mod trace;
 mod untrusted;
 mod verify;
@@ -42,6 +44,9 @@ pub(crate) struct Arguments {
 enum Command {
     /// Filter a video, images or a pipe.
     Filter(Box<filter::FilterArguments>),
+    /// Compare two videos, images, folders or pipes sample by sample: differences, PSNR, SSIM. Exits with 0
+    /// if they are equal, with 1 if they differ, and with 2 if they cannot be compared.
+    Diff(Box<diff::DiffArguments>),
     /// List the filters, or show one filter's weights, sum, rank and factors.
     Masks {
         /// A filter such as gaussian:sigma=2; all of them are listed without it.
@@ -79,6 +84,7 @@ impl Arguments {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Filter(arguments) => filter::run(*arguments),
+            Command::Diff(arguments) => diff::run(&arguments),
             Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
             Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {
                 Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),

@@ -100,6 +100,13 @@ pub(super) enum Halt {
     Failed(Instant, PipelineError),
 }
 
+impl Halt {
+    /// True if a source's warnings are the cause.
+    pub(super) fn is_strict(&self) -> bool {
+        matches!(self, Halt::Failed(_, PipelineError::Strict { .. }))
+    }
+}
+
 impl From<PipelineError> for Halt {
     fn from(error: PipelineError) -> Self {
         Halt::Failed(Instant::now(), error)

@@ -17,6 +17,7 @@ mod convolve;
 mod decode;
 mod encode;
 mod error;
+mod in_step;
 mod order;
 mod progress;
 mod stop;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use budget::Budget;
 pub use error::PipelineError;
+pub use in_step::{InStep, Next, in_step};
 pub use progress::Progress;
 pub use stop::Stop;
 

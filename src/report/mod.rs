@@ -314,31 +314,27 @@ pub(crate) mod tests {
         }
     }
 
-    /// The fields that a page lists in tables, those of a latency wherever one stands.
-    pub(crate) fn documented(documentation: &str) -> Vec<String> {
-        let mut documented: Vec<String> = documentation
+    /// The fields that a page lists in tables. Those of an object that is documented once, as `NAME.field`,
+    /// are listed wherever the page says of a field that it is such an object.
+    pub(crate) fn documented(page: &str, name: &str) -> Vec<String> {
+        let fields: Vec<&str> = page
             .lines()
-            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
-            .map(|(path, _)| path.to_owned())
+            .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0))
             .collect();
-        // A latency is documented once and stands in several places.
-        let latency: Vec<String> = documented
-            .iter()
-            .filter_map(|p| p.strip_prefix("LATENCY.").map(str::to_owned))
-            .collect();
-        assert!(!latency.is_empty());
-        documented = documented
-            .into_iter()
-            .filter(|p| !p.starts_with("LATENCY."))
-            .flat_map(|p| {
-                if documentation.contains(&format!("| `{p}` | latency")) {
-                    latency.iter().map(|l| format!("{p}.{l}")).collect()
+        let prefix = format!("{name}.");
+        let inner: Vec<&str> = fields.iter().filter_map(|f| f.strip_prefix(&prefix)).collect();
+        assert!(!inner.is_empty());
+        let word = name.to_lowercase();
+        let outer = fields.iter().filter(|field| !field.starts_with(&prefix));
+        outer
+            .flat_map(|field| {
+                if page.contains(&format!("| `{field}` | {word}")) {
+                    inner.iter().map(|inner| format!("{field}.{inner}")).collect()
                 } else {
-                    vec![p]
+                    vec![(*field).to_owned()]
                 }
             })
-            .collect();
-        documented
+            .collect()
     }
 
     #[test]
@@ -346,7 +342,7 @@ pub(crate) mod tests {
         let json: Value = serde_json::from_str(&full().to_json().unwrap()).unwrap();
         let mut found = Vec::new();
         paths(&json, "", &mut found);
-        let mut documented = documented(include_str!("../../docs/report-schema.md"));
+        let mut documented = documented(include_str!("../../docs/report-schema.md"), "LATENCY");
         found.sort();
         documented.sort();
         assert_eq!(found, documented);

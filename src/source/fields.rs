@@ -4,7 +4,7 @@
 //! rows would mix them. As frames of half the height they are filtered separately, by any engine.
 //! [`crate::sink::fields`] weaves them again.
 
-use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use super::{AnySource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,10 +50,7 @@ pub fn split(source: AnySource) -> Result<AnySource, UnevenFields> {
         frames: whole.frames.map(|frames| 2 * frames),
         ..whole
     };
-    let inner = match source {
-        AnySource::Stream(source) => source,
-        AnySource::Indexed(source) => Box::new(InOrder { source, next: 0 }),
-    };
+    let inner = source.in_order();
     Ok(AnySource::Stream(Box::new(Fields {
         // One more than the frame that is split, because a source may take the next buffer before it knows
         // that it has ended.
@@ -62,32 +59,6 @@ pub fn split(source: AnySource) -> Result<AnySource, UnevenFields> {
         info,
         split: None,
     })))
-}
-
-/// An indexed source, read by one thread.
-struct InOrder {
-    source: Arc<dyn IndexedSource>,
-    next: u64,
-}
-
-impl Source for InOrder {
-    fn info(&self) -> &StreamInfo {
-        self.source.info()
-    }
-
-    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
-        if self.next >= self.source.len() {
-            return Ok(None);
-        }
-        let mut frame = self.source.read(self.next, supply.take()?)?;
-        frame.sequence = self.next;
-        self.next += 1;
-        Ok(Some(frame))
-    }
-
-    fn remarks(&mut self) -> Remarks {
-        self.source.remarks()
-    }
 }
 
 struct Fields {

@@ -7,6 +7,7 @@ mod byte_reader;
 pub mod fields;
 #[cfg(feature = "images")]
 pub mod images;
+mod in_order;
 pub mod range;
 pub mod raw;
 pub mod synthetic;

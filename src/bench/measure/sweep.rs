@@ -289,7 +289,7 @@ pub(in crate::bench) mod tests {
         let page = include_str!("../../../docs/bench-schema.md");
         let (sweeps, others) = page.split_once("# Tunings").unwrap();
         let (_, latency) = others.split_once("A latency is").unwrap();
-        let mut listed = documented(&format!("{sweeps}{latency}"));
+        let mut listed = documented(&format!("{sweeps}{latency}"), "LATENCY");
         found.sort();
         listed.sort();
         assert_eq!(found, listed);

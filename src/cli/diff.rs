@@ -1,0 +1,319 @@
+//! `framepipe diff`: two inputs, compared frame by frame.
+
+use super::encoding::EncodingArguments;
+use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
+use super::interrupt::Policy;
+use super::reading::ReadingArguments;
+use super::{Failure, escape, interrupt, progress, to_stdout, untrusted};
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
+use framepipe::frame::{Frame, Remarks};
+use framepipe::pipeline::{InStep, Next, PipelineError, Progress, Stop, in_step};
+use framepipe::sink::atomic_file::remove_left_overs;
+use framepipe::sink::{AnySink, SinkError};
+use framepipe::source::{self, StreamInfo};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// What is compared, and what is told of it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiffArguments {
+    /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
+    /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
+    a: Input,
+    /// What it is compared with; the same kinds.
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
+    b: Input,
+    /// Write the differences as pictures: black where frames are equal, then purple, red and yellow up to
+    /// white for the whole range, on a logarithmic scale. An image, a directory, frames/%05d.png or a
+    /// video file.
+    #[arg(short, long, value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
+    output: Option<Output>,
+    /// Print JSON (docs/diff-schema.md) instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Print no comparison: the exit code says it; -qq keeps warnings back, too.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    quiet: u8,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+}
+
+impl DiffArguments {
+    /// Refuses what cannot be, before anything is opened.
+    fn check(&self, output: Option<&Output>) -> Result<(), Failure> {
+        let pipe = Some(Path::new("-"));
+        if self.a.path() == pipe && self.b.path() == pipe {
+            return Err(Failure::Usage(
+                "standard input can be one of the two inputs, not both".to_owned(),
+            ));
+        }
+        let needs = [
+            (self.reading.fps.is_some(), "--fps", "image files"),
+            (self.reading.stream.is_some(), "--stream", "video files"),
+        ];
+        for (given, option, kind) in needs {
+            let is_such = |input: &Input| match kind {
+                "image files" => input.is_images(),
+                _ => matches!(input, Input::Video(_)),
+            };
+            if given && !is_such(&self.a) && !is_such(&self.b) {
+                return Err(Failure::Usage(format!(
+                    "{option} is an option of {kind}, and neither input is such"
+                )));
+            }
+        }
+        let Some(output) = output else { return Ok(()) };
+        output.check(&self.encoding)?;
+        if output.is_stdout() {
+            return Err(Failure::Usage(
+                "standard output is for what was found; choose another output, such as heat.png".to_owned(),
+            ));
+        }
+        check_distinct(&self.a, output)?;
+        check_distinct(&self.b, output)
+    }
+
+    /// Opens one of the inputs with the options that it has.
+    fn open(&self, input: &Input, output: Option<&Output>) -> Result<Opened, Failure> {
+        let rate = self.reading.fps.filter(|_| input.is_images());
+        let rate = output.map_or(rate, |output| input.rate_for(output, rate));
+        let mut options = self.reading.options(None);
+        match input {
+            // Both inputs are decoded at once.
+            Input::Video(_) => {
+                let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+                let half = cores.div_ceil(2).min(16);
+                options.threads = Some(self.reading.decoder_threads.map_or(half, NonZeroUsize::get));
+            }
+            _ => options.stream = None,
+        }
+        let choice = FileChoice {
+            selection: self.reading.selection(input),
+            range: self.reading.range(input)?,
+            ..FileChoice::default()
+        };
+        let opened = input.open(rate, &options, &choice)?;
+        let info = opened.source.info();
+        source::check_pixels(&input.name(), info.width, info.height, self.reading.most_pixels())?;
+        if let (Some(files), Some(output)) = (&opened.files, output) {
+            check_files(files, output)?;
+        }
+        Ok(opened)
+    }
+
+    /// Makes the sink of the pictures of differences.
+    fn open_output(&self, output: &Output, opened: &Opened) -> Result<AnySink, Failure> {
+        // The sink of image files looks after its own.
+        if let Some(folder) = output.folder().filter(|_| !output.is_images()) {
+            remove_left_overs(&folder);
+        }
+        let info = Heat::info(opened.source.info());
+        output.open(
+            &info,
+            &self.encoding,
+            self.reading.strict,
+            opened.files.clone(),
+            None,
+        )
+    }
+
+    /// Prints to stderr unless that is not wanted.
+    fn say(&self, text: &str) {
+        if self.quiet == 0 {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
+        }
+    }
+
+    /// Prints what was found.
+    fn show(&self, summary: &Summary) -> Result<(), Failure> {
+        if self.quiet == 1 {
+            for warning in &summary.warnings {
+                let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
+            }
+        }
+        if self.quiet > 0 && !self.json {
+            return Ok(());
+        }
+        let printed = to_stdout(|out| {
+            let text = if self.json {
+                summary.to_json()?
+            } else {
+                escape::lines(&summary.to_string()).into_owned()
+            };
+            Ok(out.write_all(text.as_bytes())?)
+        });
+        match printed {
+            // Whoever stops reading, as `head` does, still gets the exit code.
+            Err(Failure::ReaderGone) => Ok(()),
+            printed => printed,
+        }
+    }
+}
+
+/// What both inputs are, known before the first frame.
+struct Known {
+    a: StreamInfo,
+    b: StreamInfo,
+}
+
+impl Known {
+    /// True if no later pair can be compared where the first could not.
+    fn is_uniform(&self) -> bool {
+        self.a.uniform && self.b.uniform
+    }
+
+    /// Where samples of equal value do not mean the same.
+    fn notes(&self) -> Option<String> {
+        let limited = |info: &StreamInfo| info.colour.is_limited(info.format);
+        let word = |is_limited| if is_limited { "limited" } else { "full" };
+        let (a, b) = (limited(&self.a), limited(&self.b));
+        (a != b).then(|| {
+            format!(
+                "the ranges of samples differ, {} and {}: equal samples are not the same colours",
+                word(a),
+                word(b)
+            )
+        })
+    }
+}
+
+/// Compares pair after pair.
+struct Walk {
+    known: Known,
+    heat: Option<Heat>,
+    total: Total,
+    lengths: Lengths,
+}
+
+impl Walk {
+    fn visit(&mut self, a: Option<&Frame>, b: Option<&Frame>) -> Result<Next, SinkError> {
+        let (Some(a), Some(b)) = (a, b) else {
+            self.lengths = match a {
+                Some(_) => Lengths::BEndsFirst,
+                None => Lengths::AEndsFirst,
+            };
+            return Ok(Next::Break(()));
+        };
+        self.total.add(a, b);
+        if !self.total.has_compared() && self.known.is_uniform() {
+            self.lengths = Lengths::Unknown;
+            return Ok(Next::Break(()));
+        }
+        let picture = self.heat.as_mut().map(|heat| heat.picture(a, b));
+        picture.transpose().map(Next::Continue).map_err(SinkError::other)
+    }
+}
+
+/// Compares the inputs. Whatever keeps them from being compared has the exit code 2.
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+    compare(arguments).map_err(|failure| match failure {
+        Failure::Failed(text) => Failure::Incomparable(text),
+        failure => failure,
+    })
+}
+
+fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
+    let container = arguments.encoding.format.as_deref();
+    let output = arguments.output.clone();
+    let output = output.map(|output| output.with_container(container).for_input(&arguments.a));
+    let output = output.as_ref();
+    arguments.check(output)?;
+    if arguments.reading.untrusted {
+        let reads: Vec<&Path> = [&arguments.a, &arguments.b]
+            .into_iter()
+            .flat_map(|i| i.reads())
+            .collect();
+        let said = untrusted::confine(&reads, output.and_then(Output::folder), false)?;
+        arguments.say(&format!("confined: {said}"));
+    }
+    let (a, b) = (
+        arguments.open(&arguments.a, output)?,
+        arguments.open(&arguments.b, output)?,
+    );
+    let stop = Stop::new();
+    // Before the first file is made, so that none is left behind.
+    let policy = Policy {
+        wanted: None,
+        replaces: arguments.encoding.overwrite && output.and_then(Output::path).is_some_and(Path::is_file),
+    };
+    interrupt::watch(&stop, arguments.quiet > 0, policy)?;
+    let sink = output
+        .map(|output| arguments.open_output(output, &a))
+        .transpose()?;
+    let known = Known {
+        a: a.source.info().clone(),
+        b: b.source.info().clone(),
+    };
+    let frames = known.a.frames;
+    let mut walk = Walk {
+        known,
+        heat: output.map(|_| Heat::new()),
+        total: Total::default(),
+        lengths: Lengths::Equal,
+    };
+    let counters = Progress::new();
+    let strict = arguments.reading.strict;
+    let outcome = progress::show(&counters, frames, 1, arguments.quiet > 0, || {
+        in_step([a.source, b.source], sink, strict, &stop, &counters, |a, b| {
+            walk.visit(a, b)
+        })
+    });
+    let outcome = match outcome {
+        Err(PipelineError::Abandoned) => {
+            arguments.say("abandoned: no output was written");
+            return Err(Failure::Interrupted);
+        }
+        outcome => outcome?,
+    };
+    if stop.is_finish_asked() {
+        walk.lengths = Lengths::Unknown;
+    }
+    conclude(arguments, walk, outcome, stop.is_finish_asked())
+}
+
+/// Tells what was found, and gives the verdict.
+fn conclude(
+    arguments: &DiffArguments,
+    walk: Walk,
+    outcome: InStep,
+    is_interrupted: bool,
+) -> Result<(), Failure> {
+    let Walk {
+        known,
+        total,
+        lengths,
+        ..
+    } = walk;
+    let mut remarks = Remarks::default();
+    remarks.notes.extend(known.notes());
+    for of_source in outcome.remarks {
+        remarks.append(of_source);
+    }
+    if let Some(written) = outcome.written {
+        remarks.append(written.remarks);
+        arguments.say(&format!("the differences as pictures: {}", written.description));
+    }
+    let input = |input: &Input, info: StreamInfo| InputSummary {
+        name: input.name(),
+        description: info.description,
+        frames: None,
+    };
+    let (a, b) = (input(&arguments.a, known.a), input(&arguments.b, known.b));
+    let summary = Summary::new(&total, lengths, a, b, remarks);
+    arguments.show(&summary)?;
+    match (is_interrupted, summary.equal) {
+        (true, _) => {
+            arguments.say(&format!("interrupted: {} frames were compared", summary.frames));
+            Err(Failure::Interrupted)
+        }
+        (false, true) => Ok(()),
+        (false, false) => Err(Failure::Different),
+    }
+}

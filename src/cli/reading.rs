@@ -1,0 +1,178 @@
+//! How inputs are read: the options that every command with an INPUT of the user's has.
+
+use super::Failure;
+use super::endpoint::Input;
+use clap::Args;
+use framepipe::frame::{Rational, parse_rate};
+use framepipe::source::images::listing::Selection;
+use framepipe::source::range::{Point, TimeRange};
+use framepipe::source::video::VideoSourceOptions;
+use framepipe::source::{Access, MOST_PIXELS};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+/// Pixels of a stranger's frame: 12000 by 8000 and a little more.
+const UNTRUSTED_PIXELS: u64 = 100_000_000;
+
+/// How long a stranger's input may give nothing.
+const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which frames are read, and what is taken for granted of the input.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct ReadingArguments {
+    /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fps: Option<Rational>,
+    /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
+    /// for the frame behind the first 120. Sound and subtitles are cut to the same range.
+    #[arg(long, value_name = "T")]
+    start: Option<Point>,
+    /// End before the first frame that is shown at this time, counted from the beginning of the input.
+    #[arg(long, value_name = "T")]
+    end: Option<Point>,
+    /// The most time, or with 120f the most frames, counted from the start.
+    #[arg(long, value_name = "T", conflicts_with = "end")]
+    duration: Option<Point>,
+    /// The most frames, as a number. Of image files and the pages of a TIFF file those to read, by their
+    /// numbers in a pattern's names, else by their place, counted from 0: 7, 1001-1100, 1001- (to the end),
+    /// -1100 (from the beginning), 0-99:2 (every second).
+    #[arg(long, value_name = "N|A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
+    frames: Option<Selection>,
+    /// Index of the video stream to read [default: the one that a player would show].
+    #[arg(long, value_name = "N")]
+    pub(crate) stream: Option<usize>,
+    /// Fail wherever there would be a warning: at damage, at what is missing, and where a stream or a fact
+    /// about the pictures cannot be carried over as it is.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
+    /// 16 at most].
+    #[arg(long, value_name = "N")]
+    pub(crate) decoder_threads: Option<NonZeroUsize>,
+    /// Let FFmpeg open an input as a URL if there is no such file.
+    #[arg(long)]
+    allow_urls: bool,
+    /// Read playlists and lists of files (HLS, DASH, ffconcat, VobSub), and what they name in their own
+    /// folder or on their own host.
+    #[arg(long)]
+    allow_playlists: bool,
+    /// Treat the input as a stranger's: the process can read it and write its own outputs, and has no other
+    /// files, no network and no programs; it waits a minute at most, takes 100 million pixels a frame, and
+    /// leaves nothing behind when it is interrupted. Linux only; on the CPU unless --engine cuda is given.
+    #[arg(long, conflicts_with_all = ["allow_urls", "allow_playlists"])]
+    pub(crate) untrusted: bool,
+    /// Give up an input, a pipe or a URL, that gives nothing for so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Refuse frames of more pixels, whatever a header claims [default: 2^30].
+    #[arg(long, value_name = "N")]
+    max_pixels: Option<u64>,
+}
+
+impl ReadingArguments {
+    /// The most pixels that a picture of the input may have.
+    pub(crate) fn most_pixels(&self) -> u64 {
+        self.max_pixels.unwrap_or(if self.untrusted {
+            UNTRUSTED_PIXELS
+        } else {
+            MOST_PIXELS
+        })
+    }
+
+    /// How many frames `--frames N` allows of what is no image file.
+    fn most_frames(&self, input: &Input) -> Option<u64> {
+        let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
+        let number = self.frames.filter(one)?.first?;
+        u64::try_from(number).ok().filter(|_| !input.is_images())
+    }
+
+    /// Which image files are to be read.
+    pub(crate) fn selection(&self, input: &Input) -> Selection {
+        let frames = self.frames.filter(|_| self.most_frames(input).is_none());
+        frames.unwrap_or_default()
+    }
+
+    /// Which frames are to be read, of any input.
+    pub(crate) fn range(&self, input: &Input) -> Result<TimeRange, Failure> {
+        TimeRange::new(self.start, self.end, self.duration, self.most_frames(input))
+            .map_err(|e| Failure::usage(&e))
+    }
+
+    /// How a video is read, with so many threads of the decoder; `None` leaves the number to it.
+    pub(crate) fn options(&self, threads: Option<usize>) -> VideoSourceOptions {
+        VideoSourceOptions {
+            stream: self.stream,
+            strict: self.strict,
+            threads,
+            access: Access {
+                urls: self.allow_urls,
+                playlists: self.allow_playlists,
+                max_pixels: Some(self.most_pixels()),
+            },
+            timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
+        }
+    }
+}
+
+impl Input {
+    /// The input's name in sentences.
+    pub(crate) fn name(&self) -> String {
+        match self.path() {
+            Some(path) if path == Path::new("-") => "standard input".to_owned(),
+            Some(path) => path.display().to_string(),
+            None => "the input".to_owned(),
+        }
+    }
+}
+
+/// A number of seconds above zero.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "write a number of seconds above 0, such as 10".to_owned())
+}
+
+/// A range of frames such as 1001-1100:2.
+fn frames(text: &str) -> Result<Selection, String> {
+    let wrong =
+        || "write A-B, A- or -B, with :STEP behind it for every so many, such as 1001-1100:2".to_owned();
+    let (range, step) = match text.split_once(':') {
+        Some((range, step)) => (
+            range,
+            step.parse().ok().filter(|&step| step > 0).ok_or_else(wrong)?,
+        ),
+        None => (text, 1),
+    };
+    let number = |text: &str| -> Result<Option<i64>, String> {
+        match text {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| wrong()),
+        }
+    };
+    // The dash behind the first digits is the one between the two; a single number is a range of one.
+    let first = range.len()
+        - range
+            .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())
+            .len();
+    let digits = range.find(|c: char| c.is_ascii_digit()).unwrap_or(range.len());
+    if first != range.len() || range.is_empty() {
+        return Err(wrong());
+    }
+    let (first, last) = match range[digits..].find('-') {
+        Some(dash) => (
+            number(&range[..digits + dash])?,
+            number(&range[digits + dash + 1..])?,
+        ),
+        None => match range.strip_prefix('-') {
+            Some(last) => (None, number(last)?),
+            None => (number(range)?, number(range)?),
+        },
+    };
+    if first.zip(last).is_some_and(|(first, last)| last < first) {
+        return Err(format!("{range} ends before it begins"));
+    }
+    Ok(Selection { first, last, step })
+}
