@@ -146,6 +146,7 @@ fn a_video_is_filtered_and_the_summary_and_report_say_how() {
             "ffv1",
             "--report",
             &report,
+            "--stats",
         ],
     );
     assert_eq!(
@@ -166,6 +167,132 @@ fn a_video_is_filtered_and_the_summary_and_report_say_how() {
     assert_eq!(json["stages"][2]["frames"], json["frames"]);
     assert_eq!(json["task"]["filters"][0], "soft");
     assert_eq!(folder.names(), ["out.mkv", "report.json"]);
+}
+
+#[test]
+fn the_summary_is_three_lines_and_the_table_is_asked_for() {
+    let folder = Folder::new();
+    let clip = "synthetic:320x240:yuv420p:25:40";
+    let out = folder.name("out.mkv");
+    let slow = [
+        "--encoder",
+        "libx264",
+        "--preset",
+        "placebo",
+        "--filter",
+        "mask:rows=1",
+    ];
+    let said = filter(0, &[&[clip, &out][..], &slow].concat());
+    let lines: Vec<&str> = said.lines().collect();
+    // The engine's line comes before the run.
+    assert_eq!(lines.len(), 4, "{said}");
+    assert!(
+        lines[1].starts_with("output  ") && lines[1].contains("libx264"),
+        "{said}"
+    );
+    assert!(
+        lines[2].starts_with("40 frames in ") && lines[2].ends_with("x)"),
+        "{said}"
+    );
+    assert!(lines[3].starts_with("encoding limits, "), "{said}");
+    assert!(lines[3].ends_with("% busy: try --preset veryfast"), "{said}");
+    for option in ["--stats", "-v"] {
+        let said = filter(0, &[clip, "null:", option]);
+        assert!(said.contains("\nstage ") && said.contains("\nin all "), "{said}");
+    }
+    assert_eq!(filter(0, &[clip, "null:", "-q"]), "");
+}
+
+#[test]
+fn progress_is_json_for_programs() {
+    let folder = Folder::new();
+    let file = folder.name("progress.jsonl");
+    let clip = "synthetic:320x240:yuv420p:25:40";
+    // A quiet run says nothing else.
+    let line = filter(0, &[clip, "null:", "-q", "--progress", "json"]);
+    let last: serde_json::Value = serde_json::from_str(line.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["state"], &last["schema"]),
+        (&"ended".into(), &"framepipe-progress".into())
+    );
+    assert_eq!(
+        (&last["frames"], &last["frames_in_all"]),
+        (&40.into(), &40.into())
+    );
+    assert_eq!(last["left_seconds"], serde_json::Value::Null);
+    let command = format!("exec {PROGRAM} filter {clip} null: -q --filter soft --progress json:3 3>{file}");
+    let done = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(
+        done.status.success() && done.stderr.is_empty(),
+        "{}",
+        text(&done.stderr)
+    );
+    assert!(fs::read_to_string(&file).unwrap().contains("\"state\":\"ended\""));
+    assert!(filter(2, &[clip, "null:", "--progress", "json:77"]).contains("file descriptor"));
+    assert!(filter(2, &[clip, "null:", "--progress", "plain"]).contains("json:FD"));
+}
+
+#[test]
+fn a_dry_run_tells_the_plan_and_makes_nothing() {
+    let folder = Folder::new();
+    let out = folder.name("sub/out.mkv");
+    let clip = sample("clip-odd.mp4");
+    let output = run(&[
+        "filter",
+        &clip,
+        &out,
+        "--filter",
+        "soft",
+        "--dry-run",
+        "-q",
+        "--encoder",
+        "ffv1",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plan = text(&output.stdout);
+    for word in [
+        &clip[..],
+        "soft (auto, border replicate",
+        "engine  cpu",
+        &format!("output  {out}, ffv1"),
+    ] {
+        assert!(plan.contains(word), "{word}: {plan}");
+    }
+    assert!(folder.names().is_empty());
+    assert!(filter(1, &["missing.mp4", &out, "--dry-run"]).contains("missing.mp4"));
+}
+
+#[test]
+fn a_second_interrupt_ends_an_encoder_that_looks_far_ahead() {
+    let folder = Folder::new();
+    let out = folder.name("out.mkv");
+    let mut arguments = vec![
+        "filter",
+        "synthetic:640x360:yuv420p:25:0",
+        &out,
+        "--filter",
+        "soft",
+    ];
+    arguments.extend([
+        "--encoder",
+        "libx264",
+        "--preset",
+        "placebo",
+        "--encoder-option",
+        "rc-lookahead=250",
+    ]);
+    arguments.extend(["--progress", "json"]);
+    let child = framepipe(&arguments).spawn().unwrap();
+    sleep(Duration::from_secs(4));
+    interrupt(&child);
+    sleep(Duration::from_millis(500));
+    interrupt(&child);
+    let began = Instant::now();
+    let output = wait(child);
+    // The look-ahead takes a minute here; one step of it cannot be cut short.
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
 
 #[test]

@@ -184,6 +184,10 @@ impl Sink for Counted<Box<dyn Sink>> {
         self.sink.held_buffers()
     }
 
+    fn delayed_frames(&self) -> u64 {
+        self.sink.delayed_frames()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.sink.watch(stop);
     }

@@ -3,12 +3,13 @@
 use super::encoding::EncodingArguments;
 use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
 use super::interrupt::Policy;
+use super::progress::{Form, Watched};
 use super::reading::ReadingArguments;
 use super::{Failure, escape, interrupt, progress, to_stdout, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::compare::{Heat, InputSummary, Lengths, Summary, Total};
-use framepipe::frame::{Frame, Remarks};
+use framepipe::frame::{Frame, Rational, Remarks};
 use framepipe::pipeline::{InStep, Next, PipelineError, Progress, Stop, in_step};
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
@@ -252,6 +253,7 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
         b: b.source.info().clone(),
     };
     let frames = known.a.frames;
+    let rate = known.a.frame_rate.map(Rational::to_f64);
     let mut walk = Walk {
         known,
         heat: output.map(|_| Heat::new()),
@@ -260,7 +262,14 @@ fn compare(arguments: &DiffArguments) -> Result<(), Failure> {
     };
     let counters = Progress::new();
     let strict = arguments.reading.strict;
-    let outcome = progress::show(&counters, frames, 1, arguments.quiet > 0, || {
+    let watched = Watched {
+        counters: &counters,
+        stop: &stop,
+        frames,
+        parts: 1,
+        rate,
+    };
+    let outcome = progress::show(&watched, Form::usual(arguments.quiet > 0), || {
         in_step([a.source, b.source], sink, strict, &stop, &counters, |a, b| {
             walk.visit(a, b)
         })

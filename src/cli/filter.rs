@@ -6,16 +6,18 @@ use super::endpoint::{
 };
 use super::engine::EngineArguments;
 use super::interrupt::{OnInterrupt, Policy};
+use super::progress::{Form, Watched};
 use super::reading::ReadingArguments;
 use super::trace::TraceArguments;
-use super::{Failure, escape, interrupt, limits, progress, untrusted};
+use super::{Failure, escape, interrupt, limits, progress, summary, to_stdout, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
-use framepipe::frame::{FieldOrder, Remarks};
+use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, PipelineOptions, Progress, Stop};
 use framepipe::report::{Ending, Measurements, Recording, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
+use framepipe::source::StreamInfo;
 use framepipe::source::images::Failures;
 use framepipe::source::images::listing::Selection;
 use framepipe::{sink, source};
@@ -88,6 +90,16 @@ pub(crate) struct FilterArguments {
     /// memory that this machine, or the control group, has].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
+    /// Print where the time went, stage by stage, instead of three lines; -v does, too.
+    #[arg(long)]
+    stats: bool,
+    /// Print progress for programs, one JSON object a second (docs/progress-schema.md): json on stderr, or
+    /// json:FD on an open file descriptor [default: a line on a terminal, elsewhere one every 30 s].
+    #[arg(long, value_name = "FORM")]
+    progress: Option<progress::Wanted>,
+    /// Print what would be done, with input, filters, engine and output, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it
     /// ends in .html.
     #[arg(long, value_name = "FILE")]
@@ -399,6 +411,36 @@ impl FilterArguments {
         Ok(opened)
     }
 
+    /// Prints what a run would do.
+    fn show_plan(&self, info: &StreamInfo, engine: &str) -> Result<(), Failure> {
+        let labels: Vec<&str> = self.filters().map(|filter| filter.label.as_str()).collect();
+        let frames = info
+            .frames
+            .map_or_else(String::new, |frames| format!(", {frames} frames"));
+        let mut output = self.output.to_string();
+        if let Some(encoder) = &self.encoding.encoder {
+            output.push_str(&format!(", {encoder}"));
+        }
+        if self.output.path().is_some_and(Path::is_file) {
+            output.push_str(match self.encoding.overwrite {
+                true => ", which exists and would be replaced",
+                false => ", which exists: --overwrite would replace it",
+            });
+        }
+        to_stdout(|out| {
+            let text = format!(
+                "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {engine}\n\
+                 output  {output}\nnothing was done: --dry-run",
+                info.description,
+                labels.join(", then "),
+                self.algorithm,
+                self.border,
+                self.planes,
+            );
+            Ok(writeln!(out, "{}", escape::lines(&text))?)
+        })
+    }
+
     fn interrupt_policy(&self) -> Policy {
         Policy {
             wanted: self
@@ -409,18 +451,18 @@ impl FilterArguments {
     }
 
     /// Runs the pipeline, showing its progress.
-    fn run_pipeline(
-        &self,
-        job: Job,
-        frames: Option<u64>,
-        parts: u64,
-        stop: &Stop,
-    ) -> Result<Outcome, Failure> {
+    fn run_pipeline(&self, job: Job, parts: u64, stop: &Stop, form: Form) -> Result<Outcome, Failure> {
         limits::check_memory(&job, self.max_memory)?;
         let counters = Progress::new();
-        let outcome = progress::show(&counters, frames, parts, self.quiet > 0, || {
-            pipeline::run(job, stop, &counters)
-        });
+        let info = job.source.info();
+        let watched = Watched {
+            counters: &counters,
+            stop,
+            frames: info.frames,
+            parts,
+            rate: info.frame_rate.map(Rational::to_f64),
+        };
+        let outcome = progress::show(&watched, form, || pipeline::run(job, stop, &counters));
         match outcome {
             Err(PipelineError::Abandoned) => {
                 self.say("abandoned: no output was written");
@@ -435,9 +477,14 @@ impl FilterArguments {
         &self,
         report: &Report,
         measured: &Measurements,
+        rate: Option<f64>,
         file: Option<AtomicFile>,
     ) -> Result<(), Failure> {
-        self.say(&format!("\n{}", report.to_string().trim_end()));
+        if self.stats {
+            self.say(&format!("\n{}", report.to_string().trim_end()));
+        } else {
+            self.say(summary::brief(report, &self.encoding, rate).trim_end());
+        }
         if self.quiet == 1 {
             for warning in &report.warnings {
                 let _ = writeln!(std::io::stderr(), "warning: {}", escape::line(warning));
@@ -465,12 +512,15 @@ impl FilterArguments {
 }
 
 /// Filters the input into the output.
-pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
+pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<(), Failure> {
+    arguments.stats |= is_verbose;
     arguments.output = arguments
         .output
         .with_container(arguments.encoding.format.as_deref())
         .for_input(&arguments.input);
     arguments.check()?;
+    // Opened before the process is confined.
+    let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
         arguments.confine()?;
     }
@@ -495,6 +545,9 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let engine = arguments.engine.start(arguments.chain(), &info)?;
     let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
     arguments.say(&format!("engine: {engine_description}"));
+    if arguments.dry_run {
+        return arguments.show_plan(&info, &engine_description);
+    }
     let stop = Stop::new();
     // Before the first file is made, so that none is left behind.
     interrupt::watch(&stop, arguments.quiet > 0, arguments.interrupt_policy())?;
@@ -531,7 +584,7 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
         sink,
         options: arguments.options(),
     };
-    let outcome = arguments.run_pipeline(job, info.frames, parts, &stop)?;
+    let outcome = arguments.run_pipeline(job, parts, &stop, form)?;
     if is_interlaced.load(Ordering::Relaxed) {
         arguments.note_fields("some of its");
     }
@@ -549,7 +602,8 @@ pub(crate) fn run(mut arguments: FilterArguments) -> Result<(), Failure> {
     let measured = &outcome.measurements;
     let trace = arguments.trace.write(trace_file, &task, measured);
     remarks.append(outcome.remarks);
-    arguments.show(&Report::new(task, measured, remarks), measured, report_file)?;
+    let rate = info.frame_rate.map(Rational::to_f64);
+    arguments.show(&Report::new(task, measured, remarks), measured, rate, report_file)?;
     // A trace that cannot be written does not take the report with it.
     trace?;
     if measured.ending == Ending::Interrupted {

@@ -16,6 +16,7 @@ pub(crate) mod log;
 mod masks;
 mod progress;
 mod reading;
+mod summary;
 mod trace;
 mod untrusted;
 mod verify;
@@ -83,7 +84,7 @@ impl Arguments {
     /// Does what was requested.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
-            Command::Filter(arguments) => filter::run(*arguments),
+            Command::Filter(arguments) => filter::run(*arguments, self.verbose > 0),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
             Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {

@@ -1,51 +1,436 @@
-//! The progress bar on a terminal.
+//! How far a run is: a line on a terminal, a line now and then in a log, or JSON for programs.
+//!
+//! ```text
+//!  45%  450/1000  62.9 fps  2.5x  0:12, 0:15 left  busiest: encode        while frames come
+//!  finishing: 61 frames written, 14 in the encoder                         when no more will come
+//! ```
+//!
+//! Fields that do not fit the terminal are left out, the last of the line first. docs/progress-schema.md has
+//! the fields of the JSON.
 
-use framepipe::pipeline::Progress;
+use super::Failure;
+use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Stage;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::str::FromStr;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-const EVERY: Duration = Duration::from_millis(200);
+/// From one look at the counters to the next.
+const LOOK: Duration = Duration::from_millis(200);
 
-/// Runs `work` while a bar on stderr shows how far `progress` is; without a bar if stderr is no terminal or
-/// `quiet` is set. `frames` is the number of frames that will come, if that is known; each of them goes
-/// through the pipeline in `parts`.
-pub(crate) fn show<T: Send>(
-    progress: &Progress,
-    frames: Option<u64>,
-    parts: u64,
-    quiet: bool,
-    work: impl FnOnce() -> T + Send,
-) -> T {
-    if quiet || !std::io::stderr().is_terminal() {
-        return work();
+/// From one JSON object to the next.
+const OBJECT: Duration = Duration::from_secs(1);
+
+/// From one line in a log to the next.
+const LINE: Duration = Duration::from_secs(30);
+
+/// The time over which speed is measured.
+const RECENT: Duration = Duration::from_secs(5);
+
+/// Columns of a terminal that does not tell.
+const USUAL_WIDTH: usize = 80;
+
+/// What `--progress` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// One JSON object a second, on stderr or on an open file descriptor.
+    Json(Option<u32>),
+}
+
+impl FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Wanted, String> {
+        let wrong = || "write json, or json:FD with the number of an open file descriptor".to_owned();
+        match text.strip_prefix("json").ok_or_else(wrong)? {
+            "" => Ok(Wanted::Json(None)),
+            fd => {
+                let number = fd.strip_prefix(':').and_then(|fd| fd.parse().ok());
+                number.map(|fd| Wanted::Json(Some(fd))).ok_or_else(wrong)
+            }
+        }
     }
-    let bar = ProgressBar::with_draw_target(frames, ProgressDrawTarget::stderr());
-    let template = match frames {
-        Some(_) => "{bar:30} {pos}/{len} frames  {per_sec}  {eta} left  {msg}",
-        None => "{spinner} {pos} frames  {per_sec}  {elapsed}  {msg}",
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+}
+
+/// Where progress is shown.
+pub(crate) enum Form {
+    Nothing,
+    /// One line that is drawn anew.
+    Bar,
+    /// A line now and then.
+    Lines,
+    /// JSON objects, one a line.
+    Json(Box<dyn Write + Send>),
+}
+
+impl Form {
+    /// What suits stderr; nothing for a quiet run.
+    pub(crate) fn usual(is_quiet: bool) -> Form {
+        match (is_quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Form::Nothing,
+            (false, true) => Form::Bar,
+            (false, false) => Form::Lines,
+        }
+    }
+
+    /// What was asked for, else the usual. A descriptor is opened here, before the run begins.
+    pub(crate) fn open(wanted: Option<Wanted>, is_quiet: bool) -> Result<Form, Failure> {
+        let fd = match wanted {
+            None => return Ok(Form::usual(is_quiet)),
+            Some(Wanted::Json(None)) => return Ok(Form::Json(Box::new(std::io::stderr()))),
+            Some(Wanted::Json(Some(fd))) => fd,
+        };
+        match File::options().write(true).open(format!("/dev/fd/{fd}")) {
+            Ok(file) => Ok(Form::Json(Box::new(file))),
+            Err(cause) => Err(Failure::Usage(format!(
+                "--progress json:{fd}: this file descriptor cannot be written to: {cause}"
+            ))),
+        }
+    }
+}
+
+/// A run that is watched.
+pub(crate) struct Watched<'a> {
+    pub(crate) counters: &'a Progress,
+    pub(crate) stop: &'a Stop,
+    /// Frames that will come, if that is known.
+    pub(crate) frames: Option<u64>,
+    /// Frames of the pipeline in one of these.
+    pub(crate) parts: u64,
+    /// Frames a second of the pictures, for the speed beside real time.
+    pub(crate) rate: Option<f64>,
+}
+
+/// Runs `work` while its progress is shown.
+pub(crate) fn show<T: Send>(watched: &Watched<'_>, form: Form, work: impl FnOnce() -> T + Send) -> T {
+    if matches!(form, Form::Nothing) {
+        return work();
     }
     let (done, ended) = channel::<()>();
     std::thread::scope(|scope| {
-        let bar = &bar;
-        let draw = move || {
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(EVERY) {
-                bar.set_position(progress.frames(Stage::Encode) / parts);
-                if let Some(stage) = progress.busiest() {
-                    bar.set_message(format!("busiest: {stage}"));
-                }
+        let watch = move || {
+            let mut meter = Meter::new();
+            let mut face = Face::new(form);
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
+                face.draw(&meter.look(watched));
             }
-            bar.finish_and_clear();
+            face.end(&meter.look(watched));
         };
-        // A run goes on without a bar where no thread can be had for it.
-        let _ = std::thread::Builder::new().spawn_scoped(scope, draw);
+        // A run goes on without progress where no thread can be had for it.
+        let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
         let result = work();
         drop(done);
         result
     })
+}
+
+/// How far the run was at one look.
+#[derive(Debug, Clone, PartialEq)]
+struct Look {
+    written: u64,
+    frames: Option<u64>,
+    /// Frames a second of late.
+    fps: f64,
+    /// `fps` over the pictures' own rate.
+    speed: Option<f64>,
+    elapsed: Duration,
+    busiest: Option<Stage>,
+    /// No more frames will come: these are in the encoder.
+    finishing: Option<u64>,
+}
+
+/// Looks at the counters.
+struct Meter {
+    began: Instant,
+    /// What was written when, over the last seconds.
+    recent: VecDeque<(Instant, u64)>,
+}
+
+impl Meter {
+    fn new() -> Meter {
+        let now = Instant::now();
+        Meter {
+            began: now,
+            recent: VecDeque::from([(now, 0)]),
+        }
+    }
+
+    fn look(&mut self, watched: &Watched<'_>) -> Look {
+        let (now, counters) = (Instant::now(), watched.counters);
+        let parts = watched.parts.max(1);
+        let taken = counters.frames(Stage::Encode);
+        let delayed = counters.delayed();
+        let is_drained = watched.stop.has_input_ended() && taken >= counters.frames(Stage::Decode);
+        let is_finishing = watched.stop.is_finish_asked() || is_drained;
+        let written = if is_finishing {
+            taken.saturating_sub(delayed)
+        } else {
+            taken
+        } / parts;
+        self.recent.push_back((now, taken / parts));
+        while self.recent.len() > 2
+            && let Some((then, _)) = self.recent.get(1)
+            && now.duration_since(*then) > RECENT
+        {
+            self.recent.pop_front();
+        }
+        let fps = self.recent.front().map_or(0.0, |(then, frames)| {
+            let seconds = now.duration_since(*then).as_secs_f64();
+            let frames = (taken / parts).saturating_sub(*frames) as f64;
+            if seconds > 0.0 { frames / seconds } else { 0.0 }
+        });
+        Look {
+            written,
+            frames: watched.frames.map(|frames| frames / parts),
+            fps,
+            speed: watched.rate.filter(|&rate| rate > 0.0).map(|rate| fps / rate),
+            elapsed: now.duration_since(self.began),
+            busiest: counters.busiest(),
+            finishing: is_finishing.then_some(delayed / parts),
+        }
+    }
+}
+
+impl Look {
+    /// Time until the last frame, at the speed of late.
+    fn left(&self) -> Option<Duration> {
+        let frames = self.frames.filter(|_| self.finishing.is_none())?;
+        let rest = frames.checked_sub(self.written)? as f64;
+        let seconds = rest / self.fps;
+        (self.fps > 0.0 && seconds < 1e7).then(|| Duration::from_secs_f64(seconds))
+    }
+
+    /// The share that is done, 0 to 1.
+    fn share(&self) -> Option<f64> {
+        let frames = self.frames.filter(|&frames| frames > 0)?;
+        Some((self.written as f64 / frames as f64).min(1.0))
+    }
+
+    /// One line of at most `width` columns.
+    fn line(&self, width: usize) -> String {
+        if let Some(delayed) = self.finishing {
+            let short = format!("finishing: {} frames written", self.written);
+            let long = match delayed {
+                0 => short.clone(),
+                delayed => format!("{short}, {delayed} in the encoder"),
+            };
+            return fitting(&[if long.len() <= width { long } else { short }], width);
+        }
+        let mut fields = Vec::new();
+        fields.extend(
+            self.share()
+                .map(|share| format!("{:.0}%", (share * 100.0).floor())),
+        );
+        fields.push(match self.frames {
+            Some(frames) => format!("{}/{frames}", self.written),
+            None => format!("{} frames", self.written),
+        });
+        fields.push(format!("{:.1} fps", self.fps));
+        fields.extend(self.speed.map(|speed| format!("{speed:.1}x")));
+        fields.push(match self.left() {
+            Some(left) => format!("{}, {} left", clock(self.elapsed), clock(left)),
+            None => clock(self.elapsed),
+        });
+        fields.extend(self.busiest.map(|stage| format!("busiest: {stage}")));
+        fitting(&fields, width)
+    }
+
+    fn json(&self, has_ended: bool) -> String {
+        let state = match (has_ended, self.finishing) {
+            (true, _) => "ended",
+            (false, Some(_)) => "finishing",
+            (false, None) => "running",
+        };
+        json!({
+            "schema": "framepipe-progress",
+            "version": 1,
+            "state": state,
+            "frames": self.written,
+            "frames_in_all": self.frames,
+            "frames_in_encoder": self.finishing,
+            "frames_per_second": self.fps,
+            "speed": self.speed,
+            "elapsed_seconds": self.elapsed.as_secs_f64(),
+            "left_seconds": self.left().map(|left| left.as_secs_f64()),
+            "busiest": self.busiest.map(Stage::name),
+        })
+        .to_string()
+    }
+}
+
+/// As many of the fields as fit, from the first on.
+fn fitting(fields: &[String], width: usize) -> String {
+    let mut line = String::new();
+    for field in fields {
+        let gap = if line.is_empty() { "" } else { "  " };
+        if line.len() + gap.len() + field.len() > width {
+            break;
+        }
+        line.push_str(gap);
+        line.push_str(field);
+    }
+    line
+}
+
+/// Minutes and seconds, with hours where there are some.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        hours => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// What is drawn on.
+enum Face {
+    Bar(ProgressBar),
+    Lines(Instant),
+    Json(Instant, Box<dyn Write + Send>),
+}
+
+impl Face {
+    fn new(form: Form) -> Face {
+        let now = Instant::now();
+        match form {
+            Form::Json(out) => Face::Json(now, out),
+            Form::Lines | Form::Nothing => Face::Lines(now),
+            Form::Bar => {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+                if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+                    bar.set_style(style);
+                }
+                Face::Bar(bar)
+            }
+        }
+    }
+
+    /// Shows the look if it is time. Whoever reads may have gone, which is no reason to stop.
+    fn draw(&mut self, look: &Look) {
+        match self {
+            Face::Bar(bar) => bar.set_message(look.line(width())),
+            Face::Lines(last) => {
+                if last.elapsed() >= LINE {
+                    *last = Instant::now();
+                    let _ = writeln!(std::io::stderr(), "{}", look.line(usize::MAX));
+                }
+            }
+            Face::Json(last, out) => {
+                if last.elapsed() >= OBJECT {
+                    *last = Instant::now();
+                    let _ = writeln!(out, "{}", look.json(false));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, look: &Look) {
+        match self {
+            Face::Bar(bar) => bar.finish_and_clear(),
+            Face::Lines(_) => {}
+            Face::Json(_, out) => {
+                let _ = writeln!(out, "{}", look.json(true));
+            }
+        }
+    }
+}
+
+/// Columns of the terminal, less one, since some break a line that is full.
+fn width() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0))
+        .saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn look() -> Look {
+        Look {
+            written: 450,
+            frames: Some(1000),
+            fps: 62.94,
+            speed: Some(2.5176),
+            elapsed: Duration::from_secs(12),
+            busiest: Some(Stage::Encode),
+            finishing: None,
+        }
+    }
+
+    #[test]
+    fn a_line_fits_every_width() {
+        let full = "45%  450/1000  62.9 fps  2.5x  0:12, 0:08 left  busiest: encode";
+        assert_eq!(look().line(100), full);
+        assert_eq!(look().line(40), "45%  450/1000  62.9 fps  2.5x");
+        for width in 0..100 {
+            let line = look().line(width);
+            assert!(line.len() <= width && full.starts_with(&line), "{width}: {line}");
+        }
+        let endless = Look {
+            frames: None,
+            speed: None,
+            ..look()
+        };
+        assert_eq!(endless.line(40), "450 frames  62.9 fps  0:12");
+    }
+
+    #[test]
+    fn no_time_is_promised_where_none_is_known() {
+        let finishing = Look {
+            finishing: Some(14),
+            written: 61,
+            ..look()
+        };
+        assert_eq!(finishing.left(), None);
+        assert_eq!(
+            finishing.line(80),
+            "finishing: 61 frames written, 14 in the encoder"
+        );
+        assert_eq!(finishing.line(40), "finishing: 61 frames written");
+        let stalled = Look { fps: 0.0, ..look() };
+        assert_eq!(stalled.left(), None);
+        assert!(!stalled.line(100).contains("left"));
+        // More frames than the header said.
+        let longer = Look {
+            written: 1001,
+            ..look()
+        };
+        assert!(longer.line(100).starts_with("100%  1001/1000") && longer.left().is_none());
+    }
+
+    #[test]
+    fn times_have_hours_where_they_need_them() {
+        assert_eq!(clock(Duration::from_secs(5)), "0:05");
+        assert_eq!(clock(Duration::from_secs(3725)), "1:02:05");
+    }
+
+    #[test]
+    fn the_json_has_the_documented_fields() {
+        let object: serde_json::Value = serde_json::from_str(&look().json(false)).unwrap();
+        let mut found: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut documented: Vec<&str> = include_str!("../../docs/progress-schema.md")
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0))
+            .collect();
+        found.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(found, documented);
+    }
+
+    #[test]
+    fn forms_by_their_words() {
+        assert_eq!("json".parse(), Ok(Wanted::Json(None)));
+        assert_eq!("json:3".parse(), Ok(Wanted::Json(Some(3))));
+        for bad in ["", "plain", "json:", "json:x", "json3"] {
+            assert!(bad.parse::<Wanted>().unwrap_err().contains("json:FD"), "{bad}");
+        }
+    }
 }

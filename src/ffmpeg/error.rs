@@ -65,6 +65,11 @@ impl AvError {
         }
     }
 
+    /// The end that the user wished.
+    pub(crate) fn stopped() -> AvError {
+        AvError(ffi::AVERROR_EXIT)
+    }
+
     /// What cannot be.
     pub(crate) fn bug() -> AvError {
         AvError(ffi::AVERROR_BUG)

@@ -52,6 +52,7 @@ pub(super) fn stream(
         }
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());
+        progress.set_delayed(sink.delayed_frames());
         progress.add_frame(Stage::Encode);
     }
     // From here on nobody waits for room in this queue.

@@ -8,6 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Progress {
     stages: [StageProgress; 3],
+    delayed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +42,15 @@ impl Progress {
             .into_iter()
             .filter(|&s| !self.busy(s).is_zero())
             .max_by_key(|&s| self.busy(s))
+    }
+
+    /// Frames that the sink has taken and not written yet, as an encoder's look-ahead, when it took the last.
+    pub fn delayed(&self) -> u64 {
+        self.delayed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_delayed(&self, frames: u64) {
+        self.delayed.store(frames, Ordering::Relaxed);
     }
 
     pub(super) fn set_workers(&self, stage: Stage, workers: usize) {

@@ -110,7 +110,7 @@ impl Stop {
     }
 
     /// True once the source has given its last frame.
-    pub(super) fn has_input_ended(&self) -> bool {
+    pub fn has_input_ended(&self) -> bool {
         self.0.input_ended.load(Ordering::Relaxed)
     }
 

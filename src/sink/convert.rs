@@ -59,6 +59,10 @@ impl Sink for Converting {
         64
     }
 
+    fn delayed_frames(&self) -> u64 {
+        self.inner.delayed_frames()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }

@@ -34,6 +34,11 @@ impl Sink for Weaving {
         1
     }
 
+    fn delayed_frames(&self) -> u64 {
+        // Two fields make a frame.
+        2 * self.inner.delayed_frames() + u64::from(self.even.is_some())
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }

@@ -61,6 +61,10 @@ impl Sink for Flattening {
         self.inner.held_buffers()
     }
 
+    fn delayed_frames(&self) -> u64 {
+        self.inner.delayed_frames()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }

@@ -70,6 +70,11 @@ pub trait Sink: Send {
         0
     }
 
+    /// How many frames the sink has taken and not written yet (what an encoder looks ahead).
+    fn delayed_frames(&self) -> u64 {
+        0
+    }
+
     /// Told once, before the first frame: a wait for whoever reads the output ends when `stop` is closed.
     fn watch(&mut self, _stop: &Receiver<()>) {}
 

@@ -23,13 +23,14 @@ use crate::ffmpeg::{
     Access, AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
     Received, Scaler, lend, rescale,
 };
-use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, SideData};
+use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, SideData, Stopped, is_closed};
 use crate::source::{Origin, StreamInfo};
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
 use alpha::AlphaWatch;
 use choice::FormatChoice;
 use container::{Container, explained};
+use crossbeam_channel::Receiver;
 use gif::GifEncoder;
 use passthrough::{MapFailure, Passthrough};
 use stage::{SampleSteps, Staged};
@@ -107,6 +108,8 @@ pub struct VideoSink {
     container: Container,
     part: AtomicFile,
     warnings: Vec<String>,
+    /// Closed when the run is to be abandoned.
+    stop: Option<Receiver<()>>,
 }
 
 /// The container, and the encoder once the first frame is known.
@@ -156,6 +159,10 @@ struct Running {
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
+    /// Frames that have come out of the encoder.
+    encoded: u64,
+    /// What ends the encoder's last work early, once no frame follows.
+    stop: Option<Receiver<()>>,
     /// Frames that were shown later than they should be, and by how many seconds at most.
     moved: u64,
     moved_by: f64,
@@ -226,6 +233,7 @@ impl VideoSink {
             container,
             part,
             warnings: Vec::new(),
+            stop: None,
             options,
         })
     }
@@ -316,6 +324,8 @@ impl VideoSink {
             last_step: 1,
             end: 0.0,
             frames: 0,
+            encoded: 0,
+            stop: None,
             moved: 0,
             moved_by: 0.0,
             settings: told,
@@ -609,8 +619,12 @@ impl Running {
                 Err(e) => return Err((ENCODER, e)),
             };
             loop {
+                // An encoder that looks ahead far may have minutes of work left.
+                if self.stop.as_ref().is_some_and(is_closed) {
+                    return Err((ENCODER, AvError::stopped()));
+                }
                 match self.encoder.receive(&mut self.packet).map_err(|e| (ENCODER, e))? {
-                    Received::Item => {}
+                    Received::Item => self.encoded += 1,
                     Received::Again if picture.is_none() && taken => return Ok(()),
                     Received::Again => break,
                     Received::End => return Ok(()),
@@ -686,6 +700,15 @@ impl Sink for VideoSink {
         MAX_LENT
     }
 
+    fn delayed_frames(&self) -> u64 {
+        let running = self.output.running.as_ref();
+        running.map_or(0, |running| running.frames.saturating_sub(running.encoded))
+    }
+
+    fn watch(&mut self, stop: &Receiver<()>) {
+        self.stop = Some(stop.clone());
+    }
+
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
         let (mut running, is_first) = match self.output.running.take() {
             Some(running) => (running, false),
@@ -724,7 +747,11 @@ impl Sink for VideoSink {
             return Err(self.unsupported("no frame was written, and a video needs one".to_owned()));
         };
         let muxer = &mut self.output.muxer;
+        running.stop = self.stop.take();
         let mut result = running.encode(muxer, None);
+        if result.is_err() && running.stop.as_ref().is_some_and(is_closed) {
+            return Err(Stopped.into());
+        }
         if result.is_ok()
             && let Some(passthrough) = &mut running.passthrough
         {

@@ -7,6 +7,7 @@ use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, check_file
 use crate::cli::engine::EngineArguments;
 use crate::cli::filter::pipeline_options;
 use crate::cli::interrupt::Policy;
+use crate::cli::progress::{Form, Watched};
 use crate::cli::trace::TraceArguments;
 use crate::cli::{Failure, interrupt, progress};
 use clap::Args;
@@ -181,7 +182,14 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     let counters = Progress::new();
     let filters = arguments.filters().into_iter().map(|f| f.label).collect();
     let device = arguments.engine.device.unwrap_or(0);
-    let measured = progress::show(&counters, info.frames, 1, false, || {
+    let watched = Watched {
+        counters: &counters,
+        stop: &stop,
+        frames: info.frames,
+        parts: 1,
+        rate: info.frame_rate.map(Rational::to_f64),
+    };
+    let measured = progress::show(&watched, Form::usual(false), || {
         run_steady(job, filters, plan, device, &stop, &counters)
     });
     let (steady, measured) = match measured {

@@ -1,0 +1,82 @@
+//! The end of a run in three lines: what was written, how fast, and what would make it faster.
+
+use super::encoding::EncodingArguments;
+use framepipe::report::{Ending, Report, Stage};
+use std::fmt::Write;
+
+/// Below this share of busy time no stage holds the run up by itself.
+const CLEAR: f64 = 0.75;
+
+/// Presets that are at least as fast as the one that is recommended.
+const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
+
+/// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second.
+pub(super) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<f64>) -> String {
+    let mut text = format!("output  {}\n", report.task.output);
+    let speed = rate.filter(|&rate| rate > 0.0);
+    let speed = speed.map_or_else(String::new, |rate| {
+        format!(" ({:.2}x)", report.frames_per_second / rate)
+    });
+    let ending = match report.ending {
+        Ending::Complete => "",
+        Ending::Interrupted => ", interrupted",
+        Ending::Closed => ", the output's reader went away",
+    };
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        text,
+        "{} frames in {:.1} s: {:.1} frames/s{speed}{ending}",
+        report.frames, report.wall_seconds, report.frames_per_second
+    );
+    if let Some(verdict) = verdict(report, encoding) {
+        let _ = writeln!(text, "{verdict}");
+    }
+    for (word, lines) in [("note", &report.notes), ("warning", &report.warnings)] {
+        for line in lines {
+            let _ = writeln!(text, "{word}: {line}");
+        }
+    }
+    text
+}
+
+/// What limits the run, and what would help.
+fn verdict(report: &Report, encoding: &EncodingArguments) -> Option<String> {
+    let limit = report.limit.as_ref()?;
+    let (noun, percent) = (noun(limit.stage), limit.busy_share * 100.0);
+    if limit.busy_share < CLEAR {
+        return Some(format!(
+            "no stage limits alone; {noun} is the busiest, {percent:.0}%"
+        ));
+    }
+    let mut text = format!("{noun} limits, {percent:.0}% busy");
+    if let Some(advice) = advice(limit.stage, report, encoding) {
+        let _ = write!(text, ": {advice}");
+    }
+    Some(text)
+}
+
+fn noun(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Decode => "decoding",
+        Stage::Engine => "filtering",
+        Stage::Encode => "encoding",
+    }
+}
+
+/// What the user can do about a stage that limits; nothing where framepipe knows of nothing.
+fn advice(stage: Stage, report: &Report, encoding: &EncodingArguments) -> Option<String> {
+    match stage {
+        Stage::Encode => {
+            let has_presets = ["libx264", "libx265"]
+                .iter()
+                .any(|&name| report.task.output.contains(name));
+            let is_fast = encoding
+                .preset
+                .as_deref()
+                .is_some_and(|preset| FAST.contains(&preset));
+            (has_presets && !is_fast).then(|| "try --preset veryfast".to_owned())
+        }
+        Stage::Engine => (report.task.engine == "reference").then(|| "try --engine cpu".to_owned()),
+        Stage::Decode => None,
+    }
+}
