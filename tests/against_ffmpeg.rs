@@ -162,12 +162,7 @@ fn far_border(size: usize) -> Border {
 /// Samples compared, all equal.
 fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm) -> usize {
     assert_eq!(inputs.len(), theirs.len());
-    let filter = Filter {
-        label: "integers".into(),
-        mask: mask.clone(),
-        bias: 0.0,
-        caveat: None,
-    };
+    let filter = Filter::of_mask("integers", mask.clone());
     let chain = |border| Chain {
         filters: vec![filter.clone()],
         border,
@@ -200,4 +195,108 @@ fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm
         }
     }
     compared
+}
+
+/// Compares ours, with FFmpeg's border above and with the one below, with theirs; counts the samples.
+fn hold(ours: [&Frame; 2], theirs: &Frame, what: &str) -> usize {
+    let mut compared = 0;
+    for (index, plane) in theirs.layout().planes().iter().enumerate() {
+        for y in 0..plane.height {
+            for x in 0..plane.width {
+                let low = x == 0 || y == 0;
+                let high = x + 1 == plane.width || y + 1 == plane.height;
+                if low && high {
+                    continue;
+                }
+                let ours = ours[usize::from(high)].sample(index, x, y, 0);
+                let theirs = theirs.sample(index, x, y, 0);
+                assert_eq!(ours, theirs, "{what}, plane {index} ({x}, {y})");
+                compared += 1;
+            }
+        }
+    }
+    compared
+}
+
+#[test]
+fn gradients_equal_ffmpegs_filters() {
+    let mut compared = 0;
+    for pixel_format in ["gray", "gbrp", "yuv420p", "yuv444p10le", "gbrp12le"] {
+        let format = PixelFormat::from_name(pixel_format).unwrap();
+        let inputs = frames(format, &ffmpeg(pixel_format, 2, ""));
+        for name in ["sobel", "prewitt"] {
+            for scale in ["1", "0.5", "2"] {
+                // FFmpeg rounds down what we round half up, and knows no zero level.
+                let channels = format.planes().iter().map(|p| p.channels[0]).enumerate();
+                let each: Vec<String> = channels
+                    .map(|(plane, c)| {
+                        let delta = f64::from(Colour::default().zero_level(format, c)) + 0.5;
+                        format!(",{name}=planes={}:scale={scale}:delta={delta}", 1 << plane)
+                    })
+                    .collect();
+                let theirs = frames(format, &ffmpeg(pixel_format, 2, &each.concat()));
+                let filter: Filter = format!("{name}:scale={scale}").parse().unwrap();
+                let with = |border| Chain::from(filter.clone()).with_border(border);
+                for (input, theirs) in inputs.iter().zip(&theirs) {
+                    let mirror = run(&mut Cpu::new(with(Border::Mirror), 2).unwrap(), input);
+                    let far = run(&mut Reference::new(with(far_border(3))), input);
+                    let what = format!("{pixel_format} {}", filter.label);
+                    compared += hold([&mirror, &far], theirs, &what);
+                }
+            }
+        }
+    }
+    assert!(compared > 200_000, "{compared}");
+}
+
+/// FFmpeg's `kirsch` moves its three heavy weights on through the neighbours row by row, ours around the
+/// centre, as Kirsch's masks do.
+#[test]
+fn kirsch_differs_from_ffmpegs_in_the_order_of_the_neighbours() {
+    let format = PixelFormat::from_name("gray").unwrap();
+    let input = &frames(format, &ffmpeg("gray", 1, ""))[0];
+    let theirs = &frames(format, &ffmpeg("gray", 1, ",kirsch=scale=0.5:delta=0.5"))[0];
+    let ours = run(
+        &mut Cpu::new("kirsch:scale=0.5".parse().unwrap(), 1).unwrap(),
+        input,
+    );
+    let mut differ = 0;
+    for (x, y) in (1..HEIGHT - 1).flat_map(|y| (1..WIDTH - 1).map(move |x| (x, y))) {
+        let neighbour = |k: usize| i32::from(input.sample(0, x + k % 3 - 1, y + k / 3 - 1, 0));
+        let largest = |order: [usize; 8]| {
+            let all: i32 = order.into_iter().map(neighbour).sum();
+            let three = |k: usize| (0..3).map(|i| neighbour(order[(k + i) % 8])).sum::<i32>();
+            let most = (0..8).map(|k| 8 * three(k) - 3 * all).max().unwrap();
+            ((most + 1) / 2).min(255) as u16
+        };
+        let by_rows = largest([0, 1, 2, 3, 5, 6, 7, 8]);
+        let around = largest([0, 1, 2, 5, 8, 7, 6, 3]);
+        assert_eq!(theirs.sample(0, x, y, 0), by_rows, "FFmpeg's at ({x}, {y})");
+        assert_eq!(ours.sample(0, x, y, 0), around, "ours at ({x}, {y})");
+        differ += usize::from(by_rows != around);
+    }
+    assert!(differ > 100, "{differ}");
+}
+
+/// FFmpeg's `roberts` takes the differences along two rows, x - 1 to x; ours is the cross of the book, which
+/// takes those along the two diagonals of the same four pixels.
+#[test]
+fn roberts_differs_from_ffmpegs_in_the_differences_that_it_takes() {
+    let format = PixelFormat::from_name("gray").unwrap();
+    let input = &frames(format, &ffmpeg("gray", 1, ""))[0];
+    let theirs = &frames(format, &ffmpeg("gray", 1, ",roberts=delta=0.5"))[0];
+    let ours = run(&mut Cpu::new("roberts".parse().unwrap(), 1).unwrap(), input);
+    let mut differ = 0;
+    for y in 1..HEIGHT {
+        for x in 1..WIDTH {
+            let at = |dx: usize, dy: usize| f64::from(input.sample(0, x - dx, y - dy, 0));
+            let root = |a: f64, b: f64| (a.hypot(b) + 0.5).floor().min(255.0) as u16;
+            let rows = root(at(1, 1) - at(0, 1), at(0, 0) - at(1, 0));
+            let diagonals = root(at(1, 1) - at(0, 0), at(0, 1) - at(1, 0));
+            assert_eq!(theirs.sample(0, x, y, 0), rows, "FFmpeg's at ({x}, {y})");
+            assert_eq!(ours.sample(0, x, y, 0), diagonals, "ours at ({x}, {y})");
+            differ += usize::from(rows != diagonals);
+        }
+    }
+    assert!(differ > 100, "{differ}");
 }

@@ -46,12 +46,10 @@ fn limits(architecture: u32, shared_per_block_optin: u32) -> DeviceInfo {
 fn plan(format: &str, border: Border, algorithm: Algorithm, size: (usize, usize), planes: Planes) -> Plan {
     let weights = vec![1.0 / (size.0 * size.1) as f64; size.0 * size.1];
     let chain = Chain {
-        filters: vec![Filter {
-            label: format!("box {}x{}", size.0, size.1),
-            mask: Mask::new(size.0, size.1, weights).unwrap(),
-            bias: 0.0,
-            caveat: None,
-        }],
+        filters: vec![Filter::of_mask(
+            format!("box {}x{}", size.0, size.1),
+            Mask::new(size.0, size.1, weights).unwrap(),
+        )],
         border,
         planes,
         algorithm,
@@ -122,12 +120,66 @@ fn every_recipe(limits: &DeviceInfo) -> Vec<Recipe> {
             }
         }
     }
-    list.extend(
-        fused_recipes(limits)
-            .into_iter()
-            .filter(|r| seen.insert(r.clone())),
-    );
+    let more = fused_recipes(limits).into_iter().chain(combined_recipes(limits));
+    list.extend(more.filter(|r| seen.insert(r.clone())));
     list
+}
+
+/// The kernels of filters that make one number of several sums, and of thresholds, over formats and variants.
+fn combined_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
+    let specs = [
+        "sobel",
+        "kirsch:scale=1/3",
+        "laplacian8:abs",
+        "scharr:scale=1/9:bias=20",
+        "log:size=25:abs",
+        "unsharp:sigma=1:threshold=3",
+        "roberts:scale=1000",
+    ];
+    let mut list = Vec::new();
+    for (turn, format) in FORMATS
+        .into_iter()
+        .cycle()
+        .take(FORMATS.len() * specs.len())
+        .enumerate()
+    {
+        let format = PixelFormat::from_name(format).unwrap();
+        let chain = Chain::parse(specs[turn % specs.len()])
+            .unwrap()
+            .with_border(BORDERS[turn % BORDERS.len()]);
+        let plan = Plan::new(&chain, format, &Colour::default()).unwrap();
+        let variants = MemoryVariant::ALL
+            .into_iter()
+            .filter(|&m| m != MemoryVariant::Tensor);
+        let memory = variants.clone().nth(turn % variants.count()).unwrap();
+        list.extend(recipes(&plan, memory, None, limits).unwrap());
+    }
+    list
+}
+
+#[test]
+fn tensor_cores_refuse_what_is_not_linear_and_auto_takes_another_kernel() {
+    let card = limits(90, 227 << 10);
+    let plan = |spec: &str| {
+        let format = PixelFormat::from_name("gray").unwrap();
+        Plan::new(&spec.parse().unwrap(), format, &Colour::default()).unwrap()
+    };
+    for spec in ["sobel", "kirsch", "laplacian8:abs"] {
+        let error = recipes(&plan(spec), MemoryVariant::Tensor, None, &card).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("--memory tensor cannot be had for this filter"),
+            "{text}"
+        );
+        let taken = recipes(&plan(spec), MemoryVariant::Auto, None, &card).unwrap();
+        assert_eq!(taken[0].source, Source::Combined, "{spec}");
+    }
+    // What follows the sums of one mask does so whatever makes them.
+    let sharp = recipes(&plan("unsharp:threshold=2"), MemoryVariant::Tensor, None, &card).unwrap();
+    assert!(sharp.iter().any(|r| r.source == Source::Threshold));
+    assert!(sharp.iter().any(|r| r.source == Source::TensorDirect));
+    let error = recipes(&plan("sobel:bias=-65535"), MemoryVariant::Auto, None, &card);
+    assert!(error.is_ok());
 }
 
 /// Two masks in one launch: those that take the fewest and the most registers, each border, one to three

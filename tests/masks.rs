@@ -110,6 +110,8 @@ fn the_list_names_every_mask_and_parameter() {
         "divisor ",
         "bias ",
         "flip ",
+        "scale ",
+        "abs ",
         "(also 'edge')",
     ] {
         assert!(text.contains(word), "{word}");
@@ -160,6 +162,40 @@ fn masks_of_higher_rank_are_shown_as_such() {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
     }
     assert!(!text.contains("two passes"));
+}
+
+#[test]
+fn filters_of_several_masks_show_all_and_what_is_made_of_them() {
+    let text = shown("sobel:scale=1/2");
+    let expected = "\
+sobel        edges of every direction: the magnitude of sobel-x and sobel-y
+
+weights, 3x3
+  -1  0  1
+  -2  0  2
+  -1  0  1
+weights, 3x3
+  -1 -2 -1
+   0  0  0
+   1  2  1
+result  the root of the sum of the squares of both sums, times 1/2
+bias  0
+
+at 8 bits
+direct: integers over 2^0
+  -1  0  1
+  -2  0  2
+  -1  0  1
+  -1 -2 -1
+   0  0  0
+   1  2  1
+";
+    assert_eq!(text, expected);
+    let text = shown("kirsch");
+    assert!(text.contains("the largest of the 8 sums"), "{text}");
+    assert_eq!(text.matches("weights, 3x3").count(), 8);
+    assert!(shown("laplacian8:abs").contains("the absolute value of the sum"));
+    assert!(shown("unsharp:threshold=4").contains("threshold  4"));
 }
 
 #[test]

@@ -96,12 +96,7 @@ impl Run {
                 let q: Vec<i64> = (0..size * size).map(weight).collect();
                 let total = q.iter().sum();
                 let mask = Mask::from_integers(size, size, q, total).unwrap();
-                framepipe::filter::Filter {
-                    mask,
-                    bias: 0.0,
-                    caveat: None,
-                    label: case.name.to_owned(),
-                }
+                framepipe::filter::Filter::of_mask(case.name, mask)
             }
         };
         let chain = Chain {

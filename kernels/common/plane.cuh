@@ -10,6 +10,7 @@ typedef unsigned short u16;
 typedef short i16;
 typedef int i32;
 typedef long long i64;
+typedef unsigned long long u64;
 
 #if SAMPLE_BYTES == 1
 typedef u8 Sample;
@@ -22,7 +23,9 @@ struct Channel {
     i64 low;     // added to the sum, below one level
     i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two
     i32 border;  // the source's value outside the plane, where the border holds a constant
-    i32 fill;    // for a component that is not convolved: its new value, or -1 to copy it
+    // For a component that is not convolved: its new value, or -1 to copy it. For one whose sums are combined
+    // (scalar/combined.cu): its zero level.
+    i32 fill;
 };
 static_assert(sizeof(Channel) == 24);
 static_assert(OFFSET(Channel, low) == 0);

@@ -84,13 +84,13 @@ constexpr i32 UNROLLED = 512;
 // One value under the mask, `j` rows below the row that the mask's first row covers for the first output, for
 // each output whose mask covers it.
 template <i32 W, i32 H, class Weights>
-__device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i32 value,
+__device__ __forceinline__ void add_value(typename Weights::Total (&sums)[OUTPUTS], i32 i, i32 j, i32 value,
                                           const Weights &weights)
 {
 #pragma unroll
     for (i32 o = 0; o < OUTPUTS; ++o) {
         if (j >= o && j - o < H) {
-            sums[o] += (Sum)weights[(j - o) * W + i] * value;
+            weights.add(sums[o], (j - o) * W + i, value);
         }
     }
 }
@@ -98,7 +98,8 @@ __device__ __forceinline__ void add_value(Sum (&sums)[OUTPUTS], i32 i, i32 j, i3
 // Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that
 // the mask's first row covers for this thread's first output.
 template <i32 W, i32 H, class Weights, class Fetch>
-__device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &weights, const Fetch &fetch)
+__device__ __forceinline__ void accumulate(typename Weights::Total (&sums)[OUTPUTS], const Weights &weights,
+                                           const Fetch &fetch)
 {
     constexpr i32 ROWS = H + OUTPUTS - 1;
     if constexpr (W * H * OUTPUTS <= UNROLLED) {
@@ -128,13 +129,14 @@ __device__ __forceinline__ void accumulate(Sum (&sums)[OUTPUTS], const Weights &
         for (i32 j = 0; j < H; ++j) {
 #pragma unroll UNROLL
             for (i32 i = 0; i < W; ++i) {
-                sums[0] += (Sum)weights[j * W + i] * fetch(i, j);
+                weights.add(sums[0], j * W + i, fetch(i, j));
             }
         }
     }
 }
 
 // Correlates rows of one plane with a W x H mask of weights and hands each sum to `store(sample, c, y, sum)`.
+// What a sum is, one number or one a mask, is the weights' `Total`.
 //
 // A launch never reads what it writes: `store` writes to other memory than `plane.source`, so no block
 // depends on another one.
@@ -155,7 +157,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
     // The rows of tiles are a loop, since a grid's y may not exceed 65535.
     for (i64 first = (i64)blockIdx.y * ROWS; first < plane.height; first += (i64)gridDim.y * ROWS) {
         const i32 y = (i32)first + (i32)threadIdx.y * OUTPUTS;
-        Sum sums[OUTPUTS] = {};
+        typename Weights::Total sums[OUTPUTS] = {};
 
 #if PIXELS == 1
         constexpr i32 TILE_W = BLOCK_W + (W - 1) * CHANNELS;
@@ -209,8 +211,8 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
                 for (i32 j = 0; j < H; ++j) {
 #pragma unroll 1
                     for (i32 i = 0; i < W; ++i) {
-                        sums[0] +=
-                            (Sum)weights[j * W + i] * read_anywhere<Stored>(plane, x + i - RX, y + j - RY, c);
+                        weights.add(sums[0], j * W + i,
+                                    read_anywhere<Stored>(plane, x + i - RX, y + j - RY, c));
                     }
                 }
             }

@@ -329,9 +329,7 @@ impl FilterArguments {
     fn chain(&self) -> Chain {
         let mut filters: Vec<Filter> = self.filters().cloned().collect();
         if self.flip {
-            for filter in &mut filters {
-                filter.mask = filter.mask.flipped();
-            }
+            filters = filters.into_iter().map(Filter::flipped).collect();
         }
         Chain {
             filters,

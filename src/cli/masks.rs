@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use framepipe::filter::{
     Algorithm, Border, COMMON_KEYS, Chain, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
-    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, factors, named_mask, rank,
+    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, Response, factors, named_mask, rank,
 };
 use framepipe::frame::{Colour, PixelFormat};
 
@@ -55,11 +55,23 @@ pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
         describe(named, out)?;
         writeln!(out)?;
     }
-    weights(mask, out)?;
-    writeln!(out, "sum   {}", decimal(mask.sum()))?;
+    for mask in filter.masks() {
+        weights(mask, out)?;
+    }
+    match &filter.response {
+        Response::Linear => writeln!(out, "sum   {}", decimal(mask.sum()))?,
+        response => writeln!(out, "result  {}", result(response))?,
+    }
     writeln!(out, "bias  {}", decimal(filter.bias))?;
+    if filter.threshold > 0.0 {
+        writeln!(out, "threshold  {}", decimal(filter.threshold))?;
+    }
     if let Some(caveat) = &filter.caveat {
         writeln!(out, "note  {caveat}")?;
+    }
+    if filter.response != Response::Linear {
+        writeln!(out, "\nat 8 bits")?;
+        return Ok(quantised(&filter, Algorithm::Direct, out)?);
     }
     writeln!(out, "rank  {}", rank(mask))?;
     match factors(mask) {
@@ -129,6 +141,23 @@ fn product(mask: &Mask, found: &Factors, out: &mut impl Write) -> io::Result<()>
     }
 }
 
+/// What is made of the sums of the masks, in words.
+fn result(response: &Response) -> String {
+    match response {
+        Response::Linear => "the sum".to_owned(),
+        Response::Absolute => "the absolute value of the sum".to_owned(),
+        Response::Magnitude { scale, .. } => {
+            let root = "the root of the sum of the squares of both sums";
+            match (scale.numerator(), scale.denominator()) {
+                (1, 1) => root.to_owned(),
+                (n, 1) => format!("{root}, times {n}"),
+                (n, d) => format!("{root}, times {n}/{d}"),
+            }
+        }
+        Response::Largest { others } => format!("the largest of the {} sums", others.len() + 1),
+    }
+}
+
 /// The integers of the plan that the engines would carry out.
 fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io::Result<()> {
     match kernel(filter, algorithm) {
@@ -142,6 +171,10 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
                 k.shift
             )?;
             table(&k.weights, k.width, out)
+        }
+        Some(Ok(Kernel::Combined(k))) => {
+            writeln!(out, "{algorithm}: integers over 2^{}", k.shift)?;
+            table(&k.masks.concat(), k.width, out)
         }
         Some(Ok(Kernel::Separable(k))) => {
             let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

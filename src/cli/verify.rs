@@ -5,7 +5,7 @@ use super::engine::SimdName;
 use clap::{Args, ValueEnum};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant};
-use framepipe::engine::verify::{Comparison, cases, compare, quick_cases};
+use framepipe::engine::verify::{Case, Comparison, cases, compare, quick_cases};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Chain};
 use framepipe::shortage::thread_error;
@@ -55,6 +55,11 @@ enum Start {
 }
 
 impl Start {
+    /// True if it takes linear filters alone.
+    fn is_linear(self) -> bool {
+        matches!(self, Start::Cuda(options) if options.memory == MemoryVariant::Tensor)
+    }
+
     fn engine(self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
         Ok(match self {
             Start::Cpu { threads, set } => Box::new(Cpu::with_instruction_set(chain, threads, set)?),
@@ -135,7 +140,12 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         .candidates()?
         .into_iter()
         .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)));
-    let compared = |start: Start, algorithm| compare(&cases, algorithm, &mut |chain| start.engine(chain));
+    // Tensor cores refuse what is not linear.
+    let linear: Vec<Case> = cases.iter().filter(|case| case.is_linear()).cloned().collect();
+    let compared = |start: Start, algorithm| {
+        let cases = if start.is_linear() { &linear } else { &cases };
+        compare(cases, algorithm, &mut |chain| start.engine(chain))
+    };
     let mut tell = |candidate: &Candidate, algorithm: Algorithm, found: Comparison| {
         differences += found.differences;
         writeln!(

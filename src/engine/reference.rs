@@ -5,7 +5,8 @@
 
 use super::{Engine, EngineError};
 use crate::filter::{
-    AlphaUse, Border, Chain, ChannelStep, Convolve, DirectKernel, Kernel, Plan, SeparableKernel, Step,
+    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, Kernel, Plan,
+    SeparableKernel, Step,
 };
 use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
@@ -136,7 +137,22 @@ fn apply(step: &Step, format: PixelFormat, planes: &[Vec<Component>]) -> Vec<Vec
     if let Some(alpha) = &step.alpha {
         unpremultiply(step, alpha, max, planes, &mut result);
     }
+    keep_small_differences(step, planes, &mut result);
     result
+}
+
+/// Samples that the step changes by less than its threshold stay what they were.
+fn keep_small_differences(step: &Step, before: &[Vec<Component>], result: &mut [Vec<Component>]) {
+    let components = result.iter_mut().flatten().zip(before.iter().flatten());
+    for ((component, before), what) in components.zip(step.planes.iter().flatten()) {
+        if what.convolved().is_some() {
+            for (value, &was) in component.samples.iter_mut().zip(&before.samples) {
+                if (*value - was).abs() < i64::from(step.threshold) {
+                    *value = was;
+                }
+            }
+        }
+    }
 }
 
 fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Component {
@@ -149,6 +165,7 @@ fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Co
         ChannelStep::Convolve(convolve) => match &step.kernel {
             Kernel::Direct(kernel) => direct(kernel, step.border, convolve, max, input),
             Kernel::Separable(kernel) => separable(kernel, step.border, convolve, max, input),
+            Kernel::Combined(kernel) => combined(kernel, step.border, convolve, max, input),
         },
     }
 }
@@ -161,19 +178,50 @@ fn pixel(input: &Component, border: Border, outside: i64, x: i64, y: i64) -> i64
     }
 }
 
+/// The sum of weights, `width` of them a row, times the pixels around (x, y).
+fn sum(
+    (weights, width): (&[i32], usize),
+    (border, outside): (Border, i64),
+    input: &Component,
+    (x, y): (i64, i64),
+) -> i64 {
+    let height = (weights.len() / width) as i64;
+    let width = width as i64;
+    let mut sum = 0;
+    for j in 0..height {
+        for i in 0..width {
+            let q = i64::from(weights[(j * width + i) as usize]);
+            sum += q * pixel(input, border, outside, x + i - width / 2, y + j - height / 2);
+        }
+    }
+    sum
+}
+
 fn direct(kernel: &DirectKernel, border: Border, c: &Convolve, max: i64, input: &Component) -> Component {
-    let (rx, ry) = (kernel.width as i64 / 2, kernel.height as i64 / 2);
+    let outside = (border, i64::from(c.border));
     let mut samples = Vec::with_capacity(input.samples.len());
     for y in 0..input.height as i64 {
         for x in 0..input.width as i64 {
-            let mut sum = 0;
-            for j in 0..kernel.height as i64 {
-                for i in 0..kernel.width as i64 {
-                    let q = i64::from(kernel.weights[(j * kernel.width as i64 + i) as usize]);
-                    sum += q * pixel(input, border, i64::from(c.border), x + i - rx, y + j - ry);
-                }
-            }
+            let sum = sum((&kernel.weights, kernel.width), outside, input, (x, y));
             samples.push((((sum + c.low) >> kernel.shift) + c.high).clamp(0, max));
+        }
+    }
+    Component {
+        samples,
+        ..input.clone()
+    }
+}
+
+fn combined(kernel: &CombinedKernel, border: Border, c: &Convolve, max: i64, input: &Component) -> Component {
+    let outside = (border, i64::from(c.border));
+    let mut samples = Vec::with_capacity(input.samples.len());
+    for y in 0..input.height as i64 {
+        for x in 0..input.width as i64 {
+            let sums = kernel.masks.iter().enumerate().map(|(k, weights)| {
+                kernel.start(k, c.level) + sum((weights, kernel.width), outside, input, (x, y))
+            });
+            let number = kernel.combine(sums);
+            samples.push((((number + c.low) >> kernel.shift) + c.high).clamp(0, max));
         }
     }
     Component {

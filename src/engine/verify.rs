@@ -2,7 +2,7 @@
 
 use super::reference::Reference;
 use super::{Engine, EngineError};
-use crate::filter::{Algorithm, Border, Chain, Filter, Planes, factors};
+use crate::filter::{Algorithm, Border, Chain, Filter, Planes, Response};
 use crate::frame::{Buffer, Colour, Frame, Layout, Pageable, PixelFormat, Range};
 
 /// Something to compare: a chain, and the frame that it is applied to.
@@ -34,7 +34,7 @@ pub struct Comparison {
 }
 
 /// What the cases choose from, one each in turn; the counts share no factor, so that the combinations differ.
-const SPECS: [&str; 11] = [
+const SPECS: [&str; 17] = [
     "box:size=3",
     "gaussian:sigma=1.5",
     "box:size=9",
@@ -46,6 +46,12 @@ const SPECS: [&str; 11] = [
     "unsharp:sigma=2:amount=0.7",
     "mask:rows=1;-2;3",
     "sharpen",
+    "sobel",
+    "laplacian8:abs:scale=2",
+    "unsharp:sigma=0.8:threshold=12",
+    "kirsch:scale=1/4",
+    "scharr:scale=1/9:bias=20",
+    "roberts:scale=2.5",
 ];
 const SIZES: [(usize, usize); 7] = [
     (67, 45),
@@ -107,7 +113,13 @@ pub fn quick_cases() -> Vec<Case> {
     }
     // Kernels deinterleave components from some mask size on; none of the small masks above is
     // that large.
-    for (format, spec) in [("rgba", "gaussian:size=5"), ("rgb48le", "gaussian:size=5")] {
+    // Sums of several masks are made by kernels of their own.
+    for (format, spec) in [
+        ("rgba", "gaussian:size=5"),
+        ("rgb48le", "gaussian:size=5"),
+        ("yuv420p", "sobel"),
+        ("rgba", "kirsch:scale=1/4"),
+    ] {
         if let (Ok(format), Ok(filter)) = (format.parse(), spec.parse()) {
             chosen.push(Case {
                 chain: Chain {
@@ -164,7 +176,13 @@ pub fn cases(count: usize) -> Vec<Case> {
 impl Case {
     /// True if every mask of the case can be applied with `algorithm`.
     pub fn allows(&self, algorithm: Algorithm) -> bool {
-        algorithm != Algorithm::Separable || self.chain.filters.iter().all(|f| factors(&f.mask).is_some())
+        algorithm != Algorithm::Separable || self.chain.filters.iter().all(Filter::is_separable)
+    }
+
+    /// True if every filter of the case is the sums of its mask alone, as tensor cores take them.
+    pub fn is_linear(&self) -> bool {
+        let mut filters = self.chain.filters.iter();
+        filters.all(|filter| filter.response == Response::Linear)
     }
 
     /// The chain with `algorithm`.

@@ -1,7 +1,8 @@
 //! The grammar of filters: `name:key=value:key=value`, and several with commas between them.
 //!
 //! As in FFmpeg the first `:` may be a `=`, and the first values may stand without their keys, in the order
-//! in which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same.
+//! in which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same. A
+//! key that switches something on may stand without `=true`: `laplacian8:abs`.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,10 @@ use std::str::FromStr;
 
 use super::mask_file::{LineProblem, MaskFile, MaskFileError, parse_numbers};
 use super::matrix::{self, Divisor};
-use super::named::{Arguments, NAMED_MASKS, NamedMask, named_mask};
+use super::named::{Arguments, NAMED_MASKS, NamedMask, Others, THRESHOLD, named_mask};
 use super::number::{Number, NumberError};
 use super::suggest::suggestion;
-use super::{Filter, MAX_BIAS, Mask, MaskError};
+use super::{Filter, MAX_BIAS, Mask, MaskError, Response, Scale};
 
 /// The word that begins a filter whose mask the user states.
 pub const OWN_MASK: &str = "mask";
@@ -36,7 +37,21 @@ pub static COMMON_KEYS: &[Key] = &[
         name: "flip",
         about: "true turns the mask by 180 degrees: convolution instead of correlation (default false)",
     },
+    Key {
+        name: "scale",
+        about: "what results are multiplied by, before the bias is added; from 0.001 to 1000 (default 1)",
+    },
+    Key {
+        name: ABS,
+        about: "true takes absolute values, so that edges of either sign are bright (default false)",
+    },
 ];
+
+/// The key that takes absolute values, which filters without negative results do not have.
+const ABS: &str = "abs";
+
+/// Keys that may stand without `=true`.
+const SWITCHES: [&str; 2] = ["flip", ABS];
 
 /// What [`OWN_MASK`] takes besides.
 pub static OWN_MASK_KEYS: &[Key] = &[
@@ -111,6 +126,12 @@ pub enum FilterError {
         value: String,
         /// What it may be.
         expected: String,
+    },
+    /// Absolute values of what is never negative.
+    #[error("filter '{label}': no weight is negative, so no result is; leave abs out")]
+    NothingNegative {
+        /// The filter as the user wrote it.
+        label: String,
     },
     /// The user's own mask states no weights, or states them twice.
     #[error(
@@ -228,7 +249,7 @@ const HINTS: &[(&[&str], &str)] = &[
     ),
     (
         &["edges", "edgedetect", "canny"],
-        "edges are found by laplacian8, log, sobel-x and sobel-y",
+        "edges are found by sobel, scharr, kirsch, laplacian8 and log",
     ),
     (&["usm"], "unsharp:sigma=1.5:amount=0.8 is an unsharp mask"),
     (
@@ -295,8 +316,9 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
         }
     }
     let mask = (named.build)(&arguments);
-    let filter = common.filter(label, mask, 0.0)?;
+    let filter = common.filter(label, (mask, &named.others), 0.0)?;
     Ok(Filter {
+        threshold: arguments.value(THRESHOLD),
         caveat: arguments.caveat.take().map(|caveat| format!("{label}: {caveat}")),
         ..filter
     })
@@ -325,7 +347,8 @@ fn own(label: &str) -> Result<Filter, FilterError> {
             });
         }
     };
-    common.filter(label, matrix::mask(&rows, divisor.unwrap_or(stated)), bias)
+    let mask = matrix::mask(&rows, divisor.unwrap_or(stated));
+    common.filter(label, (mask, &Others::None), bias)
 }
 
 fn from_file(label: &str, path: &Path) -> Result<(Vec<Vec<Number>>, Divisor, f64), FilterError> {
@@ -355,6 +378,8 @@ fn from_rows(label: &str, text: &str) -> Result<Vec<Vec<Number>>, FilterError> {
 struct Common {
     bias: Option<f64>,
     flip: bool,
+    scale: Option<Number>,
+    abs: bool,
 }
 
 impl Common {
@@ -374,23 +399,61 @@ impl Common {
                 }
                 self.bias = Some(bias);
             }
-            "flip" => self.flip = value.parse().map_err(|_| wrong("true or false".to_owned()))?,
+            "flip" | ABS => {
+                let is_on = value.parse().map_err(|_| wrong("true or false".to_owned()))?;
+                *(if key == ABS { &mut self.abs } else { &mut self.flip }) = is_on;
+            }
+            "scale" => {
+                let (least, most) = Scale::RANGE;
+                let scale = number(label, key, value)?;
+                if !(least..=most).contains(&scale.value) {
+                    return Err(wrong(format!("a number from {least} to {most}")));
+                }
+                self.scale = Some(scale);
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn filter(self, label: &str, mask: Result<Mask, MaskError>, bias: f64) -> Result<Filter, FilterError> {
-        let mask = mask.map_err(|cause| FilterError::Mask {
+    /// The filter of a mask, and of the masks beside it if its name stands for several.
+    fn filter(
+        self,
+        label: &str,
+        (mask, others): (Result<Mask, MaskError>, &Others),
+        bias: f64,
+    ) -> Result<Filter, FilterError> {
+        let wrong = |cause| FilterError::Mask {
             label: label.to_owned(),
             cause,
-        })?;
-        Ok(Filter {
-            label: label.to_owned(),
-            mask: if self.flip { mask.flipped() } else { mask },
+        };
+        let scaled = |mask: Mask| match &self.scale {
+            Some(scale) => mask.scaled(scale),
+            None => Ok(mask),
+        };
+        let mask = mask.map_err(wrong)?;
+        let scale = self.scale.map_or(Scale::ONE, |scale| Scale::nearest(scale.value));
+        let (mask, response) = match others.of(&mask).map_err(wrong)? {
+            Response::Linear if self.abs => (scaled(mask).map_err(wrong)?, Response::Absolute),
+            Response::Linear | Response::Absolute => (scaled(mask).map_err(wrong)?, Response::Linear),
+            Response::Magnitude { across, .. } => (mask, Response::Magnitude { across, scale }),
+            Response::Largest { others } => {
+                let others = others.into_iter().map(scaled).collect::<Result<_, _>>();
+                let others = others.map_err(wrong)?;
+                (scaled(mask).map_err(wrong)?, Response::Largest { others })
+            }
+        };
+        if self.abs && mask.weights().iter().all(|&w| w >= 0.0) {
+            return Err(FilterError::NothingNegative {
+                label: label.to_owned(),
+            });
+        }
+        let filter = Filter {
+            response,
             bias: self.bias.unwrap_or(bias),
-            caveat: None,
-        })
+            ..Filter::of_mask(label, mask)
+        };
+        Ok(if self.flip { filter.flipped() } else { filter })
     }
 }
 
@@ -431,6 +494,7 @@ fn parts(label: &str) -> Result<Vec<(&str, &str)>, FilterError> {
                 by_place = Vec::new().into_iter();
                 (key.trim(), value.trim())
             }
+            None if SWITCHES.contains(&part.trim()) => (part.trim(), "true"),
             None => match by_place.next().filter(|_| !part.trim().is_empty()) {
                 Some(key) => (key, part.trim()),
                 None => {
@@ -476,11 +540,14 @@ fn known_keys(name: &str) -> Vec<&'static str> {
     } else {
         &[]
     };
-    let parameters = known.and_then(named_mask).map_or(&[][..], |m| m.parameters);
+    let named = known.and_then(named_mask);
+    let parameters = named.map_or(&[][..], |m| m.parameters);
+    let is_signed = named.is_none_or(|m| matches!(m.others, Others::None));
     parameters
         .iter()
         .map(|p| p.name)
         .chain(own.iter().chain(COMMON_KEYS).map(|k| k.name))
+        .filter(|&key| is_signed || key != ABS)
         .collect()
 }
 
@@ -586,7 +653,8 @@ mod tests {
                 "mask",
             ],
         );
-        refused("sobel", &["did you mean 'sobel-x'?"]);
+        refused("sobl", &["did you mean 'sobel'?"]);
+        refused("edges", &["edges are found by sobel"]);
         refused("blur", &["'blur' is no filter: blurs are gaussian"]);
         refused("avgblur=3", &["box:size=7 has a radius of 3"]);
         refused("median", &["no convolution"]);
@@ -598,11 +666,14 @@ mod tests {
             "box:sigma=2",
             &[
                 "'box:sigma=2' does not take 'sigma'",
-                "box takes size, bias, flip",
+                "box takes size, bias, flip, scale, abs",
             ],
         );
-        refused("soft:size=3", &["soft takes bias, flip"]);
-        refused("mask:row=1", &["mask takes file, rows, divisor, bias, flip"]);
+        refused("soft:size=3", &["soft takes bias, flip, scale, abs"]);
+        refused(
+            "mask:row=1",
+            &["mask takes file, rows, divisor, bias, flip, scale, abs"],
+        );
         refused("box:", &["'' is not of the form key=value"]);
         refused("box:7:9", &["'9' is not of the form key=value; box takes size"]);
         refused(
@@ -649,6 +720,60 @@ mod tests {
         );
         assert!(parse(file).unwrap().is_from_file());
         refused("gaussian:two", &["sigma: 'two' is not a number"]);
+    }
+
+    #[test]
+    fn gradients_are_several_masks_and_abs_and_scale_change_one() {
+        let across = |text: &str| match parse(text).unwrap().response {
+            Response::Magnitude { across, scale } => (across, scale.numerator(), scale.denominator()),
+            other => panic!("{text} is {other:?}"),
+        };
+        let mask = |text: &str| parse(text).unwrap().mask;
+        for name in ["sobel", "prewitt", "scharr"] {
+            assert_eq!(mask(name), mask(&format!("{name}-x")));
+            assert_eq!(across(name), (mask(&format!("{name}-y")), 1, 1));
+        }
+        let (falling, ..) = across("roberts:flip=true");
+        assert_eq!(falling, across("roberts").0.flipped());
+        assert_eq!(mask("sobel:scale=3/4"), mask("sobel"));
+        assert_eq!(
+            (across("sobel:scale=3/4").1, across("sobel:scale=0.3").2),
+            (3, 10)
+        );
+        let kirsch = parse("kirsch:scale=1/2").unwrap();
+        assert_eq!(kirsch.masks().count(), 8);
+        assert!(
+            kirsch
+                .masks()
+                .all(|m| m.sum() == 0.0 && m.exact().unwrap().divisor == 2)
+        );
+        let edge = parse("laplacian8:abs:scale=2").unwrap();
+        assert_eq!((edge.mask.at(1, 1), &edge.response), (16.0, &Response::Absolute));
+        assert_eq!(
+            edge,
+            Filter {
+                label: edge.label.clone(),
+                ..parse("edge:scale=2:abs=true").unwrap()
+            }
+        );
+        assert_eq!(parse("sobel-x:abs=false").unwrap().response, Response::Linear);
+        assert_eq!(mask("sobel-x:flip"), mask("sobel-x:flip=true"));
+        assert_eq!(mask("mask:rows=1 pi 1".replace("pi", "0.1").as_str()).sum(), 2.1);
+        assert!((mask("gaussian:scale=0.3").sum() - 0.3).abs() < 1e-12);
+        assert_eq!(parse("unsharp:threshold=4").unwrap().threshold, 4.0);
+        refused(
+            "sobel:abs",
+            &["does not take 'abs'; sobel takes bias, flip, scale"],
+        );
+        refused("box:abs", &["no weight is negative", "leave abs out"]);
+        refused("sobel:scale=0", &["scale is '0'", "from 0.001 to 1000"]);
+        refused("sobel-x:scale=-1", &["from 0.001 to 1000"]);
+        refused("sobel-x:abs=maybe", &["true or false"]);
+        refused("unsharp:threshold=-1", &["a number from 0 to 255"]);
+        refused(
+            "sobel:2",
+            &["'2' is not of the form key=value; sobel takes bias, flip, scale"],
+        );
     }
 
     #[test]

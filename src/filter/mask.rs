@@ -1,5 +1,6 @@
 //! The matrix of weights.
 
+use super::number::{Number, Ratio};
 use std::fmt;
 
 /// The widest and tallest mask.
@@ -154,6 +155,25 @@ impl Mask {
             exact.numerators.reverse();
         }
         flipped
+    }
+
+    /// The mask with every weight multiplied by a number; exact where both are and integers hold it.
+    pub(super) fn scaled(&self, by: &Number) -> Result<Mask, MaskError> {
+        let exactly = |exact: &Exact, ratio: Ratio| {
+            let numerators = exact.numerators.iter();
+            let numerators = numerators
+                .map(|n| n.checked_mul(ratio.numerator))
+                .collect::<Option<Vec<_>>>()?;
+            Some((numerators, exact.divisor.checked_mul(ratio.denominator)?))
+        };
+        let scaled = self.exact.as_ref().zip(by.ratio);
+        match scaled.and_then(|(exact, ratio)| exactly(exact, ratio)) {
+            Some((numerators, divisor)) => Mask::from_integers(self.width, self.height, numerators, divisor),
+            None => {
+                let weights = self.weights.iter().map(|w| w * by.value).collect();
+                Mask::new(self.width, self.height, weights)
+            }
+        }
     }
 }
 

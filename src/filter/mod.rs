@@ -12,6 +12,7 @@ mod plan;
 mod planes;
 mod quantise;
 mod rank;
+mod response;
 pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
@@ -21,11 +22,13 @@ pub use mask_file::{LineProblem, MaskFileError};
 pub use named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as ParameterRange, named_mask};
 pub use number::NumberError;
 pub use plan::{
-    AlphaUse, ChannelStep, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError, SeparableKernel, Step,
+    AlphaUse, ChannelStep, CombinedKernel, Combining, Convolve, DirectKernel, Kernel, Pass, Plan, PlanError,
+    SeparableKernel, Step,
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use quantise::{QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
+pub use response::{Response, Scale};
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,18 +36,61 @@ use std::str::FromStr;
 /// The largest magnitude of a bias.
 pub const MAX_BIAS: f64 = 65535.0;
 
-/// One link of a chain: a mask and what is added to its result.
+/// The largest threshold, in levels of 8-bit pixels.
+pub const MAX_THRESHOLD: f64 = 255.0;
+
+/// One link of a chain: a mask, what is made of its sums and what is added to that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     /// As the user wrote it.
     pub label: String,
     /// The weights.
     pub mask: Mask,
+    /// What is made of the mask's sums.
+    pub response: Response,
     /// Added to luma and RGB results (not to chroma or alpha), stated at 8 bits full scale and scaled to the
     /// depth.
     pub bias: f64,
+    /// Results that differ from the original by less than this leave it as it was; in levels of 8-bit pixels,
+    /// scaled to the depth. 0 for none, at most [`MAX_THRESHOLD`].
+    pub threshold: f64,
     /// Where the mask is not quite what was requested: a sentence.
     pub caveat: Option<String>,
+}
+
+impl Filter {
+    /// A filter that is the sums over `mask`, without bias or threshold; errors name it by `label`.
+    pub fn of_mask(label: impl Into<String>, mask: Mask) -> Filter {
+        Filter {
+            label: label.into(),
+            mask,
+            response: Response::Linear,
+            bias: 0.0,
+            threshold: 0.0,
+            caveat: None,
+        }
+    }
+
+    /// All masks of the filter.
+    pub fn masks(&self) -> impl Iterator<Item = &Mask> {
+        std::iter::once(&self.mask).chain(self.response.others())
+    }
+
+    /// True if the filter can be made by a row pass and a column pass: one mask of rank 1, with its sums as
+    /// they are.
+    pub fn is_separable(&self) -> bool {
+        self.response == Response::Linear && factors(&self.mask).is_some()
+    }
+
+    /// The same with every mask turned by 180 degrees.
+    #[must_use]
+    pub fn flipped(self) -> Filter {
+        Filter {
+            mask: self.mask.flipped(),
+            response: self.response.flipped(),
+            ..self
+        }
+    }
 }
 
 /// How a mask is applied.

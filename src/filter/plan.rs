@@ -4,7 +4,9 @@
 //! docs/arithmetic.md states the same in prose. Nothing here depends on the engine.
 
 use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
-use super::{Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, factors, quantise};
+use super::{
+    Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, Response, Scale, factors, quantise,
+};
 use crate::frame::{Channel, Colour, PixelFormat};
 
 /// The chain's steps for one pixel format.
@@ -27,6 +29,9 @@ pub struct Step {
     pub planes: Vec<Vec<ChannelStep>>,
     /// How colour is weighted by alpha; `None` if it is not.
     pub alpha: Option<AlphaUse>,
+    /// Levels: where a sample of the result differs by less from what it was before the step, it stays what
+    /// it was. 0 keeps every result.
+    pub threshold: u16,
 }
 
 /// What happens to one component.
@@ -88,6 +93,8 @@ pub enum Kernel {
     Direct(DirectKernel),
     /// A row pass into an intermediate, then a column pass.
     Separable(SeparableKernel),
+    /// The sums of whole masks, of which one number is made: `out = clamp(((number + low) >> shift) + high)`.
+    Combined(CombinedKernel),
 }
 
 /// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above.
@@ -101,6 +108,49 @@ pub struct DirectKernel {
     pub weights: Vec<i32>,
     /// The scale: a weight is `q / 2^shift`.
     pub shift: u32,
+}
+
+/// Whole masks of one size, and what is made of their sums. A sum is that of the signal above the zero level,
+/// `sum q (p - level)`, and fits as many bits as that of a [`DirectKernel`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CombinedKernel {
+    /// Columns, odd.
+    pub width: usize,
+    /// Rows, odd.
+    pub height: usize,
+    /// The weights of each mask, row by row.
+    pub masks: Vec<Vec<i32>>,
+    /// The scale: a weight is `q / 2^shift`. 0 for magnitudes.
+    pub shift: u32,
+    /// How one number is made of the sums.
+    pub combining: Combining,
+}
+
+/// How one number is made of the sums of several masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combining {
+    /// The absolute value of the only one.
+    Absolute,
+    /// The largest.
+    Largest,
+    /// The root of the sum of squares of two, times this, rounded half up: whole levels.
+    Magnitude(Scale),
+}
+
+impl CombinedKernel {
+    /// What the sum of mask `k` over samples themselves lacks to be that over the signal above `level`.
+    pub fn start(&self, k: usize, level: u16) -> i64 {
+        -i64::from(level) * self.masks.get(k).map_or(0, |weights| sum(weights))
+    }
+
+    /// The number that is made of the sums, one a mask.
+    pub fn combine(&self, sums: impl Iterator<Item = i64>) -> i64 {
+        match self.combining {
+            Combining::Absolute => sums.map(i64::abs).sum(),
+            Combining::Largest => sums.max().unwrap_or_default(),
+            Combining::Magnitude(scale) => scale.root(sums.map(|s| s.unsigned_abs().pow(2)).sum()) as i64,
+        }
+    }
 }
 
 /// One pass of a separable kernel.
@@ -140,6 +190,7 @@ impl Kernel {
         match self {
             Kernel::Direct(k) => (k.width, k.height),
             Kernel::Separable(k) => (k.row.weights.len(), k.column.weights.len()),
+            Kernel::Combined(k) => (k.width, k.height),
         }
     }
 }
@@ -169,6 +220,15 @@ pub enum PlanError {
         label: String,
         /// The mask's rank.
         rank: usize,
+    },
+    /// A separable pass was requested of what is no single mask.
+    #[error(
+        "filter '{label}': separable passes make the sums of one mask, and what this filter makes of sums \
+         needs whole masks; use --algorithm auto or direct"
+    )]
+    WholeMasks {
+        /// The filter as the user wrote it.
+        label: String,
     },
     /// The format lacks a component.
     #[error(transparent)]
@@ -252,6 +312,7 @@ impl Step {
             kernel,
             planes,
             alpha,
+            threshold: (filter.threshold * eight_bit_levels).round() as u16,
         })
     }
 }
@@ -297,6 +358,8 @@ impl Kernel {
                 let t = (level * sum(&k.row.weights) + k.row.rounding()) >> k.row.shift;
                 (k.column.shift, t * sum(&k.column.weights))
             }
+            // Sums are of the signal above the level.
+            Kernel::Combined(k) => (k.shift, 0),
         };
         let one = 1_i64 << shift;
         let total = level * one - at_level + (bias * one as f64).round() as i64 + (one >> 1);
@@ -310,6 +373,9 @@ fn sum(weights: &[i32]) -> i64 {
 
 fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, PlanError> {
     let mask = &filter.mask;
+    if filter.response != Response::Linear {
+        return combined(filter, algorithm, depth).map(Kernel::Combined);
+    }
     let labelled = |cause| PlanError::Quantise {
         label: filter.label.clone(),
         cause,
@@ -333,6 +399,39 @@ fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, P
         }
     }
     direct(mask, depth).map(Kernel::Direct).map_err(labelled)
+}
+
+fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<CombinedKernel, PlanError> {
+    let label = || filter.label.clone();
+    if algorithm == Algorithm::Separable {
+        return Err(PlanError::WholeMasks { label: label() });
+    }
+    let combining = match &filter.response {
+        Response::Linear | Response::Absolute => Combining::Absolute,
+        Response::Largest { .. } => Combining::Largest,
+        Response::Magnitude { scale, .. } => Combining::Magnitude(*scale),
+    };
+    let kernels: Vec<DirectKernel> = filter
+        .masks()
+        .map(|mask| direct(mask, depth))
+        .collect::<Result<_, _>>()
+        .map_err(|cause| PlanError::Quantise {
+            label: label(),
+            cause,
+        })?;
+    // One scale for all: what common factors were taken out of is multiplied again.
+    let shift = kernels.iter().map(|k| k.shift).max().unwrap_or(0);
+    let masks = kernels.iter().map(|k| {
+        let more = shift - k.shift;
+        k.weights.iter().map(|q| q << more).collect()
+    });
+    Ok(CombinedKernel {
+        width: filter.mask.width(),
+        height: filter.mask.height(),
+        masks: masks.collect(),
+        shift,
+        combining,
+    })
 }
 
 fn direct(mask: &Mask, depth: u32) -> Result<DirectKernel, QuantiseError> {

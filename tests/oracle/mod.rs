@@ -2,7 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes};
+use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, Response};
 use framepipe::frame::Allocator;
 use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 
@@ -109,12 +109,7 @@ pub(crate) fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
 }
 
 pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
-    let filter = Filter {
-        label: "test".into(),
-        mask,
-        bias: 0.0,
-        caveat: None,
-    };
+    let filter = Filter::of_mask("test", mask);
     Chain {
         filters: vec![filter],
         border,
@@ -124,7 +119,7 @@ pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
 }
 
 /// The real-number result of one filter for one sample, before rounding: correlation of the signal above the
-/// zero level.
+/// zero level, and what the filter makes of its masks' sums.
 pub(crate) fn real(
     frame: &Frame,
     colour: &Colour,
@@ -145,20 +140,32 @@ pub(crate) fn real(
         _ => 0.0,
     };
     let (rx, ry) = (filter.mask.width() as i64 / 2, filter.mask.height() as i64 / 2);
-    let mut sum = 0.0;
-    for j in 0..filter.mask.height() {
-        for i in 0..filter.mask.width() {
-            let at = (
-                border.index(x as i64 + i as i64 - rx, plane.width),
-                border.index(y as i64 + j as i64 - ry, plane.height),
-            );
-            let signal = match at {
-                (Some(x), Some(y)) => f64::from(frame.sample(index, x, y, c)) - level,
-                _ => outside,
-            };
-            sum += filter.mask.at(i, j) * signal;
+    let sum = |mask: &Mask| {
+        let mut sum = 0.0;
+        for j in 0..mask.height() {
+            for i in 0..mask.width() {
+                let at = (
+                    border.index(x as i64 + i as i64 - rx, plane.width),
+                    border.index(y as i64 + j as i64 - ry, plane.height),
+                );
+                let signal = match at {
+                    (Some(x), Some(y)) => f64::from(frame.sample(index, x, y, c)) - level,
+                    _ => outside,
+                };
+                sum += mask.at(i, j) * signal;
+            }
         }
-    }
+        sum
+    };
+    let sum = match &filter.response {
+        Response::Linear => sum(&filter.mask),
+        Response::Absolute => sum(&filter.mask).abs(),
+        Response::Magnitude { across, scale } => {
+            let scale = f64::from(scale.numerator()) / f64::from(scale.denominator());
+            scale * sum(&filter.mask).hypot(sum(across))
+        }
+        Response::Largest { .. } => filter.masks().map(sum).fold(f64::MIN, f64::max),
+    };
     let bias = if channel.is_chroma() || channel == Channel::Alpha {
         0.0
     } else {

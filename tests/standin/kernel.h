@@ -119,6 +119,7 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift)
 }
 
 inline float __frcp_rn(float x) { return 1.0f / x; }
+inline float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
 inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }

@@ -694,6 +694,7 @@ fn multiply_adds(plan: &Plan, layout: &Layout) -> u64 {
     let samples = plan.convolved_samples(layout.planes());
     plan.steps.first().map_or(0, |step| match &step.kernel {
         Kernel::Direct(k) => samples * (k.width * k.height) as u64,
+        Kernel::Combined(k) => samples * (k.masks.len() * k.width * k.height) as u64,
         Kernel::Separable(k) => samples * (k.row.weights.len() + k.column.weights.len()) as u64,
     })
 }

@@ -118,7 +118,7 @@ fn gaussian(size: usize) -> Result<Filter, framepipe::filter::FilterError> {
 
 /// The algorithms that a filter can be applied with among those that were requested.
 pub(super) fn algorithms(asked: &[Algorithm], filter: &Filter, are_given: bool) -> Vec<Algorithm> {
-    let separable = framepipe::filter::factors(&filter.mask).is_some();
+    let separable = filter.is_separable();
     let mut algorithms = asked.to_vec();
     // What was requested by name is tried, and refused with a reason.
     if !are_given && !separable {

@@ -4,8 +4,10 @@ use super::box_blur::BoxBlur;
 use super::fft::Fft;
 use super::fir::Fir;
 use super::fir::symmetric_3x3::Symmetric3x3;
+use super::gradient::Gradient;
 use super::rows::alpha::Alpha;
 use super::rows::plane_filter::{PlaneFilter, PlanePart};
+use super::rows::threshold::Threshold;
 use super::scalar::Scalar;
 use super::simd::{InstructionSet, Vectors};
 use crate::filter::{Plan, Step};
@@ -16,12 +18,13 @@ use std::sync::Arc;
 type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
 /// All of them. The cheapest that can make a plane makes it, and of several the first one.
-const ALGORITHMS: [MakeReady; 5] = [
+const ALGORITHMS: [MakeReady; 6] = [
     ready::<BoxBlur>,
     ready::<Symmetric3x3>,
     ready::<Fir>,
     ready::<Scalar>,
     ready::<Fft>,
+    ready::<Gradient>,
 ];
 
 fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
@@ -53,6 +56,7 @@ pub(super) struct StepPlan {
     /// For each plane.
     candidates: Vec<Candidates>,
     pub(super) alpha: Option<Alpha>,
+    pub(super) threshold: Option<Threshold>,
 }
 
 impl StepPlan {
@@ -74,6 +78,7 @@ impl StepPlan {
         StepPlan {
             candidates: (0..parts.len()).map(of_plane).collect(),
             alpha,
+            threshold: Threshold::new(step, format, vectors),
         }
     }
 
@@ -161,6 +166,8 @@ mod tests {
         gaussian:sigma=2            | rgba64le | auto      | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:size=7             | gray     | direct    | 1920x1080 | scalar | fir | fir | fir | fir
         gaussian:size=25            | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
+        sobel          | gray     | auto   | 1920x1080 | gradient | gradient | gradient | gradient | gradient
+        laplacian8:abs | rgba64le | direct | 1920x1080 | gradient | gradient | gradient | gradient | gradient
         disk:radius=4               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=4               | gray16le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=6               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir

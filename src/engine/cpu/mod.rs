@@ -6,6 +6,7 @@
 //!        algorithm.rs         the fastest that can make the plane, the only file that knows them all:
 //!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
 //!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
+//!           |                 gradient/  magnitudes, absolute values, the largest of several sums
 //!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
 //!           |
 //!        simd/                the instruction sets
@@ -18,6 +19,7 @@ mod algorithm;
 mod box_blur;
 mod fft;
 mod fir;
+mod gradient;
 mod rows;
 mod scalar;
 mod simd;
@@ -275,7 +277,8 @@ fn apply(
     layout: &Layout,
     output: &mut [u8],
 ) {
-    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8]| {
+    // Of alpha that comes first, colours need every result: it is put back last.
+    let convolve = |source: Source<'_>, planes: Range<usize>, output: &mut [u8], puts_back: bool| {
         let at_once = |plane: usize| {
             let place = &layout.planes()[plane];
             step_plan.filter(plane, layout).rows_at_once(place)
@@ -284,6 +287,9 @@ fn apply(
         threads.each(strips, |scratch, mut strip| {
             let filter = step_plan.filter(strip.plane, layout);
             filter.filter(source, layout, &mut strip, scratch);
+            if let Some(threshold) = step_plan.threshold.as_ref().filter(|_| puts_back) {
+                threshold.apply(input, layout, &mut strip);
+            }
         });
     };
     let planes = 0..layout.planes().len();
@@ -292,19 +298,24 @@ fn apply(
         alpha,
     };
     let Some(alpha) = &step_plan.alpha else {
-        convolve(with(None), planes, output);
+        convolve(with(None), planes, output, true);
         return;
     };
     let weighted = |convolved| with(Some(Premultiplied { by: alpha, convolved }));
     let Some(own) = alpha.own_plane() else {
-        convolve(weighted(None), planes, output);
+        convolve(weighted(None), planes, output, true);
         return;
     };
     // Alpha comes first: rows of the colours need it convolved.
     let (colours, rest) = output.split_at_mut(layout.planes()[own].offset);
-    convolve(with(None), own..own + 1, rest);
+    convolve(with(None), own..own + 1, rest, false);
     let convolved = (&*rest, layout.planes()[own].stride);
-    convolve(weighted(Some(convolved)), 0..own, colours);
+    convolve(weighted(Some(convolved)), 0..own, colours, true);
     let strips = strips(step, layout, own..own + 1, rest, threads.share(), |_| 2);
-    threads.each(strips, |_, mut strip| alpha.restore(input, layout, &mut strip));
+    threads.each(strips, |_, mut strip| {
+        alpha.restore(input, layout, &mut strip);
+        if let Some(threshold) = &step_plan.threshold {
+            threshold.apply(input, layout, &mut strip);
+        }
+    });
 }

@@ -10,7 +10,7 @@ mod smooth;
 #[cfg(test)]
 mod tests;
 
-use super::{Mask, MaskError};
+use super::{MAX_THRESHOLD, Mask, MaskError, Response, Scale};
 pub(super) use parameters::Arguments;
 pub use parameters::{Parameter, Preset, Range};
 use shapes::{disk, motion};
@@ -28,7 +28,51 @@ pub struct NamedMask {
     /// What it takes.
     pub parameters: &'static [Parameter],
     pub(super) build: fn(&Arguments<'_>) -> Result<Mask, MaskError>,
+    pub(super) others: Others,
 }
+
+/// The masks that a name stands for beside the first one.
+#[derive(Debug)]
+pub(super) enum Others {
+    /// None.
+    None,
+    /// A slope across the first one's, of 3x3; the filter is the magnitude of both.
+    Across([i64; 9]),
+    /// The first one's outer weights, turned on by one place, seven times; the filter is the largest of all.
+    Compass,
+}
+
+impl Others {
+    /// What is made of the sums of `first` and of these, without a scale.
+    pub(super) fn of(&self, first: &Mask) -> Result<Response, MaskError> {
+        let mask = |weights: Vec<i64>| Mask::from_integers(3, 3, weights, 1);
+        Ok(match self {
+            Others::None => Response::Linear,
+            Others::Across(weights) => Response::Magnitude {
+                across: mask(weights.to_vec())?,
+                scale: Scale::ONE,
+            },
+            Others::Compass => {
+                // Clockwise from the upper left.
+                const RING: [usize; 8] = [0, 1, 2, 5, 8, 7, 6, 3];
+                let weights = first.exact().map_or(&[][..], |exact| &exact.numerators);
+                let turned = |by: usize| {
+                    let mut turned = weights.to_vec();
+                    for (k, &from) in RING.iter().enumerate() {
+                        turned[RING[(k + by) % RING.len()]] = weights[from];
+                    }
+                    mask(turned)
+                };
+                Response::Largest {
+                    others: (1..RING.len()).map(turned).collect::<Result<_, _>>()?,
+                }
+            }
+        })
+    }
+}
+
+/// The parameter that keeps small differences as they were.
+pub(super) const THRESHOLD: &str = "threshold";
 
 const SIZE_ONLY: &str = "2*ceil(3*sigma)+1, at most 63";
 const SIGMA_ONLY: &str = "1, or 0.3*((size-1)/2-1)+0.8 of a given size";
@@ -53,6 +97,21 @@ macro_rules! fixed {
             about: $about,
             parameters: &[],
             build: |_| Mask::from_integers($width, $height, $weights.to_vec(), $divisor),
+            others: Others::None,
+        }
+    };
+}
+
+/// A filter of several 3x3 matrices, of which the first one is named.
+macro_rules! several {
+    ($name:literal, $weights:expr, $others:expr, $about:literal) => {
+        NamedMask {
+            name: $name,
+            alias: None,
+            about: $about,
+            parameters: &[],
+            build: |_| Mask::from_integers(3, 3, $weights.to_vec(), 1),
+            others: $others,
         }
     };
 }
@@ -69,6 +128,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             let n = a.side("size");
             Mask::from_integers(n, n, vec![1; n * n], (n * n) as i64)
         },
+        others: Others::None,
     },
     NamedMask {
         name: "gaussian",
@@ -87,6 +147,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             let row = a.bell(1.0, 3.0).row();
             Mask::new(row.len(), row.len(), outer(&row))
         },
+        others: Others::None,
     },
     NamedMask {
         name: "binomial",
@@ -94,6 +155,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
         about: "blur by a row of Pascal's triangle; integers up to size 31",
         parameters: &[parameter("size", Preset::Value(5.0), SIDE, "side in pixels")],
         build: |a| binomial(a.side("size")),
+        others: Others::None,
     },
     fixed!("soft", None, 3 x 3, [1, 2, 1, 2, 4, 2, 1, 2, 1], 16, "light blur: 1 2 1 / 2 4 2 / 1 2 1 over 16"),
     NamedMask {
@@ -107,6 +169,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             "in pixels; a radius of 2.5 is a disk 5 pixels across",
         )],
         build: |a| disk(a.value("radius")),
+        others: Others::None,
     },
     NamedMask {
         name: "motion",
@@ -127,6 +190,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             ),
         ],
         build: |a| motion(a.value("length"), a.value("angle")),
+        others: Others::None,
     },
     fixed!("sharpen", None, 3 x 3, [0, -1, 0, -1, 5, -1, 0, -1, 0], 1,
         "the picture plus laplacian4: 0 -1 0 / -1 5 -1 / 0 -1 0"),
@@ -148,8 +212,15 @@ pub static NAMED_MASKS: &[NamedMask] = &[
                 "how much of the difference is added",
             ),
             parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
+            parameter(
+                THRESHOLD,
+                Preset::Value(0.0),
+                Range::Within(0.0, MAX_THRESHOLD),
+                "samples that would change by less stay as they are, in levels of 8-bit pixels",
+            ),
         ],
         build: |a| unsharp(&a.bell(1.0, 3.0), a.value("amount")),
+        others: Others::None,
     },
     fixed!("emboss", None, 3 x 3, [-2, -1, 0, -1, 1, 1, 0, 1, 2], 1,
         "relief lit from the upper left; keeps mid-tones, so it needs no bias"),
@@ -184,10 +255,41 @@ pub static NAMED_MASKS: &[NamedMask] = &[
             ),
         ],
         build: |a| laplacian_of_gaussian(&a.bell(1.4, 4.0), a.value("amount")),
+        others: Others::None,
     },
     fixed!("log5", None, 5 x 5,
         [0, 0, -1, 0, 0, 0, -1, -2, -1, 0, -1, -2, 16, -2, -1, 0, -1, -2, -1, 0, 0, 0, -1, 0, 0], 1,
         "the textbook's 5x5 Laplacian of Gaussian, 16 in its centre"),
+    several!(
+        "sobel",
+        [-1, 0, 1, -2, 0, 2, -1, 0, 1],
+        Others::Across([-1, -2, -1, 0, 0, 0, 1, 2, 1]),
+        "edges of every direction: the magnitude of sobel-x and sobel-y"
+    ),
+    several!(
+        "prewitt",
+        [-1, 0, 1, -1, 0, 1, -1, 0, 1],
+        Others::Across([-1, -1, -1, 0, 0, 0, 1, 1, 1]),
+        "edges of every direction: the magnitude of prewitt-x and prewitt-y"
+    ),
+    several!(
+        "scharr",
+        [-3, 0, 3, -10, 0, 10, -3, 0, 3],
+        Others::Across([-3, -10, -3, 0, 0, 0, 3, 10, 3]),
+        "edges of every direction, equally strong in each: the magnitude of scharr-x and scharr-y"
+    ),
+    several!(
+        "roberts",
+        [1, 0, 0, 0, -1, 0, 0, 0, 0],
+        Others::Across([0, 1, 0, -1, 0, 0, 0, 0, 0]),
+        "fine edges: the magnitude of the differences along both diagonals of 2x2 pixels"
+    ),
+    several!(
+        "kirsch",
+        [5, 5, 5, -3, 0, -3, -3, -3, -3],
+        Others::Compass,
+        "strong edges: the largest of eight slopes, 5 5 5 / -3 0 -3 / -3 -3 -3 turned by 45 degrees each"
+    ),
     fixed!("sobel-x", None, 3 x 3, [-1, 0, 1, -2, 0, 2, -1, 0, 1], 1,
         "horizontal slope; positive where it brightens to the right"),
     fixed!("sobel-y", None, 3 x 3, [-1, -2, -1, 0, 0, 0, 1, 2, 1], 1,

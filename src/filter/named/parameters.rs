@@ -82,7 +82,7 @@ impl Arguments<'_> {
     }
 
     /// The value given, or the table's default.
-    pub(super) fn value(&self, name: &str) -> f64 {
+    pub(in crate::filter) fn value(&self, name: &str) -> f64 {
         let preset = |p: &Parameter| match p.default {
             Preset::Value(value) if p.name == name => Some(value),
             _ => None,

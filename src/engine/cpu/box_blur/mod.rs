@@ -331,12 +331,10 @@ mod tests {
         };
         let total = weights.iter().sum();
         let chain = Chain {
-            filters: vec![Filter {
-                mask: Mask::from_integers(size, size, weights, total).unwrap(),
-                bias: 0.0,
-                caveat: None,
-                label: String::new(),
-            }],
+            filters: vec![Filter::of_mask(
+                "",
+                Mask::from_integers(size, size, weights, total).unwrap(),
+            )],
             border: Border::Mirror,
             planes: Planes::All,
             algorithm: algorithm.parse().unwrap(),

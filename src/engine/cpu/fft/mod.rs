@@ -272,10 +272,8 @@ mod tests {
     ) -> Option<Step> {
         let chain = Chain {
             filters: vec![Filter {
-                mask,
                 bias,
-                caveat: None,
-                label: String::new(),
+                ..Filter::of_mask("", mask)
             }],
             border,
             planes: planes.parse::<Planes>().unwrap(),

@@ -12,6 +12,8 @@
 //! sums      s s s s ..  (i32)
 //!    | bias, shift, round, clamp      requantize.rs
 //! picture   R G B R G B ..            plane_rows.rs   channels that are not convolved, colours without alpha
+//!    | what has changed too little      threshold.rs
+//! picture   R G B R G B ..
 //! ```
 //!
 //! `plane_filter.rs` is what an algorithm is; `prefetch.rs` asks for the rows to come; `component.rs` is the
@@ -25,4 +27,5 @@ pub(super) mod plane_rows;
 pub(super) mod prefetch;
 pub(super) mod requantize;
 pub(super) mod strip;
+pub(super) mod threshold;
 pub(super) mod words;

@@ -101,7 +101,7 @@ pub(in crate::engine::cpu) fn strips<'a>(
     let (most, least_rows) = match &step.kernel {
         // Each strip makes the row pass of the rows around it anew.
         Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
-        Kernel::Direct(_) => (4 * threads, (2 * height).max(32)),
+        Kernel::Direct(_) | Kernel::Combined(_) => (4 * threads, (2 * height).max(32)),
     };
     let mut strips = Vec::new();
     let mut at = layout.planes()[planes.start].offset;

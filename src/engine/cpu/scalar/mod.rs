@@ -41,6 +41,7 @@ impl PlaneFilter for Scalar {
         let weights = match &part.step.kernel {
             Kernel::Direct(k) => count(&k.weights),
             Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
+            Kernel::Combined(_) => return None,
         };
         Some(Scalar {
             step: part.step.clone(),
@@ -56,7 +57,7 @@ impl PlaneFilter for Scalar {
     fn plan(&self, _: &Plane) -> String {
         match &self.step.kernel {
             _ if self.keeps => "copied or filled".to_owned(),
-            Kernel::Direct(_) => "scalar: whole mask in plain Rust".to_owned(),
+            Kernel::Direct(_) | Kernel::Combined(_) => "scalar: whole mask in plain Rust".to_owned(),
             Kernel::Separable(_) => "scalar: row and column filter in plain Rust".to_owned(),
         }
     }
@@ -108,6 +109,7 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                     Kernel::Separable(k) if deep => component.separable::<i64, i64>(k, layout, strip),
                     Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
                     Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
+                    Kernel::Combined(_) => unreachable!("gradient makes these"),
                 }
             }
         }

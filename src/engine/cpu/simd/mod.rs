@@ -28,7 +28,26 @@ mod vectors;
 
 use std::fmt;
 use std::str::FromStr;
+use vector::{Plain, Simd, Work};
 pub(super) use vectors::{Compiled, Vectors, with_simd};
+
+/// A plain loop as [`Simd::enter`] takes it.
+struct Entered<P>(P);
+
+impl<P: Plain> Work for Entered<P> {
+    #[inline(always)]
+    fn run<L: Simd>(self, _: L) {
+        self.0.run();
+    }
+}
+
+/// Runs a loop as compiled for these vectors, or for any machine.
+pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
+    match vectors {
+        Some(vectors) => with_simd!(vectors, simd => simd.enter(Entered(plain))),
+        None => plain.run(),
+    }
+}
 
 /// A set of vector instructions. All give the same bits; they differ in speed alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -31,6 +31,10 @@ pub enum Source {
     Direct,
     /// Row pass and column pass.
     Separable,
+    /// The sums of several masks, or of one, and what is made of them.
+    Combined,
+    /// Small differences from the original undone.
+    Threshold,
     /// Colour multiplied by alpha and divided again.
     Alpha,
     /// The whole mask at each pixel, on tensor cores.
@@ -74,9 +78,11 @@ const HEADERS: [(&str, &str); 18] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 7] = [
+    const ALL: [Source; 9] = [
         Source::Direct,
         Source::Separable,
+        Source::Combined,
+        Source::Threshold,
         Source::Alpha,
         Source::TensorDirect,
         Source::TensorFused,
@@ -88,6 +94,8 @@ impl Source {
         match self {
             Source::Direct => text!("scalar/direct.cu"),
             Source::Separable => text!("scalar/separable.cu"),
+            Source::Combined => text!("scalar/combined.cu"),
+            Source::Threshold => text!("scalar/threshold.cu"),
             Source::Alpha => text!("scalar/alpha.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),
             Source::TensorFused => text!("tensor/fused.cu"),

@@ -1,11 +1,11 @@
 //! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
 
-use super::plane_group::{PlaneGroup, border_number, intermediate_bytes, is_wide};
+use super::plane_group::{Interleaving, PlaneGroup, border_number, intermediate_bytes, is_wide};
 use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::filter::Kernel;
+use crate::filter::{ChannelStep, CombinedKernel, Combining, Kernel, Scale, Step};
 use crate::frame::{Channel, PixelFormat};
 
 /// A block's threads, and the rows that each of them computes.
@@ -78,6 +78,7 @@ pub(crate) fn tune(
             };
             (Source::Separable, vec![row, column])
         }
+        Kernel::Combined(_) => (Source::Combined, vec![Pass { mask, stored: sample }]),
     };
     let pixels = memory.pixels();
     let bytes = |shape: Shape, pass: &Pass| match pixels {
@@ -85,12 +86,17 @@ pub(crate) fn tune(
         Pixels::Global | Pixels::Texture => 0,
     };
     let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
-    let rows = rows_a_thread(memory, mask.1, wide);
+    let masks = match &step.kernel {
+        Kernel::Combined(k) => k.masks.len(),
+        Kernel::Direct(_) | Kernel::Separable(_) => 1,
+    };
+    // A thread has a sum for each mask and row.
+    let rows = rows_a_thread(memory, mask.1, wide).min((16 / masks as u32).max(1));
     let shape = match block {
         Some(block) => checked(block, rows, limits, &most)?,
         None => default_shape(memory, rows, limits, &most)?,
     };
-    let parameters = vec![
+    let mut parameters = vec![
         ("PIXELS", pixels as i64),
         ("CONSTANT_WEIGHTS", i64::from(memory.has_constant_weights())),
         ("SAMPLE_BYTES", sample as i64),
@@ -105,12 +111,77 @@ pub(crate) fn tune(
         ("BLOCK_H", i64::from(shape.block.1)),
         ("OUTPUTS", i64::from(shape.outputs)),
     ];
+    if let Kernel::Combined(kernel) = &step.kernel {
+        parameters.extend(combining(kernel, step, format)?);
+    }
     let shared = |index: usize| passes.get(index).map_or(0, |pass| bytes(shape, pass));
     Ok(Tuned {
         recipe: Recipe { source, parameters },
         shape,
         shared: [shared(0), shared(1)],
         constant_weights: memory.has_constant_weights(),
+    })
+}
+
+/// The largest magnitude that scalar/combined.cu rounds in 64 bits, whatever the scale.
+const MOST_ROOT: i64 = 131_000;
+
+/// The parameters of scalar/combined.cu.
+fn combining(
+    kernel: &CombinedKernel,
+    step: &Step,
+    format: PixelFormat,
+) -> Result<Vec<(&'static str, i64)>, EngineError> {
+    let (number, scale) = match kernel.combining {
+        Combining::Absolute => (0, Scale::ONE),
+        Combining::Largest => (1, Scale::ONE),
+        Combining::Magnitude(scale) => (2, scale),
+    };
+    let convolved = step.planes.iter().flatten().filter_map(ChannelStep::convolved);
+    let least = convolved.map(|c| c.high).min().unwrap_or(0);
+    // What is more than that is clamped.
+    let most = (i64::from(format.max_value()) - least).max(0);
+    if number == 2 && most > MOST_ROOT {
+        return Err(EngineError::Unavailable(
+            "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
+        ));
+    }
+    let total = match kernel.combining {
+        Combining::Absolute => -kernel.start(0, 1),
+        Combining::Largest | Combining::Magnitude(_) => 0,
+    };
+    Ok(vec![
+        ("MASKS", kernel.masks.len() as i64),
+        ("COMBINING", number),
+        ("TOTAL", total),
+        ("SCALE_N", i64::from(scale.numerator())),
+        ("SCALE_D", i64::from(scale.denominator())),
+        (
+            "MOST_SQUARES",
+            scale.least_squares(most.min(MOST_ROOT) as u32) as i64,
+        ),
+    ])
+}
+
+/// Threads of a block of the kernel that undoes small differences.
+pub(crate) const THRESHOLD_BLOCK: (u32, u32) = (64, 4);
+
+/// The recipe of that kernel for one group of planes; `None` for a step without a threshold.
+pub(crate) fn threshold_recipe(
+    step: &Step,
+    format: PixelFormat,
+    interleaving: Interleaving,
+) -> Option<Recipe> {
+    (step.threshold > 0).then(|| Recipe {
+        source: Source::Threshold,
+        parameters: vec![
+            ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+            ("CHANNELS", interleaving.channels as i64),
+            ("CONVOLVED", i64::from(interleaving.convolved)),
+            ("BLOCK_W", i64::from(THRESHOLD_BLOCK.0)),
+            ("BLOCK_H", i64::from(THRESHOLD_BLOCK.1)),
+            ("LEAST", i64::from(step.threshold) << format.shift()),
+        ],
     })
 }
 

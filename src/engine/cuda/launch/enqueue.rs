@@ -12,7 +12,7 @@ use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, is_wide, plane_work};
-use crate::engine::cuda::kernels::scalar::Shape;
+use crate::engine::cuda::kernels::scalar::{Shape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
 use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
@@ -61,6 +61,9 @@ impl Work<'_> {
                 Kernel::Direct(kernel) => {
                     pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
                 }
+                Kernel::Combined(kernel) => {
+                    pass(0, kernel.shift, source, result, source, &|c| i64::from(c.border))?;
+                }
                 Kernel::Separable(kernel) => {
                     let between = &scratch.intermediate[usize::from(kernel.wide)];
                     pass(0, kernel.row.shift, source, between, source, &|c| {
@@ -88,6 +91,7 @@ impl Work<'_> {
         let shift = match &last.kernel {
             Kernel::Direct(kernel) => kernel.shift,
             Kernel::Separable(kernel) => kernel.column.shift,
+            Kernel::Combined(kernel) => kernel.shift,
         };
         let channel = |what: &ChannelStep| match what {
             // The whole bias is one number here.
@@ -194,18 +198,44 @@ impl Work<'_> {
         pass: &PassKernel,
         planes: Planes,
     ) -> Result<(), EngineError> {
+        let grid = self.grid(group, shape, pass.shared);
+        let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
+        parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, weights)
+    }
+
+    /// Blocks for every sample of the group's planes.
+    fn grid(&self, group: &Group, shape: Shape, shared: usize) -> Grid {
         let sizes = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
         let samples = sizes.clone().map(|g| g.width * group.interleaving.channels).max();
         let rows = sizes.map(|g| g.height).max();
-        let grid = Grid {
+        Grid {
             x: samples.unwrap_or(0).div_ceil(shape.block.0 as usize),
             y: rows.unwrap_or(0).div_ceil(shape.rows()),
             z: group.planes.len(),
             block: shape.block,
-            shared: pass.shared,
+            shared,
+        }
+    }
+
+    /// Sets samples of `result` that differ too little from `original` to what they were.
+    pub(super) fn keep_small_differences(
+        &self,
+        prepared: &StepPlan,
+        original: &Places,
+        result: &Places,
+    ) -> Result<(), EngineError> {
+        let shape = Shape {
+            block: THRESHOLD_BLOCK,
+            outputs: 1,
         };
-        let weights = pass.weights.as_ref().map_or(0, DeviceMemory::pointer);
-        parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, weights)
+        for group in &prepared.groups {
+            if let Some(kernel) = &group.threshold {
+                let planes = self.planes(group, 0, result, result, original, &|_| Channel::default());
+                let grid = self.grid(group, shape, 0);
+                parameters::threshold(kernel.function, grid, self.sequence.after_all(), planes)?;
+            }
+        }
+        Ok(())
     }
 
     fn channel(&self, what: &ChannelStep, border: &dyn Fn(&Convolve) -> i64) -> Channel {
@@ -231,7 +261,10 @@ impl Work<'_> {
                     low: c.low,
                     high,
                     border: border(c) as i32,
-                    fill: -1,
+                    fill: match &self.step.kernel {
+                        Kernel::Combined(_) => i32::from(c.level),
+                        Kernel::Direct(_) | Kernel::Separable(_) => -1,
+                    },
                 }
             }
         }

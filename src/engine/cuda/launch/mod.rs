@@ -8,8 +8,8 @@
 //!       TensorPass        one launch for the tiles of all planes; weights dealt out to the lanes of warps
 //!
 //! for each frame, in order, on one stream (enqueue):
-//!   premultiply -> row pass -> column pass -> unpremultiply        where a launch of its own does it
-//!   source         intermediate              result
+//!   premultiply -> row pass -> column pass -> unpremultiply -> threshold   where a launch of its own does it
+//!   source         intermediate              result           result
 //! ```
 //!
 //! `parameters` has the kernels' structs as their texts declare them.
@@ -26,7 +26,7 @@ use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
 use super::driver::picture::Places;
 use super::kernels::plane_group::{Interleaving, PlaneGroup, PlaneWork, groups, plane_work};
-use super::kernels::scalar::{Shape, Tuned, alpha_recipe};
+use super::kernels::scalar::{Shape, Tuned, alpha_recipe, threshold_recipe};
 use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
@@ -67,6 +67,13 @@ struct Group {
     interleaving: Interleaving,
     planes: Vec<usize>,
     kernels: Kernels,
+    /// What undoes small differences afterwards.
+    threshold: Option<ThresholdKernel>,
+}
+
+struct ThresholdKernel {
+    function: Function,
+    _module: Module,
 }
 
 enum Kernels {
@@ -139,9 +146,12 @@ impl LaunchPlan {
 
     /// Launches, copies and fills of a frame.
     pub(crate) fn launch_count(&self) -> usize {
-        let of_group = |group: &Group| match &group.kernels {
-            Kernels::Passes { passes, .. } => passes.len(),
-            Kernels::Tensor(_) => 1,
+        let of_group = |group: &Group| {
+            let convolving = match &group.kernels {
+                Kernels::Passes { passes, .. } => passes.len(),
+                Kernels::Tensor(_) => 1,
+            };
+            convolving + usize::from(group.threshold.is_some())
         };
         let is_plain = |channels: &&Vec<ChannelStep>| !matches!(plane_work(channels), PlaneWork::Kernel(_));
         let of_step = |prepared: &StepPlan| {
@@ -180,13 +190,16 @@ impl LaunchPlan {
             layout,
             sequence,
         };
-        let Some((alpha, kernels)) = work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) else {
-            return work.convolve(prepared, source, result, scratch);
-        };
-        let weighted = &scratch.premultiplied;
-        work.premultiply(kernels.premultiply, alpha, source, weighted)?;
-        work.convolve(prepared, weighted, result, scratch)?;
-        work.premultiply(kernels.unpremultiply, alpha, source, result)
+        match work.step.alpha.as_ref().zip(prepared.alpha.as_ref()) {
+            None => work.convolve(prepared, source, result, scratch)?,
+            Some((alpha, kernels)) => {
+                let weighted = &scratch.premultiplied;
+                work.premultiply(kernels.premultiply, alpha, source, weighted)?;
+                work.convolve(prepared, weighted, result, scratch)?;
+                work.premultiply(kernels.unpremultiply, alpha, source, result)?;
+            }
+        }
+        work.keep_small_differences(prepared, source, result)
     }
 }
 
@@ -270,10 +283,19 @@ impl Group {
                 }
             }
         };
+        let threshold = threshold_recipe(step, format, interleaving).map(|recipe| {
+            let image = recipe.image(request.device, request.cache)?;
+            let module = Module::load(request.device, &image)?;
+            Ok::<_, EngineError>(ThresholdKernel {
+                function: module.function(c"threshold")?,
+                _module: module,
+            })
+        });
         Ok(Group {
             interleaving,
             planes,
             kernels,
+            threshold: threshold.transpose()?,
         })
     }
 
@@ -305,6 +327,7 @@ impl Group {
             interleaving: PLAIN,
             planes,
             kernels: Kernels::Tensor(Box::new(pass)),
+            threshold: None,
         })
     }
 }
@@ -367,6 +390,12 @@ fn passes(
     };
     Ok(match &step.kernel {
         Kernel::Direct(k) => vec![pass(c"direct", c"mask_weights", &k.weights, tuned.shared[0])?],
+        Kernel::Combined(k) => vec![pass(
+            c"combined",
+            c"mask_weights",
+            &k.masks.concat(),
+            tuned.shared[0],
+        )?],
         Kernel::Separable(k) => vec![
             pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
             pass(

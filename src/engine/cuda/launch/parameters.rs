@@ -205,7 +205,7 @@ fn launch_early(
     })
 }
 
-/// Launches a kernel of scalar/direct.cu or scalar/separable.cu.
+/// Launches a kernel of scalar/direct.cu, scalar/separable.cu or scalar/combined.cu.
 pub(crate) fn convolve(
     function: Function,
     grid: Grid,
@@ -215,6 +215,16 @@ pub(crate) fn convolve(
 ) -> Result<(), EngineError> {
     let mut parameters = [(&raw mut planes).cast(), (&raw mut weights).cast()];
     launch(function, grid, stream, &mut parameters)
+}
+
+/// Launches the kernel of scalar/threshold.cu.
+pub(crate) fn threshold(
+    function: Function,
+    grid: Grid,
+    stream: sys::CUstream,
+    mut planes: Planes,
+) -> Result<(), EngineError> {
+    launch(function, grid, stream, &mut [(&raw mut planes).cast()])
 }
 
 /// How a kernel of tensor/direct.cu, tensor/fused.cu or tensor/separable.cu is launched.

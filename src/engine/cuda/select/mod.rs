@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! --memory VARIANT        that one, or an error that says what the card lacks
-//! tensor                  tensor cores wherever they can do it, else as auto
+//! tensor                  tensor cores wherever they can do it, else as auto; an error for filters that make
+//!                         more of sums than samples
 //! auto                    of the variants that can do it, the fastest by a table of times:
 //!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
 //!                            table       measured times by work, with a rule where nothing is near
@@ -21,7 +22,7 @@ pub(crate) mod work;
 use super::compile::Recipe;
 use super::driver::device::DeviceInfo;
 use super::kernels::plane_group::{PlaneGroup, groups};
-use super::kernels::scalar::{Shape, Tuned, alpha_recipe, tune};
+use super::kernels::scalar::{Shape, Tuned, alpha_recipe, threshold_recipe, tune};
 use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
@@ -89,6 +90,11 @@ pub(crate) fn choose(
     }
     let tensor = tensor_kernel(job, terms);
     let unfit = tensor.as_ref().err().copied();
+    if let (MemoryVariant::Tensor, Some(unfit @ Unfit::Response)) = (memory, unfit) {
+        return Err(EngineError::Unavailable(format!(
+            "--memory tensor cannot be had for this filter: {unfit}; use --memory auto"
+        )));
+    }
     let tensor = match tensor {
         Ok(kernel) if memory == MemoryVariant::Tensor => {
             let choice = Choice::Tensor(Box::new(kernel));
@@ -216,6 +222,7 @@ pub fn recipes(plan: &Plan, terms: &SelectContext<'_>) -> Result<Vec<Recipe>, En
         let step = &plan.steps[part.index];
         let mut is_premultiplied = true;
         for (interleaving, planes) in groups(step) {
+            recipes.extend(threshold_recipe(step, plan.format, interleaving));
             let job = PlaneGroup {
                 step,
                 format: plan.format,
@@ -281,12 +288,7 @@ mod tests {
     fn plan_with(format: &str, size: usize, planes: Planes, algorithm: Algorithm) -> Plan {
         let weights = vec![1.0 / (size * size) as f64; size * size];
         let chain = Chain {
-            filters: vec![Filter {
-                label: "box".to_owned(),
-                mask: Mask::new(size, size, weights).unwrap(),
-                bias: 0.0,
-                caveat: None,
-            }],
+            filters: vec![Filter::of_mask("box", Mask::new(size, size, weights).unwrap())],
             border: Border::Replicate,
             planes,
             algorithm,

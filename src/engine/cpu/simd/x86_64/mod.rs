@@ -5,8 +5,8 @@ mod avx2;
 mod avx512;
 mod float;
 
-use super::InstructionSet;
-use super::vector::{Plain, Simd, Work};
+use super::vector::{Plain, Simd};
+use super::{Entered, InstructionSet};
 use avx2::Avx2;
 use avx512::Avx512;
 
@@ -66,16 +66,6 @@ impl Vectors {
             L::LANES
         }
         with_simd!(self, simd => numbers(simd))
-    }
-}
-
-/// A plain loop as [`Simd::enter`] takes it.
-struct Entered<P>(P);
-
-impl<P: Plain> Work for Entered<P> {
-    #[inline(always)]
-    fn run<L: Simd>(self, _: L) {
-        self.0.run();
     }
 }
 

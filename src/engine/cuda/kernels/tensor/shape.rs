@@ -24,6 +24,9 @@ pub(crate) enum Unfit {
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
+    /// More is made of the sums than samples.
+    #[error("tensor cores make sums of one mask, and magnitudes and absolute values take other kernels")]
+    Response,
     /// The user chose the threads of a block.
     #[error("--block was given")]
     Block,
@@ -163,6 +166,7 @@ pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
     let shift = match kernel {
         Kernel::Direct(k) => k.shift,
         Kernel::Separable(k) => k.column.shift,
+        Kernel::Combined(k) => k.shift,
     };
     c.low.saturating_add(c.high.saturating_mul(1 << shift))
 }

@@ -1,0 +1,216 @@
+//! Filters that make one number of the sums of whole masks: gradient magnitudes, the largest of several
+//! slopes, absolute values.
+//!
+//! ```text
+//! row y - 1   c c | p p p p .. | c c     samples as they are interleaved, border filled
+//! row y       c c | p p p p .. | c c     a ring: each row is loaded once, for all masks
+//! row y + 1   c c | p p p p .. | c c
+//!    | block by block of BLOCK samples   sums.rs    each mask's sums, of 16 bits where those hold them
+//! sums        s s s s ..  t t t t ..
+//!    | block by block                    sums.rs    each mask's sums, of 16 bits where those hold them
+//! numbers     n n n n ..
+//!    | shift, add, clamp                 row.rs
+//! row y       p p p p ..
+//! ```
+//!
+//! The loops are plain Rust that the compiler makes vectors of, for each instruction set.
+
+mod root;
+mod row;
+mod sums;
+
+use crate::engine::cpu::rows::alpha::Source;
+use crate::engine::cpu::rows::border::RowBorder;
+use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::simd::scratch::{self, LineRing, spread};
+use crate::engine::cpu::simd::{Vectors, run_plain};
+use crate::filter::{ChannelStep, CombinedKernel, Combining, Convolve, Kernel};
+use crate::frame::{Layout, PixelFormat, Plane};
+use root::Root;
+use row::{Ending, MakeRow};
+use std::fmt;
+use sums::{Masks, Number, Places, Widen};
+
+/// One plane's part of a step with such a kernel.
+pub(in crate::engine::cpu) struct Gradient {
+    vectors: Option<Vectors>,
+    format: PixelFormat,
+    border: RowBorder,
+    channels: Vec<ChannelStep>,
+    /// True if some channel is convolved.
+    convolves: bool,
+    rows: usize,
+    columns: usize,
+    masks: Masks,
+    width: Width,
+    ending: Ending,
+}
+
+/// Bits of sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Sixteen,
+    ThirtyTwo,
+    SixtyFour,
+}
+
+impl Width {
+    /// The least that hold every sum, and what is added to it.
+    fn of(kernel: &CombinedKernel, format: PixelFormat) -> Width {
+        let magnitude = |weights: &Vec<i32>| weights.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
+        let most = kernel.masks.iter().map(magnitude).max().unwrap_or(0) * i64::from(format.max_value());
+        match most {
+            // A root takes the sum of two squares.
+            _ if most <= i64::from(i16::MAX) => Width::Sixteen,
+            _ if most + (1 << kernel.shift) <= i64::from(i32::MAX) => Width::ThirtyTwo,
+            _ => Width::SixtyFour,
+        }
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Width::Sixteen => "16",
+            Width::ThirtyTwo => "32",
+            Width::SixtyFour => "64",
+        })
+    }
+}
+
+/// The memory that a thread works in, for sums of each width.
+#[derive(Default)]
+struct Scratch<T> {
+    apron: crate::engine::cpu::rows::border::Apron,
+    outside: Vec<u8>,
+    premultiplied: Vec<u8>,
+    lines: Vec<T>,
+}
+
+/// Multiply-adds of two samples and two weights each that a weight of a sample takes.
+const COST: f64 = 1.0;
+
+impl PlaneFilter for Gradient {
+    /// `None` for other kernels; every plane of a step with such a kernel otherwise, also where nothing is
+    /// convolved.
+    fn new(part: &PlanePart<'_>, before: Option<&Gradient>) -> Option<Gradient> {
+        let Kernel::Combined(kernel) = &part.step.kernel else {
+            return None;
+        };
+        let (format, channels) = (part.format, part.channels());
+        let first = channels.iter().find_map(ChannelStep::convolved);
+        // What is not convolved is computed along with the rest and then replaced.
+        let each: Vec<Convolve> = first.map_or_else(Vec::new, |first| {
+            let of = |c: &ChannelStep| *c.convolved().unwrap_or(first);
+            channels.iter().map(of).collect()
+        });
+        let root = match kernel.combining {
+            Combining::Magnitude(scale) => {
+                let high = each.iter().map(|c| c.high).min().unwrap_or(0);
+                let most = (i64::from(format.max_value()) - high).clamp(0, 1 << 24) as u32;
+                let known = before.and_then(|before| before.ending.root());
+                let known = known.filter(|root| root.is_for(scale, most));
+                Some(known.unwrap_or_else(|| Root::new(scale, most)))
+            }
+            Combining::Absolute | Combining::Largest => None,
+        };
+        Some(Gradient {
+            vectors: part.vectors,
+            format,
+            border: RowBorder::new(part.step.border, format, channels, (kernel.width, false)),
+            channels: channels.to_vec(),
+            convolves: first.is_some(),
+            rows: kernel.height,
+            columns: kernel.width,
+            masks: Masks::new(kernel, &each),
+            width: Width::of(kernel, format),
+            ending: Ending::new(kernel, &each, format, root),
+        })
+    }
+
+    fn cost(&self, plane: &Plane) -> f64 {
+        samples(plane) * COST * self.masks.taps() as f64
+    }
+
+    fn plan(&self, _: &Plane) -> String {
+        if !self.convolves {
+            return "copied or filled".to_owned();
+        }
+        let (masks, width, ending) = (&self.masks, self.width, &self.ending);
+        format!("gradient: {masks} in one pass, sums of {width} bits, {ending}")
+    }
+
+    fn filter(
+        &self,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut scratch::Scratch,
+    ) {
+        match self.width {
+            Width::Sixteen => self.make::<i16>(source, layout, strip, scratch.of()),
+            Width::ThirtyTwo => self.make::<i32>(source, layout, strip, scratch.of()),
+            Width::SixtyFour => self.make::<i64>(source, layout, strip, scratch.of()),
+        }
+    }
+}
+
+impl Gradient {
+    fn make<T: Number>(
+        &self,
+        source: Source<'_>,
+        layout: &Layout,
+        strip: &mut Strip<'_>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let plane = layout.planes()[strip.plane];
+        let samples = plane.width * plane.channels;
+        let row_bytes = layout.row_bytes(strip.plane);
+        let Scratch {
+            apron,
+            outside,
+            premultiplied,
+            lines,
+        } = scratch;
+        self.border.find(plane.width, apron);
+        let rows = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
+        let (origin, above) = (self.border.origin(), self.rows as i64 / 2);
+        let slots = if self.convolves { self.rows } else { 0 };
+        let mut ring = LineRing::new(lines, (slots, spread(2 * origin + samples)), 0);
+        let mut starts = Vec::with_capacity(slots);
+        for y in 0..strip.rows {
+            let out = &mut strip.bytes[y * plane.stride..][..row_bytes];
+            if self.convolves {
+                // Line k is row k - above of the strip.
+                ring.fill(y + self.rows, |k, line| {
+                    let row = rows.row(k as i64 - above, premultiplied);
+                    let to = &mut line[origin..origin + samples];
+                    run_plain(self.vectors, Widen::new(self.format, row, to));
+                    RowBorder::fill(apron, line, T::of_sample);
+                });
+                starts.clear();
+                let lead = self.border.lead();
+                starts.extend((y..y + self.rows).map(|k| ring.slot(k) + lead));
+                let places = Places {
+                    lines: ring.all(),
+                    starts: &starts,
+                    columns: self.columns,
+                    channels: plane.channels,
+                };
+                run_plain(
+                    self.vectors,
+                    MakeRow {
+                        masks: &self.masks,
+                        places,
+                        ending: &self.ending,
+                        bytes: self.format.bytes_per_sample(),
+                        out: &mut *out,
+                    },
+                );
+            }
+            rows.complete(y, out);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The sums of each mask over a block of samples.
+
+use crate::engine::cpu::simd::vector::Plain;
+use crate::filter::{CombinedKernel, Convolve};
+use crate::frame::PixelFormat;
+use std::fmt;
+
+/// Samples that are made at a time: their sums stay in the first cache.
+pub(super) const BLOCK: usize = 256;
+
+/// An integer that holds a mask's sum, and samples and weights too. Parts of a sum may wrap: it ends where it
+/// should.
+pub(super) trait Number: Copy + Default + Ord + Send + 'static {
+    fn of_sample(sample: u16) -> Self;
+    fn of_number(number: i64) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    /// The value as 32 bits, of a type that is no wider.
+    fn narrow(self) -> i32;
+    fn wide(self) -> i64;
+    fn real(self) -> f64;
+}
+
+macro_rules! number {
+    ($($name:ident)*) => {$(
+        impl Number for $name {
+            #[inline(always)]
+            fn of_sample(sample: u16) -> $name {
+                sample as $name
+            }
+            #[inline(always)]
+            fn of_number(number: i64) -> $name {
+                number as $name
+            }
+            #[inline(always)]
+            fn plus(self, other: $name) -> $name {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn times(self, other: $name) -> $name {
+                self.wrapping_mul(other)
+            }
+            #[inline(always)]
+            fn narrow(self) -> i32 {
+                self as i32
+            }
+            #[inline(always)]
+            fn wide(self) -> i64 {
+                self as i64
+            }
+            #[inline(always)]
+            fn real(self) -> f64 {
+                self as f64
+            }
+        }
+    )*};
+}
+
+number!(i16 i32 i64);
+
+/// The masks' weights that are not 0.
+pub(super) struct Masks {
+    /// For each mask, each weight with its row and column.
+    taps: Vec<Vec<Tap>>,
+    /// For each mask, what the sums of each channel begin with.
+    starts: Vec<Vec<i64>>,
+    compass: Option<Compass>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tap {
+    weight: i64,
+    row: usize,
+    column: usize,
+}
+
+/// Eight masks of 3x3, of which each weighs three neighbours in a row around the centre one way and the five
+/// others another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Compass {
+    /// What three weigh more than the others.
+    more: i64,
+    others: i64,
+}
+
+/// The places around the centre of a 3x3 mask, clockwise from the upper left, as row and column.
+const RING: [(usize, usize); 8] = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)];
+
+impl Compass {
+    fn of(kernel: &CombinedKernel) -> Option<Compass> {
+        let is_ring = (kernel.width, kernel.height, kernel.masks.len()) == (3, 3, RING.len());
+        let around = |mask: &Vec<i32>| RING.map(|(row, column)| i64::from(mask[3 * row + column]));
+        let first = around(kernel.masks.first().filter(|_| is_ring)?);
+        let others = first[3];
+        let turned = |k: usize, weights: [i64; 8]| {
+            let three = |at: usize| (at + RING.len() - k) % RING.len() < 3;
+            (0..RING.len()).all(|at| weights[at] == if three(at) { first[0] } else { others })
+        };
+        let masks = kernel.masks.iter().enumerate();
+        let mut known = masks.map(|(k, mask)| mask[4] == 0 && turned(k, around(mask)));
+        (known.all(|is_known| is_known) && first[0] > others).then_some(Compass {
+            more: first[0] - others,
+            others,
+        })
+    }
+}
+
+impl Masks {
+    pub(super) fn new(kernel: &CombinedKernel, channels: &[Convolve]) -> Masks {
+        let taps = kernel.masks.iter().map(|weights| {
+            let all = weights.iter().enumerate().filter(|(_, q)| **q != 0);
+            let tap = |(at, &q): (usize, &i32)| Tap {
+                weight: i64::from(q),
+                row: at / kernel.width,
+                column: at % kernel.width,
+            };
+            all.map(tap).collect()
+        });
+        let starts = (0..kernel.masks.len()).map(|k| {
+            let start = channels.iter().map(|c| kernel.start(k, c.level));
+            start.collect()
+        });
+        Masks {
+            taps: taps.collect(),
+            starts: starts.collect(),
+            compass: Compass::of(kernel),
+        }
+    }
+
+    /// Weights of all masks that are not 0.
+    pub(super) fn taps(&self) -> usize {
+        self.taps.iter().map(Vec::len).sum()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.taps.len()
+    }
+
+    /// The sums of mask `k` over the samples from place `x` on, `out.len()` of them.
+    #[inline(always)]
+    pub(super) fn sum<T: Number>(&self, k: usize, places: &Places<'_, T>, x: usize, out: &mut [T]) {
+        let (taps, starts) = (&self.taps[k], &self.starts[k]);
+        if starts.iter().all(|&start| start == 0) {
+            out.fill(T::default());
+        } else {
+            for (at, sum) in out.iter_mut().enumerate() {
+                *sum = T::of_number(starts[(x + at) % starts.len()]);
+            }
+        }
+        match taps.len() {
+            2 => few::<T, 2>(taps, places, x, out),
+            6 => few::<T, 6>(taps, places, x, out),
+            8 => few::<T, 8>(taps, places, x, out),
+            9 => few::<T, 9>(taps, places, x, out),
+            _ => {
+                for tap in taps {
+                    few::<T, 1>(std::slice::from_ref(tap), places, x, out);
+                }
+            }
+        }
+    }
+
+    /// The largest sum of all masks, of which each has the same start, which is 0.
+    #[inline(always)]
+    pub(super) fn largest<T: Number>(&self, places: &Places<'_, T>, x: usize, out: &mut [T]) {
+        if let Some(compass) = self.compass {
+            largest_around(compass, places, x, out);
+            return;
+        }
+        self.sum(0, places, x, out);
+        let mut room = [T::default(); BLOCK];
+        let next = &mut room[..out.len()];
+        for k in 1..self.count() {
+            self.sum(k, places, x, next);
+            for at in 0..out.len() {
+                out[at] = out[at].max(next[at]);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Masks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            1 => write!(f, "1 mask"),
+            count => write!(f, "{count} masks"),
+        }
+    }
+}
+
+/// Lines of samples, and where those lie that the masks' rows begin with, for the first sample of the result.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a, T> {
+    pub(super) lines: &'a [T],
+    /// For each row of the masks.
+    pub(super) starts: &'a [usize],
+    /// Columns of the masks.
+    pub(super) columns: usize,
+    /// Samples from a pixel to the next one.
+    pub(super) channels: usize,
+}
+
+impl<'a, T> Places<'a, T> {
+    /// `count` samples under a mask's weight, for the results from place `x` on.
+    #[inline(always)]
+    fn under(&self, (row, column): (usize, usize), x: usize, count: usize) -> &'a [T] {
+        debug_assert!(column < self.columns);
+        &self.lines[self.starts[row] + column * self.channels + x..][..count]
+    }
+}
+
+/// Adds so many weights times samples to each sum.
+#[inline(always)]
+fn few<T: Number, const N: usize>(taps: &[Tap], places: &Places<'_, T>, x: usize, out: &mut [T]) {
+    let count = out.len();
+    let mut weights = [T::default(); N];
+    let mut lines = [&places.lines[..0]; N];
+    for t in 0..N {
+        weights[t] = T::of_number(taps[t].weight);
+        lines[t] = places.under((taps[t].row, taps[t].column), x, count);
+    }
+    for at in 0..count {
+        let mut sum = out[at];
+        for t in 0..N {
+            sum = sum.plus(weights[t].times(lines[t][at]));
+        }
+        out[at] = sum;
+    }
+}
+
+/// The largest sum of the eight masks: what the others weigh times all eight neighbours, and what three weigh
+/// more times the largest sum of three neighbours.
+#[inline(always)]
+fn largest_around<T: Number>(compass: Compass, places: &Places<'_, T>, x: usize, out: &mut [T]) {
+    let count = out.len();
+    let mut ring = [&places.lines[..0]; RING.len()];
+    for k in 0..RING.len() {
+        ring[k] = places.under(RING[k], x, count);
+    }
+    let (more, others) = (T::of_number(compass.more), T::of_number(compass.others));
+    for at in 0..count {
+        let mut pairs = [T::default(); RING.len()];
+        for k in 0..RING.len() {
+            pairs[k] = ring[k][at].plus(ring[(k + 1) % RING.len()][at]);
+        }
+        let mut most = pairs[0].plus(ring[2][at]);
+        for k in 1..RING.len() {
+            most = most.max(pairs[k].plus(ring[(k + 2) % RING.len()][at]));
+        }
+        let all = pairs[0].plus(pairs[2]).plus(pairs[4].plus(pairs[6]));
+        out[at] = more.times(most).plus(others.times(all));
+    }
+}
+
+/// Samples of a row as numbers.
+pub(super) struct Widen<'a, T> {
+    bytes: usize,
+    /// Padding bits below a stored sample.
+    shift: u32,
+    row: &'a [u8],
+    to: &'a mut [T],
+}
+
+impl<'a, T: Number> Widen<'a, T> {
+    pub(super) fn new(format: PixelFormat, row: &'a [u8], to: &'a mut [T]) -> Widen<'a, T> {
+        Widen {
+            bytes: format.bytes_per_sample(),
+            shift: format.shift(),
+            row,
+            to,
+        }
+    }
+}
+
+impl<T: Number> Plain for Widen<'_, T> {
+    #[inline(always)]
+    fn run(self) {
+        if self.bytes == 1 {
+            for (to, &from) in self.to.iter_mut().zip(self.row) {
+                *to = T::of_sample(u16::from(from));
+            }
+        } else {
+            for (to, &from) in self.to.iter_mut().zip(self.row.as_chunks::<2>().0) {
+                *to = T::of_sample(u16::from_le_bytes(from) >> self.shift);
+            }
+        }
+    }
+}

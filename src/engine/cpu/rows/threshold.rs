@@ -1,0 +1,125 @@
+//! Samples that a step changes by less than its threshold stay what they were.
+
+use super::strip::{Picture, Strip};
+use crate::engine::cpu::simd::vector::Plain;
+use crate::engine::cpu::simd::{Vectors, run_plain};
+use crate::filter::{ChannelStep, Step};
+use crate::frame::{Layout, PixelFormat};
+
+/// A step's threshold, which is not 0.
+pub(in crate::engine::cpu) struct Threshold {
+    vectors: Option<Vectors>,
+    bytes: usize,
+    /// The least difference that counts, for each plane's channels: in units of stored samples, padding bits
+    /// included. 0 for channels that are not convolved.
+    least: Vec<Vec<u16>>,
+}
+
+impl Threshold {
+    /// That of `step`; `None` if every result is kept.
+    pub(in crate::engine::cpu) fn new(
+        step: &Step,
+        format: PixelFormat,
+        vectors: Option<Vectors>,
+    ) -> Option<Threshold> {
+        let of = |c: &ChannelStep| match c {
+            ChannelStep::Convolve(_) => step.threshold << format.shift(),
+            ChannelStep::Copy | ChannelStep::Fill(_) => 0,
+        };
+        let planes = step.planes.iter();
+        (step.threshold > 0).then(|| Threshold {
+            vectors,
+            bytes: format.bytes_per_sample(),
+            least: planes.map(|channels| channels.iter().map(of).collect()).collect(),
+        })
+    }
+
+    /// Puts samples of the picture back into a strip that is made of it.
+    pub(in crate::engine::cpu) fn apply(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
+        let least = &self.least[strip.plane];
+        if least.iter().all(|&least| least == 0) {
+            return;
+        }
+        strip.each_row(layout, |at, row| {
+            let keep = Keep {
+                least,
+                before: input.row(at.plane, at.row),
+                row,
+            };
+            match self.bytes {
+                1 => run_plain(self.vectors, KeepBytes(keep)),
+                _ => run_plain(self.vectors, KeepWords(keep)),
+            }
+        });
+    }
+}
+
+/// A row of the result, the same row before the step, and what is too small a difference, for each channel.
+struct Keep<'a> {
+    least: &'a [u16],
+    before: &'a [u8],
+    row: &'a mut [u8],
+}
+
+impl Keep<'_> {
+    /// What counts for all channels, if they have the same.
+    #[inline(always)]
+    fn uniform(&self) -> Option<u16> {
+        let first = self.least[0];
+        self.least.iter().all(|&least| least == first).then_some(first)
+    }
+}
+
+/// [`Keep`] for samples of one byte.
+struct KeepBytes<'a>(Keep<'a>);
+
+/// [`Keep`] for samples of two bytes.
+struct KeepWords<'a>(Keep<'a>);
+
+impl Plain for KeepBytes<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let (channels, uniform) = (self.0.least.len(), self.0.uniform());
+        let samples = self.0.row.iter_mut().zip(self.0.before);
+        match uniform {
+            Some(least) => {
+                for (sample, &before) in samples {
+                    let is_small = u16::from(sample.abs_diff(before)) < least;
+                    *sample = if is_small { before } else { *sample };
+                }
+            }
+            None => {
+                for (at, (sample, &before)) in samples.enumerate() {
+                    if u16::from(sample.abs_diff(before)) < self.0.least[at % channels] {
+                        *sample = before;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Plain for KeepWords<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let (channels, uniform) = (self.0.least.len(), self.0.uniform());
+        let before = self.0.before.as_chunks::<2>().0;
+        let samples = self.0.row.as_chunks_mut::<2>().0.iter_mut().zip(before);
+        let difference = |a: [u8; 2], b: [u8; 2]| u16::from_le_bytes(a).abs_diff(u16::from_le_bytes(b));
+        match uniform {
+            Some(least) => {
+                for (sample, &before) in samples {
+                    let is_small = difference(*sample, before) < least;
+                    *sample = if is_small { before } else { *sample };
+                }
+            }
+            None => {
+                for (at, (sample, &before)) in samples.enumerate() {
+                    if difference(*sample, before) < self.0.least[at % channels] {
+                        *sample = before;
+                    }
+                }
+            }
+        }
+    }
+}
