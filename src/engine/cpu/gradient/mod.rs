@@ -7,7 +7,7 @@
 //! row y + 1   c c | p p p p .. | c c
 //!    | block by block of BLOCK samples   sums.rs    each mask's sums, of 16 bits where those hold them
 //! sums        s s s s ..  t t t t ..
-//!    | block by block                    sums.rs    each mask's sums, of 16 bits where those hold them
+//!    | |s|, max(s, t ..), root           root.rs    floating point where it provably rounds as integers do
 //! numbers     n n n n ..
 //!    | shift, add, clamp                 row.rs
 //! row y       p p p p ..
