@@ -119,6 +119,7 @@ pub fn quick_cases() -> Vec<Case> {
         ("rgb48le", "gaussian:size=5"),
         ("yuv420p", "sobel"),
         ("rgba", "kirsch:scale=1/4"),
+        ("rgba", "unsharp:size=3:threshold=12"),
     ] {
         if let (Ok(format), Ok(filter)) = (format.parse(), spec.parse()) {
             chosen.push(Case {

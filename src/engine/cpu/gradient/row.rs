@@ -93,9 +93,9 @@ impl<T: Number> Plain for MakeRow<'_, T> {
                 }
                 (Combining::Absolute, _) => {
                     self.masks.sum(0, &self.places, x, first);
-                    for at in 0..count {
+                    for sum in &mut *first {
                         // The least number of a type is no sum.
-                        first[at] = first[at].max(T::default().plus(first[at].times(T::of_number(-1))));
+                        *sum = (*sum).max(sum.times(T::of_number(-1)));
                     }
                     requantize(self.ending, x, first, numbers);
                 }
