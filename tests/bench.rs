@@ -268,6 +268,11 @@ fn what_cannot_be_is_refused_with_a_sentence() {
     refused(2, &["pipeline", "synthetic:16x16", "-"], "standard output");
     refused(2, &["pipeline", "--engine", "cpu", "--slots", "3"], "--slots");
     refused(1, &["pipeline", "missing.mp4", "--quick"], "missing.mp4");
+    refused(
+        1,
+        &["pipeline", "synthetic:16x16:gray:25:1", "--engine", "cpu"],
+        "shorter --warm-up",
+    );
     refused(1, &["kernels", "--engines", "cuda"], "--engine cpu");
     refused(1, &["blocks"], "--engine cpu");
     refused(1, &["tune"], "--engine cpu");

@@ -200,6 +200,14 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
         }
         measured => measured?,
     };
+    if steady.frames == 0 && steady.ending == Ending::Complete {
+        return Err(Failure::Failed(format!(
+            "{} ended before the warm-up of {} s was over, so that nothing was measured; give a longer \
+             input, or a shorter --warm-up",
+            arguments.input.name(),
+            plan.warm_up.as_secs_f64()
+        )));
+    }
     arguments
         .trace
         .write(trace_file, &steady.report.task, &measured)?;
