@@ -749,6 +749,34 @@ fn animated_webp_is_written_with_all_frames_and_their_times() {
     assert!(folder.path().join("many-2.webp").exists());
 }
 
+/// tests/media/alpha.hevc holds ten frames of gradients with alpha from left to right in a layer of its own,
+/// made by x265 4.3 with `--alpha --crf 10 --preset ultrafast`, which few distributions build in.
+#[test]
+fn alpha_layers_of_hevc_are_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = Path::new("tests/media/alpha.hevc");
+    let output = folder.path().join("out.mkv");
+    let said = filtered(input, &output, &["--encoder", "ffv1"]);
+    let alpha = |path: &Path| {
+        let extract = ["-vf", "alphaextract", "-f", "rawvideo", "-pix_fmt", "gray", "-"];
+        ffmpeg(&[&["-i", path.to_str().unwrap()], &extract[..]].concat(), &[])
+    };
+    if probe(input, "stream=pix_fmt").contains("yuva") {
+        assert!(said.warnings().is_empty(), "{}", said.text);
+        let found = alpha(&output);
+        assert_eq!(found.len(), 10 * 64 * 64);
+        assert!(found == alpha(input), "alpha differs from ffmpeg's");
+        assert!(found[0] < 8 && found[63] > 240, "{} to {}", found[0], found[63]);
+    } else {
+        eprintln!("skipped: this FFmpeg decodes no alpha of HEVC, so that it is only named");
+        assert!(
+            said.warnings().iter().any(|w| w.contains("second layer")),
+            "{}",
+            said.text
+        );
+    }
+}
+
 #[test]
 fn layers_that_ffmpeg_does_not_decode_are_named() {
     let folder = tempfile::tempdir().unwrap();
