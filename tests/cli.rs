@@ -481,6 +481,7 @@ fn explain_tells_how_the_cpu_makes_each_plane() {
 fn usage_errors_exit_with_2_and_touch_nothing() {
     let folder = Folder::new();
     let (clip, out) = (sample("clip-odd.mp4"), folder.name("out.mkv"));
+    let bare = folder.name("out");
     let cases: &[(&[&str], &str)] = &[
         (&[&clip, &out, "--filter", "blurr"], "'blurr' is no filter"),
         (&[&clip, &out, "--filter", "mask:rows=1 1;1 1"], "2x2"),
@@ -517,6 +518,7 @@ fn usage_errors_exit_with_2_and_touch_nothing() {
         ),
         (&[&clip, "a.json", "--trace", "a.json"], "both output and trace"),
         (&[&clip, "-", "--encoder", "libx264"], "--encoder"),
+        (&[&clip, &bare], "out.mp4"),
         (&[&clip, &out, "--encoder-option", "tune"], "key=value"),
         (&["raw:clip.yuv", &out], "geometry"),
         (&["synthetic:0x4:gray:25:1", &out], "empty"),

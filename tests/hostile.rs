@@ -579,7 +579,7 @@ fn a_strangers_file_is_filtered_in_a_sandbox() {
     let pictures = |path: &str| ffmpeg(&["-i", path, "-f", "framemd5", "-"]);
     assert_eq!(pictures(&out), pictures(&plain));
     // A folder of pictures, made and read again.
-    let (first, second) = (folder.name("first"), folder.name("second"));
+    let (first, second) = (folder.name("first/"), folder.name("second/"));
     for (from, to) in [(&clip, &first), (&first, &second)] {
         let done = filter(&[from, to, "--untrusted"]);
         assert!(done.status.success(), "{}", said(&done));
@@ -1250,7 +1250,7 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
         "yuv444p",
         &film,
     ]);
-    let (alone, shared) = (folder.name("alone"), folder.name("shared"));
+    let (alone, shared) = (folder.name("alone/"), folder.name("shared/"));
     assert!(filter(&[&film, &alone]).status.success());
     let bytes = fs::read(&film).unwrap();
     let (first, rest) = bytes.split_at(bytes.len() / 2);

@@ -5,7 +5,7 @@
 //   COMBINING        as below
 //   TOTAL            what the weights of the only mask add up to; 0 for several, which add up to 0 each
 //   SCALE_N, SCALE_D what a root is multiplied by, as a fraction
-//   MOST_SQUARES     sums of squares beyond this give the largest number that is told from others
+//   MOST_SQUARES     larger sums of squares give the largest number that matters
 //
 // A convolved channel's `fill` is its zero level here.
 #include "scalar/convolve.cuh"

@@ -18,7 +18,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// What is compared, and what is told of it.
+/// What is compared, and what is said of it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffArguments {
     /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),

@@ -427,6 +427,22 @@ impl Output {
         }
     }
 
+    /// Refuses a name without an extension for what is no sequence of image files: a forgotten extension
+    /// would make a folder of stills. A slash behind the name says that a folder is meant.
+    pub(crate) fn check_extension(&self, input: &Input) -> Result<(), Failure> {
+        let Output::Images(path) = self else {
+            return Ok(());
+        };
+        let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if is_folder || path.extension().is_some() || input.is_images() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{0} has no extension; write {0}.mp4 or {0}.mkv for a video, {0}/ for a folder of images",
+            path.display()
+        )))
+    }
+
     /// True for a directory, a pattern or an image file.
     pub(crate) fn is_images(&self) -> bool {
         matches!(self, Output::Images(_))

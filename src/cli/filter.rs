@@ -182,6 +182,7 @@ impl FilterArguments {
     fn check(&self) -> Result<(), Failure> {
         self.engine.check()?;
         self.output.check(&self.encoding)?;
+        self.output.check_extension(&self.input)?;
         check_distinct(&self.input, &self.output)?;
         self.trace.check()?;
         if let Some(report) = &self.report {

@@ -32,7 +32,7 @@ const CLEAN: &[&str] = &[
     "snow",
 ];
 
-/// True if some packets of `codec` can be told to be such.
+/// True if such packets of `codec` can be recognised.
 pub(super) fn has_clean_keys(codec: &str, is_intra_only: bool) -> bool {
     is_intra_only || codec == "h264" || CLEAN.contains(&codec)
 }

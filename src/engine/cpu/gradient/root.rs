@@ -15,7 +15,7 @@ const MOST_CHECKED: u32 = 1 << 17;
 pub(super) struct Root {
     /// What it was made for.
     made_for: (Scale, u32),
-    /// Sums of squares beyond this give the largest result, or one beyond the largest sample.
+    /// Larger sums of squares give the largest result, or one above the largest sample.
     pub(super) most: u64,
     pub(super) way: Way,
 }
@@ -90,7 +90,7 @@ impl Root {
         self.made_for == (scale, most_result)
     }
 
-    /// For results up to `most_result`; larger ones need not be told from it.
+    /// For results up to `most_result`; larger ones may become it, too.
     pub(super) fn new(scale: Scale, most_result: u32) -> Root {
         let most = scale.least_squares(most_result);
         let factor = f64::from(scale.numerator()) / f64::from(scale.denominator());
@@ -186,9 +186,9 @@ mod tests {
                 while squares < 1 << 42 {
                     let expected = scale.root(squares);
                     let got = root(&found, squares);
-                    let is_beyond = expected >= u64::from(most) && got >= u64::from(most);
+                    let is_largest = expected >= u64::from(most) && got >= u64::from(most);
                     assert!(
-                        is_beyond || got == expected,
+                        is_largest || got == expected,
                         "{scale:?} {most} {squares}: {got} {expected}"
                     );
                     squares += 1 + squares / 999;
