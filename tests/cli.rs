@@ -187,14 +187,17 @@ fn the_summary_is_three_lines_and_the_table_is_asked_for() {
     // The engine's line comes before the run.
     assert_eq!(lines.len(), 4, "{said}");
     assert!(
-        lines[1].starts_with("output  ") && lines[1].contains("libx264"),
+        lines[2].starts_with("output  ") && lines[2].contains("libx264"),
         "{said}"
     );
     assert!(
-        lines[2].starts_with("40 frames in ") && lines[2].ends_with("x)"),
+        lines[1].starts_with("input  ") && lines[1].contains("320x240"),
         "{said}"
     );
-    assert!(lines[3].starts_with("encoding limits, "), "{said}");
+    assert!(
+        lines[3].starts_with("40 frames in ") && lines[3].contains("x); encoding limits, "),
+        "{said}"
+    );
     assert!(lines[3].ends_with("% busy: try --preset veryfast"), "{said}");
     for option in ["--stats", "-v"] {
         let said = filter(0, &[clip, "null:", option]);

@@ -1,4 +1,5 @@
-//! The end of a run in three lines: what was written, how fast, and what would make it faster.
+//! The end of a run in three lines: what was read, with any conversion that was needed, what was written, and
+//! how fast, with what would make it faster.
 
 use super::encoding::EncodingArguments;
 use framepipe::report::{Ending, Report, Stage};
@@ -12,7 +13,7 @@ const FAST: [&str; 3] = ["veryfast", "superfast", "ultrafast"];
 
 /// The three lines, then notes and warnings. `rate` is the pictures' own number of frames a second.
 pub(super) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<f64>) -> String {
-    let mut text = format!("output  {}\n", report.task.output);
+    let mut text = format!("input   {}\noutput  {}\n", report.task.input, report.task.output);
     let speed = rate.filter(|&rate| rate > 0.0);
     let speed = speed.map_or_else(String::new, |rate| {
         format!(" ({:.2}x)", report.frames_per_second / rate)
@@ -23,14 +24,12 @@ pub(super) fn brief(report: &Report, encoding: &EncodingArguments, rate: Option<
         Ending::Closed => ", the output's reader went away",
     };
     // Writing to a string does not fail.
+    let verdict = verdict(report, encoding).map_or_else(String::new, |verdict| format!("; {verdict}"));
     let _ = writeln!(
         text,
-        "{} frames in {:.1} s: {:.1} frames/s{speed}{ending}",
+        "{} frames in {:.1} s: {:.1} frames/s{speed}{ending}{verdict}",
         report.frames, report.wall_seconds, report.frames_per_second
     );
-    if let Some(verdict) = verdict(report, encoding) {
-        let _ = writeln!(text, "{verdict}");
-    }
     for (word, lines) in [("note", &report.notes), ("warning", &report.warnings)] {
         for line in lines {
             let _ = writeln!(text, "{word}: {line}");
