@@ -372,7 +372,7 @@ fn each_kernel_that_is_wrong_shows() {
             Shown::As("MISALIGNED_ADDRESS"),
         ),
         (
-            "sums[o] += =>sums[o] += 1 << 30, sums[o] += ",
+            "sum += (Sum)=>sum += 1 << 30, sum += (Sum)",
             "constant",
             "90",
             Shown::As("MISALIGNED_ADDRESS"),
