@@ -15,7 +15,6 @@ use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
 use framepipe::source::{self, StreamInfo};
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// What is compared, and what is said of it.
@@ -87,11 +86,7 @@ impl DiffArguments {
         let mut options = self.reading.options(None);
         match input {
             // Both inputs are decoded at once.
-            Input::Video(_) => {
-                let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-                let half = cores.div_ceil(2).min(16);
-                options.threads = Some(self.reading.decoder_threads.map_or(half, NonZeroUsize::get));
-            }
+            Input::Video(_) => options.threads = self.reading.decoder_threads(true),
             _ => options.stream = None,
         }
         let choice = FileChoice {

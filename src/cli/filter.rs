@@ -350,10 +350,8 @@ impl FilterArguments {
     /// a frame as the decoder, on all cores, so that a decoder with as many threads only takes turns with it:
     /// half of them do.
     fn decoder_threads(&self) -> Option<usize> {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let is_shared = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
-        let half = is_shared.then_some(cores.div_ceil(2).min(16));
-        self.reading.decoder_threads.map(NonZeroUsize::get).or(half)
+        let encodes = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
+        self.reading.decoder_threads(encodes)
     }
 
     fn options(&self) -> PipelineOptions {

@@ -50,7 +50,7 @@ pub(crate) struct ReadingArguments {
     /// Threads of FFmpeg's decoder [default: as many as there are cores, half of that if a video is encoded;
     /// 16 at most].
     #[arg(long, value_name = "N")]
-    pub(crate) decoder_threads: Option<NonZeroUsize>,
+    decoder_threads: Option<NonZeroUsize>,
     /// Let FFmpeg open an input as a URL if there is no such file.
     #[arg(long)]
     allow_urls: bool,
@@ -98,6 +98,14 @@ impl ReadingArguments {
     pub(crate) fn range(&self, input: &Input) -> Result<TimeRange, Failure> {
         TimeRange::new(self.start, self.end, self.duration, self.most_frames(input))
             .map_err(|e| Failure::usage(&e))
+    }
+
+    /// Threads of a video's decoder: as many as the user wants, else half of the cores if something else
+    /// needs them as much, else as many as the decoder takes.
+    pub(crate) fn decoder_threads(&self, shares_cores: bool) -> Option<usize> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let half = shares_cores.then_some(cores.div_ceil(2).min(16));
+        self.decoder_threads.map(NonZeroUsize::get).or(half)
     }
 
     /// How a video is read, with so many threads of the decoder; `None` leaves the number to it.

@@ -457,6 +457,14 @@ impl VideoSource {
         }
     }
 
+    /// The error for a call below that failed for want of something of the machine's.
+    fn lacking(&self, e: AvError) -> SourceError {
+        SourceError::Io {
+            path: self.name.clone(),
+            cause: e.to_io(),
+        }
+    }
+
     /// Notes what is left out because it is too large, or fails if the source is strict.
     fn leave_out(&mut self, words: Vec<String>) -> Result<(), SourceError> {
         if self.strict && !words.is_empty() {
@@ -492,10 +500,7 @@ impl VideoSource {
     /// Counts a failure as damage of the input, unless it is the machine that lacks something.
     fn failed(&mut self, what: &str, e: AvError) -> Result<(), SourceError> {
         if e.shortage().is_some() {
-            return Err(SourceError::Io {
-                path: self.name.clone(),
-                cause: e.to_io(),
-            });
+            return Err(self.lacking(e));
         }
         self.damaged(&format!("{what} ({e})"))
     }

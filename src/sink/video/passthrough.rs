@@ -272,14 +272,20 @@ impl Passthrough {
         if !self.stale_timecode().is_empty()
             && self.demuxer.all_texts().iter().any(|(key, _)| key == "timecode")
         {
-            let sentence = "its time code is left out: it is that of the input's first picture".to_owned();
-            self.losses.push(sentence.clone());
-            self.warnings.push(sentence);
+            self.lose(vec![
+                "its time code is left out: it is that of the input's first picture".to_owned(),
+            ]);
         }
         let texts = [STALE_FILE_TEXTS, self.stale_timecode()].concat();
         muxer.copy_metadata(&self.demuxer, &texts)?;
         muxer.copy_chapters(&self.demuxer)?;
         Ok(video)
+    }
+
+    /// Notes what cannot be carried over, known before anything is written, a sentence each.
+    fn lose(&mut self, sentences: Vec<String>) {
+        self.warnings.extend(sentences.iter().cloned());
+        self.losses.extend(sentences);
     }
 
     /// The text with the time code, where what is read does not begin with the input.
@@ -367,9 +373,7 @@ impl Passthrough {
             let counts = facts.medium == Medium::Audio && matches!(copied.carriage, Carriage::Copy { .. });
             (counts && off.abs() > TOO_SHORT_TO_HEAR).then(|| copied.moved(off, container))
         });
-        let moved: Vec<String> = moved.collect();
-        self.warnings.extend(moved.iter().cloned());
-        self.losses.extend(moved);
+        self.lose(moved.collect());
     }
 
     /// Has picture and sound stay together in a container that cannot say that sound begins late. What both
@@ -406,8 +410,7 @@ impl Passthrough {
                 losses.push(copied.moved(start - picture, container));
             }
         }
-        self.warnings.extend(losses.iter().cloned());
-        self.losses.extend(losses);
+        self.lose(losses);
         self.pause = common;
         for copied in &mut self.copied {
             copied.delay -= common;

@@ -14,7 +14,7 @@
 //! behind the wanted time, it is repeated further back.
 
 use super::{Input, VideoSource, key_frame, open_demuxer};
-use crate::ffmpeg::{AvError, Packet};
+use crate::ffmpeg::Packet;
 use crate::source::SourceError;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -136,13 +136,6 @@ impl VideoSource {
                 return Ok(found);
             }
             back = (4 * back).max(second);
-        }
-    }
-
-    fn lacking(&self, e: AvError) -> SourceError {
-        SourceError::Io {
-            path: self.name.clone(),
-            cause: e.to_io(),
         }
     }
 
