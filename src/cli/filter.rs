@@ -9,7 +9,7 @@ use super::interrupt::{OnInterrupt, Policy};
 use super::progress::{Form, Watched};
 use super::reading::ReadingArguments;
 use super::trace::TraceArguments;
-use super::{Failure, escape, interrupt, limits, progress, summary, to_stdout, untrusted};
+use super::{Failure, escape, interrupt, limits, origin, progress, summary, to_stdout, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
@@ -595,6 +595,7 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
         filters: arguments.filters().map(|f| f.label.clone()).collect(),
         engine: engine_name,
         engine_description,
+        origin: Some(origin::here()),
     };
     let measured = &outcome.measurements;
     let trace = arguments.trace.write(trace_file, &task, measured);

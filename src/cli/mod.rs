@@ -14,6 +14,7 @@ mod interrupt;
 mod limits;
 pub(crate) mod log;
 mod masks;
+mod origin;
 mod progress;
 mod reading;
 mod summary;

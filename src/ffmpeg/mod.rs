@@ -54,6 +54,7 @@ pub(crate) use picture::Picture;
 pub(crate) use scaler::{Scaler, ScalerEnd};
 pub(crate) use side_data::{for_frame, for_stream};
 pub(crate) use text::rescale;
+pub use version::name as version_name;
 
 use ffmpeg_next::ffi;
 use std::ffi::c_int;

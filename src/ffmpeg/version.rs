@@ -18,7 +18,7 @@
 #![allow(unsafe_code)]
 
 use ffmpeg_next::ffi;
-use std::ffi::{c_int, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 
 /// Ends the program if it runs with another major version of FFmpeg's libraries than that of the headers that
 /// it was compiled with, because every structure would be misread. A dynamic linker does not let it come to
@@ -62,6 +62,13 @@ pub(super) fn check() {
              build it anew, after 'cargo clean -p ffmpeg-sys-next' in its folder"
         );
     }
+}
+
+/// The version of the FFmpeg that the libraries are of, as it names itself.
+pub fn name() -> String {
+    // SAFETY: the call gives a constant text that ends with a zero.
+    let text = unsafe { CStr::from_ptr(ffi::av_version_info()) };
+    text.to_string_lossy().into_owned()
 }
 
 /// What an I/O context's write callback is given.

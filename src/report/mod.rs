@@ -106,6 +106,21 @@ pub struct Task {
     pub engine: String,
     /// What the engine ran on, in its own words.
     pub engine_description: String,
+    /// Where and how the run was made; `None` where nobody says so.
+    pub origin: Option<Origin>,
+}
+
+/// Where and how a run was made, so that whoever finds its report can repeat it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Origin {
+    /// The command line, quoted for a shell.
+    pub command: String,
+    /// Processor, cores and vector instructions.
+    pub machine: String,
+    /// When it was begun, UTC, as `2026-11-21T10:05:00Z`.
+    pub date: String,
+    /// The program's version and that of FFmpeg's libraries.
+    pub versions: String,
 }
 
 /// The report of one run.
@@ -282,6 +297,7 @@ pub(crate) mod tests {
             filters: vec!["gaussian:sigma=3".to_owned()],
             engine: "cuda".to_owned(),
             engine_description: "cuda: Test card".to_owned(),
+            origin: Some(Origin::default()),
         };
         let remarks = Remarks {
             notes: vec!["the clock jumps once".to_owned()],

@@ -1,4 +1,5 @@
-//! What one stage thread did, one span after another, for the first frames of a run.
+//! What one stage thread did, one span after another, for the first frames of a run and for a few in its
+//! midst.
 
 use std::time::{Duration, Instant};
 
@@ -47,13 +48,29 @@ pub const SPANS_A_FRAME: usize = 10;
 /// Shorter waits are not kept: they are what asking costs when nothing has to be waited for.
 const SHORTEST_WAIT: u64 = 1_000;
 
+/// Frames of a stretch in the midst of a run.
+const STRETCH: u64 = 16;
+
+/// The first frame that such a stretch may begin with.
+const FIRST_STRETCH: u64 = 64;
+
+/// Where the stretch begins that shows the midst of a run of so many frames: at a power of two in its second
+/// or third quarter, away from the end; `None` if the run is too short.
+pub(super) fn stretch_of(frames: u64) -> Option<u64> {
+    let last = (frames / 4 * 3).checked_sub(STRETCH)?;
+    (last >= FIRST_STRETCH).then(|| 1 << last.ilog2())
+}
+
 /// One thread's spans in the order in which they ended. Frames from `limit` on are not kept, so that the
-/// memory is bounded.
+/// memory is bounded, but for the last two stretches that began at a power of two: how long a run is shows
+/// only at its end.
 #[derive(Debug, Clone)]
 pub struct Spans {
     epoch: Instant,
     limit: u64,
     list: Vec<Span>,
+    /// The first frame of each stretch, and its spans; the later one first.
+    stretches: [(u64, Vec<Span>); 2],
 }
 
 impl Spans {
@@ -63,12 +80,18 @@ impl Spans {
             epoch,
             limit,
             list: Vec::new(),
+            stretches: Default::default(),
         }
     }
 
     /// Keeps what took `length` from `began` on.
     pub fn record(&mut self, doing: Doing, sequence: u64, began: Instant, length: Duration) {
-        if sequence >= self.limit {
+        let start = match sequence {
+            first if first < FIRST_STRETCH => None,
+            later => Some(1 << later.ilog2()).filter(|start| later - start < STRETCH),
+        };
+        let is_first = sequence < self.limit;
+        if !is_first && start.is_none() {
             return;
         }
         let begin = nanoseconds(began.saturating_duration_since(self.epoch));
@@ -76,17 +99,41 @@ impl Spans {
         if doing.is_wait() && length < SHORTEST_WAIT {
             return;
         }
-        self.list.push(Span {
+        let span = Span {
             doing,
             sequence,
             begin,
             end: begin.saturating_add(length),
-        });
+        };
+        if is_first {
+            self.list.push(span);
+        }
+        if let Some(start) = start {
+            self.keep(start, span);
+        }
     }
 
-    /// What was kept.
+    /// Adds to the stretch from `start` on.
+    fn keep(&mut self, start: u64, span: Span) {
+        if start > self.stretches[0].0 {
+            self.stretches.swap(0, 1);
+            self.stretches[0].0 = start;
+            self.stretches[0].1.clear();
+        }
+        if let Some((_, spans)) = self.stretches.iter_mut().find(|(known, _)| *known == start) {
+            spans.push(span);
+        }
+    }
+
+    /// What was kept of the first frames.
     pub fn list(&self) -> &[Span] {
         &self.list
+    }
+
+    /// What was kept of the stretch that begins with this frame, as [`stretch_of`] says.
+    pub fn stretch(&self, start: u64) -> &[Span] {
+        let kept = self.stretches.iter().find(|(known, _)| *known == start);
+        kept.map_or(&[], |(_, spans)| spans)
     }
 }
 
@@ -117,6 +164,33 @@ mod tests {
             .map(|s| (s.doing, s.sequence, s.begin, s.end))
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_stretch_in_the_midst_is_kept_whatever_the_length() {
+        for frames in [1_u64, 99, 100, 128, 130, 1000, 1024, 1030, 100_000] {
+            let epoch = Instant::now();
+            let mut spans = Spans::new(epoch, 2);
+            for frame in 0..frames {
+                spans.record(Doing::Work, frame, epoch, Duration::ZERO);
+            }
+            let kept: usize = spans.stretches.iter().map(|(_, spans)| spans.len()).sum();
+            assert!(kept <= 2 * STRETCH as usize, "{frames}: {kept}");
+            let Some(start) = stretch_of(frames) else {
+                assert!(frames < 128, "{frames}");
+                continue;
+            };
+            assert!(
+                start >= frames / 4 && start + STRETCH <= frames / 4 * 3,
+                "{frames}: {start}"
+            );
+            let sequences: Vec<u64> = spans.stretch(start).iter().map(|s| s.sequence).collect();
+            assert_eq!(
+                sequences,
+                (start..start + STRETCH).collect::<Vec<_>>(),
+                "{frames}"
+            );
+        }
     }
 
     #[test]

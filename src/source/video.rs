@@ -13,6 +13,9 @@ mod layers;
 mod skip;
 mod steps;
 
+#[doc(hidden)]
+pub use crate::ffmpeg::version_name as ffmpeg_version;
+
 use super::{Access, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply, check_pixels};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{

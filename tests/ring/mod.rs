@@ -171,5 +171,6 @@ pub(crate) fn task(input: &str) -> Task {
         filters: vec!["gaussian:size=5".to_owned()],
         engine: "cuda".to_owned(),
         engine_description: "cuda: Made-up card, memory variant auto, 3 slots".to_owned(),
+        ..Task::default()
     }
 }

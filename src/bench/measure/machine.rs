@@ -112,7 +112,7 @@ fn cache_size(text: &str) -> Option<u64> {
 }
 
 /// Now, in UTC, as `2026-11-21T10:05:00Z`.
-pub(in crate::bench) fn now() -> String {
+pub fn now() -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// Plots of one kind in a page at most; the table holds every cell.
 const MOST: usize = 12;
 
+/// A time that nine of ten are within, as a multiple of the median, from which on a machine was busy.
+const NOISY: f64 = 1.5;
+
 /// What can be swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Axis {
@@ -182,8 +185,8 @@ fn looks(lines: &[Line<'_>]) -> Vec<Look> {
 
 impl Steady {
     /// The run as one HTML file with plots and tables; `measured` is what the pipeline measured of the whole
-    /// run.
-    pub fn to_html(&self, measured: &Measurements) -> Result<String, PageError> {
+    /// run, `command` the command line.
+    pub fn to_html(&self, measured: &Measurements, command: &str) -> Result<String, PageError> {
         let report = &self.report;
         let mut page = Document::new(&format!(
             "steady state: {} \u{2192} {}",
@@ -191,6 +194,7 @@ impl Steady {
             report.task.filters.join(", then ")
         ));
         page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
+        page.paragraph("note", command);
         let mut facts = vec![
             (number(self.frames_per_second), "frames/s"),
             (format!("{} s", number(self.seconds)), "measured"),
@@ -242,10 +246,12 @@ fn on(machine: &Machine, versions: &Versions, date: &str) -> String {
 }
 
 impl Sweep {
-    /// The sweep as one HTML file with plots and tables.
-    pub fn to_html(&self) -> Result<String, PageError> {
+    /// The sweep as one HTML file with plots and tables; `command` is the command line.
+    pub fn to_html(&self, command: &str) -> Result<String, PageError> {
         let mut page = Document::new(&self.title);
-        self.beginning(&mut page);
+        self.beginning(&mut page, command);
+        self.best(&mut page);
+        page.list_contents();
         for axis in Axis::ALL {
             self.along(&mut page, axis)?;
         }
@@ -256,14 +262,69 @@ impl Sweep {
         Ok(page.finish())
     }
 
-    fn beginning(&self, page: &mut Document) {
+    fn beginning(&self, page: &mut Document, command: &str) {
         page.paragraph("note", &on(&self.machine, &self.versions, &self.date));
+        page.paragraph("note", command);
         if self.ending != crate::report::Ending::Complete {
             page.paragraph("warning", "Interrupted: this is what was measured until then.");
         }
         for note in &self.notes {
             page.paragraph("note", &format!("Note: {note}"));
         }
+        let is_noisy = |cell: &&Cell| cell.milliseconds.p90 > NOISY * cell.milliseconds.median;
+        let noisy = self.cells.iter().filter(is_noisy).count();
+        if noisy > 0 {
+            let all = self.cells.len();
+            page.paragraph(
+                "warning",
+                &format!(
+                    "Of {all} cells {noisy} took {NOISY} times their median or more in one of ten times: \
+                     something else was running, and small differences mean nothing."
+                ),
+            );
+        }
+    }
+
+    /// The fastest cell of each work and scope.
+    fn best(&self, page: &mut Document) {
+        let mut best: Vec<(String, &Cell)> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.engine != "reference") {
+            let work = format!("{}, {}", work(cell), scope_words(cell.scope));
+            match best.iter_mut().find(|(known, _)| *known == work) {
+                Some((_, kept)) if kept.milliseconds.median <= cell.milliseconds.median => {}
+                Some((_, kept)) => *kept = cell,
+                None => best.push((work, cell)),
+            }
+        }
+        if best.is_empty() {
+            return;
+        }
+        page.heading("The fastest of each");
+        let rows: Vec<Vec<String>> = best
+            .into_iter()
+            .map(|(work, cell)| {
+                let times = |factor: f64| format!("{}x", number(factor));
+                vec![
+                    work,
+                    format!("{}, {}", engine(cell, Axis::Mask), cell.algorithm),
+                    number(cell.milliseconds.median),
+                    number(cell.gigapixels_per_second),
+                    cell.share_of_copy
+                        .map_or_else(String::new, |share| times(1.0 / share)),
+                    cell.speed_up.map(times).unwrap_or_default(),
+                ]
+            })
+            .collect();
+        let head = [
+            "what",
+            "fastest",
+            "ms",
+            "Gpixel/s",
+            "of a copy's time",
+            "speed-up",
+        ];
+        let (head, rows) = without_empty(&head, rows);
+        page.table(&head, &rows);
     }
 
     /// The plots along one axis, if it was swept: one for each choice of what else was.
@@ -343,6 +404,7 @@ impl Sweep {
                 look: Look::nth(curves.len()),
                 kind: CurveKind::Points,
                 points,
+                spreads: Vec::new(),
             });
         }
         let with_transfers = cells.iter().any(|c| c.scope.has_transfers());
@@ -364,6 +426,7 @@ impl Sweep {
                 look: Look::nth(curves.len()),
                 kind: CurveKind::Limit,
                 points: vec![(least, at(least)), (most, at(most))],
+                spreads: Vec::new(),
             });
         }
         let title = if engine == "cuda" {
@@ -371,15 +434,22 @@ impl Sweep {
         } else {
             "Roofline of the CPU"
         };
-        let caption = "Each point is a cell: how many multiply-adds it does for a byte read or written, and \
-            how many a second. Dashed are the ceilings, measured in the same run: what memory or link can \
-            feed (slanted; the largest copy rate that was measured, so small pictures that stay in a cache \
-            may lie above it) and what arithmetic can do (level). A separable filter does fewer \
-            multiply-adds for the same picture, which puts it further to the left.";
+        let arithmetic = if engine == "cuda" {
+            " and what arithmetic can do (level)"
+        } else {
+            "; what arithmetic can do is not measured on a CPU"
+        };
+        let caption = format!(
+            "Each point is a cell: how many multiply-adds it does for a byte read or written, and how many a \
+             second. Dashed are the ceilings, measured in the same run: what memory or link can feed \
+             (slanted; the largest copy rate that was measured, so small pictures that stay in a cache may \
+             lie above it){arithmetic}. A separable filter does fewer multiply-adds for the same picture, \
+             which puts it further to the left."
+        );
         Curves {
             id: &format!("roofline-{engine}"),
             title,
-            caption,
+            caption: &caption,
             axes: [
                 ("multiply-adds a byte", Scale::Logarithmic),
                 ("Gmac/s, 10^9 multiply-adds a second", Scale::Logarithmic),
@@ -408,9 +478,26 @@ impl Sweep {
         for (work, cells) in works {
             page.paragraph("work", &work);
             let published = cells.iter().any(|c| c.published_milliseconds.is_some());
-            page.table(&columns(published), &rows(&cells, published));
+            let (head, rows) = without_empty(&columns(published), rows(&cells, published));
+            page.table(&head, &rows);
         }
     }
+}
+
+/// A table without the columns in which nothing stands.
+fn without_empty<'a>(head: &[&'a str], mut rows: Vec<Vec<String>>) -> (Vec<&'a str>, Vec<Vec<String>>) {
+    let filled: Vec<bool> = (0..head.len())
+        .map(|column| {
+            rows.iter()
+                .any(|row| row.get(column).is_some_and(|cell| !cell.is_empty()))
+        })
+        .collect();
+    for row in &mut rows {
+        let mut kept = filled.iter();
+        row.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+    let head = head.iter().zip(&filled).filter(|(_, filled)| **filled);
+    (head.map(|(name, _)| *name).collect(), rows)
 }
 
 /// What a cell filtered.
@@ -480,10 +567,24 @@ fn curves(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> Vec<Curve
                 .iter()
                 .filter_map(|p| Some((p.at, value(p.cell)?)))
                 .collect(),
+            spreads: Vec::new(),
         })
         .filter(|curve| !curve.points.is_empty())
         .collect()
 }
+
+/// The lines' medians, with the least times and those that nine of ten are within.
+fn times(lines: &[Line<'_>]) -> Vec<Curve> {
+    let mut curves = curves(lines, |cell| Some(cell.milliseconds.median));
+    for (curve, line) in curves.iter_mut().zip(lines) {
+        let spread = |point: &Point<'_>| (point.cell.milliseconds.min, point.cell.milliseconds.p90);
+        curve.spreads = line.points.iter().map(spread).collect();
+    }
+    curves
+}
+
+/// What the caption of such a plot says.
+const MEDIANS: &str = "Medians; the bars go from the least time to the one that nine of ten are within.";
 
 /// The same of what reports measured, dashed, where they did.
 fn published(lines: &[Line<'_>], value: impl Fn(&Cell) -> Option<f64>) -> impl Iterator<Item = Curve> {
@@ -507,6 +608,19 @@ fn places(lines: &[Line<'_>]) -> Vec<f64> {
 
 fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> Result<(), PageError> {
     let ticks = places(lines);
+    let mut times = times(lines);
+    times.extend(published(lines, |cell| cell.published_milliseconds));
+    Curves {
+        id,
+        title: &format!("Time against mask size: {name}"),
+        caption: MEDIANS,
+        axes: [
+            ("mask's width", Scale::LinearAt(ticks.clone())),
+            ("ms a frame", Scale::Logarithmic),
+        ],
+        curves: &times,
+    }
+    .draw(page)?;
     let mut speed_ups = curves(lines, |cell| cell.speed_up.filter(|_| cell.engine != "reference"));
     speed_ups.extend(published(lines, |cell| cell.published_speed_up));
     Curves {
@@ -515,29 +629,16 @@ fn mask_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> R
         caption: "How many times faster than the reference, one plain thread of this machine's CPU, in the \
             same run.",
         axes: [
-            ("mask's width", Scale::LinearAt(ticks.clone())),
+            ("mask's width", Scale::LinearAt(ticks)),
             ("times the reference", Scale::Logarithmic),
         ],
         curves: &speed_ups,
-    }
-    .draw(page)?;
-    let mut times = curves(lines, |cell| Some(cell.milliseconds.median));
-    times.extend(published(lines, |cell| cell.published_milliseconds));
-    Curves {
-        id,
-        title: &format!("Time against mask size: {name}"),
-        caption: "Medians.",
-        axes: [
-            ("mask's width", Scale::LinearAt(ticks)),
-            ("ms a frame", Scale::Logarithmic),
-        ],
-        curves: &times,
     }
     .draw(page)
 }
 
 fn threads_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -> Result<(), PageError> {
-    let mut curves = curves(lines, |cell| Some(cell.milliseconds.median));
+    let mut curves = times(lines);
     for index in 0..curves.len() {
         let curve = &curves[index];
         let (Some(&first), Some(&last)) = (curve.points.first(), curve.points.last()) else {
@@ -548,13 +649,14 @@ fn threads_plot(page: &mut Document, id: &str, name: &str, lines: &[Line<'_>]) -
             look: curve.look,
             kind: CurveKind::Limit,
             points: vec![first, (last.0, first.1 * first.0 / last.0)],
+            spreads: Vec::new(),
         };
         curves.push(ideal);
     }
     Curves {
         id,
         title: &format!("Time against threads: {name}"),
-        caption: "Medians; dashed is a curve's first time divided by the threads.",
+        caption: &format!("{MEDIANS} Dashed is a curve's first time divided by the threads."),
         axes: [
             ("threads", Scale::LogarithmicAt(places(lines))),
             ("ms a frame", Scale::Logarithmic),

@@ -1,6 +1,6 @@
 //! Where a measurement goes: a table on standard output, JSON, comma-separated values, a page with plots.
 
-use crate::cli::{Failure, to_stdout};
+use crate::cli::{Failure, origin, to_stdout};
 use clap::Args;
 use framepipe::bench::{Steady, Sweep};
 use framepipe::report::Measurements;
@@ -29,8 +29,8 @@ pub(super) trait Shown {
     fn json(&self) -> Result<String, serde_json::Error>;
     /// One line a cell.
     fn csv(&self) -> String;
-    /// To look at.
-    fn html(&self) -> Result<String, PageError>;
+    /// To look at, with the command line that it was made by.
+    fn html(&self, command: &str) -> Result<String, PageError>;
 }
 
 impl Shown for Sweep {
@@ -40,8 +40,8 @@ impl Shown for Sweep {
     fn csv(&self) -> String {
         self.to_csv()
     }
-    fn html(&self) -> Result<String, PageError> {
-        self.to_html()
+    fn html(&self, command: &str) -> Result<String, PageError> {
+        self.to_html(command)
     }
 }
 
@@ -53,8 +53,8 @@ impl Shown for (Steady, Measurements) {
     fn csv(&self) -> String {
         self.0.to_csv()
     }
-    fn html(&self) -> Result<String, PageError> {
-        self.0.to_html(&self.1)
+    fn html(&self, command: &str) -> Result<String, PageError> {
+        self.0.to_html(&self.1, command)
     }
 }
 
@@ -155,7 +155,7 @@ impl Outputs {
             }
         }
         if let Some(file) = self.html {
-            fill(file, &shown.html()?)?;
+            fill(file, &shown.html(&origin::here().command)?)?;
         }
         to_stdout(|out| Ok(out.write_all(printed.as_bytes())?))
     }

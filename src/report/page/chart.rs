@@ -1,6 +1,7 @@
 //! What every plot shares: its size, its letters, its axes.
 
 use super::PageError;
+use super::document::escape;
 use super::palette::Ink;
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
@@ -8,6 +9,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{Cartesian2d, DrawingArea, IntoDrawingArea, PathElement, SVGBackend, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, TextStyle};
+use std::cell::RefCell;
 
 /// A drawing on its way.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -47,19 +49,49 @@ pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * LETTERS * 0.56).ceil() as i32
 }
 
+/// What a pointer reads over places of a drawing: titles of rectangles that are not seen, which need no script.
+#[derive(Default)]
+pub(super) struct Hovers(RefCell<String>);
+
+impl Hovers {
+    /// `text` between two corners, in pixels of the whole drawing; at least so large that a pointer finds it.
+    pub(super) fn add(&self, from: (i32, i32), to: (i32, i32), text: &str) {
+        const LEAST: i32 = 6;
+        let side = |from: i32, to: i32| {
+            let (low, high) = (from.min(to), from.max(to));
+            let lacking = (LEAST - (high - low)).max(0);
+            (low - lacking / 2, high - low + lacking)
+        };
+        let ((x, width), (y, height)) = (side(from.0, to.0), side(from.1, to.1));
+        self.0.borrow_mut().push_str(&format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"><title>{}</title></rect>\n",
+            escape(text)
+        ));
+    }
+
+    /// `text` around a point.
+    pub(super) fn around(&self, (x, y): (i32, i32), text: &str) {
+        const REACH: i32 = 9;
+        self.add((x - REACH, y - REACH), (x + REACH, y + REACH), text);
+    }
+}
+
 /// Draws one rendering.
 pub(super) fn svg(
     width: Width,
     height: u32,
-    draw: impl FnOnce(&Area<'_>) -> Result<(), PageError>,
+    draw: impl FnOnce(&Area<'_>, &Hovers) -> Result<(), PageError>,
 ) -> Result<String, PageError> {
     let mut text = String::new();
+    let hovers = Hovers::default();
     {
         let area = SVGBackend::with_string(&mut text, (width.pixels(), height)).into_drawing_area();
-        draw(&area)?;
+        draw(&area, &hovers)?;
         area.present()?;
     }
-    Ok(text)
+    // Over everything that is drawn.
+    let hovers = format!("<g class=\"hover\">\n{}</g>\n</svg>", hovers.0.into_inner());
+    Ok(text.replacen("</svg>", &hovers, 1))
 }
 
 /// Letters of this ink, placed by this point of theirs.
@@ -119,7 +151,7 @@ impl Axis {
         axis
     }
 
-    /// Decades: the coordinates are logarithms to base 10.
+    /// Decades: the coordinates are logarithms to base 10, and the title says so.
     pub(super) fn logarithmic(title: impl Into<String>, (least, most): (f64, f64), count: usize) -> Axis {
         let (low, high) = (least.max(1e-12).log10(), most.max(1e-12).log10());
         let (low, high) = if high - low < 0.1 {
@@ -146,7 +178,7 @@ impl Axis {
         // Too many decades for a label each.
         let every = labels.len().div_ceil(count.max(2));
         Axis {
-            title: title.into(),
+            title: format!("{}, log scale", title.into()),
             ends: (low, high),
             labels: labels.into_iter().step_by(every.max(1)).collect(),
         }

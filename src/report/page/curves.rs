@@ -29,6 +29,8 @@ pub(crate) struct Curve {
     pub(crate) kind: CurveKind,
     /// Its points, in the axes' units.
     pub(crate) points: Vec<(f64, f64)>,
+    /// Between which values each point lies, where repeated measurements spread; empty if that is not shown.
+    pub(crate) spreads: Vec<(f64, f64)>,
 }
 
 /// A colour and a shape, each by its number; both begin again after the last.
@@ -170,7 +172,7 @@ impl Curves<'_> {
             return Ok(());
         }
         document.figure(self.id, self.title, self.caption, &legend, |width| {
-            svg(width, width.pick(380, 320), |area| {
+            svg(width, width.pick(380, 320), |area, hovers| {
                 let [(x_title, x_scale), (y_title, y_scale)] = &self.axes;
                 let x = x_scale.axis(x_title, across, width.pick(12, 6), 0.05);
                 let y = y_scale.axis(y_title, up, 6, 0.2);
@@ -197,9 +199,20 @@ impl Curves<'_> {
                         }
                         CurveKind::Points => {}
                     }
+                    for (point, &(least, most)) in at.iter().zip(&curve.spreads) {
+                        let ends = [least, most].map(|v| (point.0, y_scale.at(v).clamp(y.ends.0, y.ends.1)));
+                        chart.draw_series([PathElement::new(ends.to_vec(), ink.stroke_width(1))])?;
+                    }
                     if curve.kind != CurveKind::Limit {
-                        for point in &at {
-                            mark(area, chart.backend_coord(point), curve.look)?;
+                        for (index, (point, (x, y))) in at.iter().zip(&curve.points).enumerate() {
+                            let pixel = chart.backend_coord(point);
+                            mark(area, pixel, curve.look)?;
+                            let (x, y) = (number(*x), number(*y));
+                            let mut words = format!("{}\n{x_title}: {x}\n{y_title}: {y}", curve.name);
+                            if let Some(&(least, most)) = curve.spreads.get(index) {
+                                words += &format!(", from {} to {}", number(least), number(most));
+                            }
+                            hovers.around(pixel, &words);
                         }
                     }
                 }

@@ -17,6 +17,9 @@ pub(super) enum Key {
 /// The page as far as it is written.
 pub(crate) struct Document {
     html: String,
+    /// Where the contents go, if there are any, and what they list: figures by their names.
+    contents_at: Option<usize>,
+    contents: Vec<(String, String)>,
 }
 
 /// What the letters that mean something in HTML are written as.
@@ -60,7 +63,14 @@ impl Document {
                 include_str!("style.css"),
                 palette::style(),
             ),
+            contents_at: None,
+            contents: Vec::new(),
         }
+    }
+
+    /// A list of all figures, here.
+    pub(crate) fn list_contents(&mut self) {
+        self.contents_at = Some(self.html.len());
     }
 
     /// A heading.
@@ -98,6 +108,7 @@ impl Document {
     ) -> Result<(), PageError> {
         self.heading(title);
         let title = escape(title);
+        self.contents.push((id.to_owned(), title.clone()));
         self.html.push_str(&format!(
             "<figure id=\"{id}\">\n<figcaption>{}</figcaption>\n",
             escape(caption)
@@ -157,6 +168,12 @@ impl Document {
 
     /// The whole page.
     pub(crate) fn finish(mut self) -> String {
+        if let Some(at) = self.contents_at.filter(|_| self.contents.len() > 1) {
+            let link = |(id, title): &(String, String)| format!("<li><a href=\"#{id}\">{title}</a></li>\n");
+            let links: String = self.contents.iter().map(link).collect();
+            let list = format!("<nav><ul class=\"contents\">\n{links}</ul></nav>\n");
+            self.html.insert_str(at, &list);
+        }
         self.html.push_str("</main>\n</body>\n</html>\n");
         self.html
     }

@@ -1,7 +1,7 @@
 //! Values of things that have names instead of numbers: a row a name, a dot a value.
 
 use super::PageError;
-use super::chart::{Axis, axes, svg};
+use super::chart::{Axis, axes, number, svg};
 use super::curves::{CurveKind, Look, key, mark};
 use super::document::{Document, Key};
 
@@ -52,7 +52,7 @@ impl Dots<'_> {
         // Where the largest value would press all others to one side.
         let logarithmic = most > 8.0 * least && least > 0.0;
         document.figure(self.id, self.title, self.caption, &legend, |width| {
-            svg(width, 26 * self.rows.len() as u32 + 74, |area| {
+            svg(width, 26 * self.rows.len() as u32 + 74, |area, hovers| {
                 let count = self.rows.len() as f64;
                 let x = if logarithmic {
                     Axis::logarithmic(self.axis, (least / 1.1, most * 1.1), width.pick(10, 5))
@@ -70,14 +70,13 @@ impl Dots<'_> {
                         .collect(),
                 };
                 let chart = axes(area, &x, &y, 0)?;
-                for Series { look, dots, .. } in self.series {
+                for Series { name, look, dots } in self.series {
                     for &(row, value) in dots {
-                        let value = if logarithmic { value.log10() } else { value };
-                        mark(
-                            area,
-                            chart.backend_coord(&(value, count - row as f64 - 0.5)),
-                            *look,
-                        )?;
+                        let x = if logarithmic { value.log10() } else { value };
+                        let pixel = chart.backend_coord(&(x, count - row as f64 - 0.5));
+                        mark(area, pixel, *look)?;
+                        let row = self.rows.get(row).map_or("", String::as_str);
+                        hovers.around(pixel, &format!("{name}\n{row}\n{}: {}", self.axis, number(value)));
                     }
                 }
                 Ok(())

@@ -1,7 +1,7 @@
 //! How long frames took, as histograms: from end to end, in each stage, and on the device.
 
 use super::PageError;
-use super::chart::{Axis, Width, axes, letters, svg, time_unit, write};
+use super::chart::{Area, Axis, Hovers, Width, axes, letters, number, svg, time_unit, write};
 use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::report::latency::recorded;
@@ -12,6 +12,9 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 /// Intervals that a histogram's times are sorted into.
 const BINS: usize = 36;
+
+/// Frames from which on a 99th percentile says something.
+pub(super) const LEAST_FOR_P99: u64 = 100;
 
 /// One histogram's name and what was recorded: seconds, and how often.
 struct Panel {
@@ -30,8 +33,7 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
         times: measured.stage(stage).latency.recorded(),
     }));
     let caption = "How many frames took how long: from a frame's birth in the source to its being taken by \
-        the sink, all waiting included, and how long each stage had it in hand, waiting excluded. The time \
-        scale is logarithmic.";
+        the sink, all waiting included, and how long each stage had it in hand, waiting excluded.";
     draw(document, "latency", "Latency", caption, panels)
 }
 
@@ -45,8 +47,7 @@ pub(super) fn device(document: &mut Document, measured: &Measurements) -> Result
         name: name.to_owned(),
         times: recorded(histogram),
     });
-    let caption = "How long each frame's upload, kernels and download took, by the device's own clock. The \
-        time scale is logarithmic.";
+    let caption = "How long each frame's upload, kernels and download took, by the device's own clock.";
     draw(
         document,
         "device-latency",
@@ -71,22 +72,22 @@ fn draw(
         (Key::Fill(Ink::Series(0)), "frames".to_owned()),
         (
             Key::Mark(Ink::Limit, '│'),
-            "median, 95th and 99th percentile".to_owned(),
+            format!("median, 95th and, from {LEAST_FOR_P99} frames on, 99th percentile"),
         ),
     ];
     document.figure(id, title, caption, &legend, |width| {
         let across = width.pick(2, 1);
         let down = panels.len().div_ceil(across);
-        svg(width, 224 * down as u32, |area| {
+        svg(width, 224 * down as u32, |area, hovers| {
             for (panel, place) in panels.iter().zip(area.split_evenly((down, across))) {
-                panel_of(&place, panel, width)?;
+                panel_of((&place, hovers), panel, width)?;
             }
             Ok(())
         })
     })
 }
 
-fn panel_of(area: &super::chart::Area<'_>, panel: &Panel, width: Width) -> Result<(), PageError> {
+fn panel_of((area, hovers): (&Area<'_>, &Hovers), panel: &Panel, width: Width) -> Result<(), PageError> {
     let (unit, factor) = time_unit(percentile(&panel.times, 0.5));
     let times: Vec<(f64, u64)> = panel.times.iter().map(|(t, n)| (t * factor, *n)).collect();
     let least = times.first().map_or(1.0, |t| t.0);
@@ -114,8 +115,21 @@ fn panel_of(area: &super::chart::Area<'_>, panel: &Panel, width: Width) -> Resul
                 )
             }),
     )?;
+    for (index, &n) in bins.iter().enumerate().filter(|(_, n)| **n > 0) {
+        let [low, high] = [index, index + 1].map(|at| x.ends.0 + at as f64 * wide);
+        let [from, to] = [(low, y.ends.1), (high, 0.0)].map(|at| chart.backend_coord(&at));
+        let [low, high] = [low, high].map(|log| number(10_f64.powf(log)));
+        let noun = if n == 1 { "frame" } else { "frames" };
+        hovers.add(from, to, &format!("{low} to {high} {unit}: {n} {noun}"));
+    }
     let mut free_from = i32::MIN;
-    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+    let count: u64 = times.iter().map(|(_, n)| n).sum();
+    // Of fewer frames the 99th percentile is the slowest one.
+    let marked = if count < LEAST_FOR_P99 { 2 } else { 3 };
+    for (name, quantile) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)]
+        .into_iter()
+        .take(marked)
+    {
         let at = percentile(&times, quantile).log10().clamp(x.ends.0, x.ends.1);
         chart.draw_series([PathElement::new(
             vec![(at, 0.0), (at, y.ends.1)],

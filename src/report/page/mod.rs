@@ -207,7 +207,9 @@ fn run_words(page: &mut Document, report: &Report) {
     page.heading("The run");
     let memory = &report.memory;
     let mebibytes = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-    page.words(&[
+    let origin = report.task.origin.clone().unwrap_or_default();
+    let mut words = vec![
+        ("command", origin.command),
         ("input", report.task.input.clone()),
         ("filters", report.task.filters.join(", then ")),
         ("engine", report.task.engine_description.clone()),
@@ -223,8 +225,12 @@ fn run_words(page: &mut Document, report: &Report) {
                 mebibytes(memory.output_bytes)
             ),
         ),
-        ("program", format!("framepipe {}", report.program_version)),
-    ]);
+        ("machine", origin.machine),
+        ("begun", origin.date),
+        ("versions", origin.versions),
+    ];
+    words.retain(|(_, text)| !text.is_empty());
+    page.words(&words);
 }
 
 fn latency_row(name: &str, latency: Option<&LatencySummary>) -> Vec<String> {
@@ -232,7 +238,15 @@ fn latency_row(name: &str, latency: Option<&LatencySummary>) -> Vec<String> {
     match latency {
         Some(l) => {
             row.push(l.count.to_string());
-            row.extend([l.mean, l.p50, l.p95, l.p99, l.max].map(time));
+            row.extend([l.mean, l.p50, l.p95].map(time));
+            // Of fewer frames it is the longest.
+            let is_enough = l.count >= latency::LEAST_FOR_P99;
+            row.push(if is_enough {
+                time(l.p99)
+            } else {
+                text::not_available()
+            });
+            row.push(time(l.max));
         }
         None => row.resize(7, text::not_available()),
     }

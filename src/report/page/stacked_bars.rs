@@ -45,7 +45,7 @@ pub(super) fn stages(document: &mut Document, report: &Report) -> Result<(), Pag
     document.figure("stages", "What the stages did", caption, &legend, |width| {
         draw(
             width,
-            &bars,
+            (&bars, &legend),
             &Axis::from_zero("share of the stage's time, %", 100.0, 5),
             "%",
         )
@@ -103,48 +103,64 @@ pub(super) fn device(document: &mut Document, device: &DeviceReport) -> Result<(
             .fold(0.0, f64::max);
         draw(
             width,
-            &bars,
+            (&bars, &legend),
             &Axis::from_zero(format!("{unit} a frame"), most, width.pick(8, 4)),
             "",
         )
     })
 }
 
-fn draw(width: Width, bars: &[Bar], x: &Axis, unit: &str) -> Result<String, PageError> {
-    svg(width, PITCH * bars.len() as u32 + 70, |area: &Area<'_>| {
-        let count = bars.len() as f64;
-        let y = Axis {
-            title: String::new(),
-            ends: (0.0, count),
-            // The first bar stands at the top.
-            labels: bars
-                .iter()
-                .enumerate()
-                .map(|(row, bar)| (count - row as f64 - 0.5, bar.name.clone()))
-                .collect(),
-        };
-        let chart = axes(area, x, &y, 0)?;
-        for (row, bar) in bars.iter().enumerate() {
-            let middle = count - row as f64 - 0.5;
-            let mut from = 0.0;
-            for &(ink, value) in &bar.pieces {
-                let (begin, end) = (
-                    chart.backend_coord(&(from, middle + 0.36)),
-                    chart.backend_coord(&((from + value).min(x.ends.1), middle - 0.36)),
-                );
-                from += value;
-                if end.0 <= begin.0 {
-                    continue;
-                }
-                area.draw(&Rectangle::new([begin, end], ink.colour().filled()))?;
-                let text = number((value * 10.0).round() / 10.0) + unit;
-                let text = if unit.is_empty() { number(value) } else { text };
-                if end.0 - begin.0 > text_width(&text) + 6 {
-                    let at = (i32::midpoint(begin.0, end.0), i32::midpoint(begin.1, end.1));
-                    write(area, text, at, letters(Ink::OnFill, HPos::Center, VPos::Center))?;
+fn draw(
+    width: Width,
+    (bars, legend): (&[Bar], &[(Key, String)]),
+    x: &Axis,
+    unit: &str,
+) -> Result<String, PageError> {
+    svg(
+        width,
+        PITCH * bars.len() as u32 + 70,
+        |area: &Area<'_>, hovers| {
+            let count = bars.len() as f64;
+            let y = Axis {
+                title: String::new(),
+                ends: (0.0, count),
+                // The first bar stands at the top.
+                labels: bars
+                    .iter()
+                    .enumerate()
+                    .map(|(row, bar)| (count - row as f64 - 0.5, bar.name.clone()))
+                    .collect(),
+            };
+            let chart = axes(area, x, &y, 0)?;
+            for (row, bar) in bars.iter().enumerate() {
+                let middle = count - row as f64 - 0.5;
+                let mut from = 0.0;
+                for &(ink, value) in &bar.pieces {
+                    let (begin, end) = (
+                        chart.backend_coord(&(from, middle + 0.36)),
+                        chart.backend_coord(&((from + value).min(x.ends.1), middle - 0.36)),
+                    );
+                    from += value;
+                    if end.0 <= begin.0 {
+                        continue;
+                    }
+                    area.draw(&Rectangle::new([begin, end], ink.colour().filled()))?;
+                    let named = |key: &Key| matches!(key, Key::Fill(other) if *other == ink);
+                    let what = legend
+                        .iter()
+                        .find(|(key, _)| named(key))
+                        .map_or("", |(_, what)| what);
+                    let words = format!("{}, {what}: {}{unit}", bar.name, number(value));
+                    hovers.add(begin, end, words.trim_end());
+                    let text = number((value * 10.0).round() / 10.0) + unit;
+                    let text = if unit.is_empty() { number(value) } else { text };
+                    if end.0 - begin.0 > text_width(&text) + 6 {
+                        let at = (i32::midpoint(begin.0, end.0), i32::midpoint(begin.1, end.1));
+                        write(area, text, at, letters(Ink::OnFill, HPos::Center, VPos::Center))?;
+                    }
                 }
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        },
+    )
 }

@@ -1,7 +1,7 @@
 //! Frames a second over the run's time.
 
 use super::PageError;
-use super::chart::{Axis, axes, svg, time_unit};
+use super::chart::{Axis, axes, number, svg, time_unit};
 use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::report::{Report, ThroughputReport};
@@ -50,7 +50,7 @@ pub(super) fn steps(
         ),
     ];
     document.figure(id, title, caption, &legend, |width| {
-        svg(width, width.pick(260, 220), |area| {
+        svg(width, width.pick(260, 220), |area, hovers| {
             let (unit, factor) = time_unit(end);
             let x = Axis::until(format!("time, {unit}"), end * factor, width.pick(8, 4));
             let most = rates.iter().copied().fold(mean, f64::max);
@@ -61,6 +61,14 @@ pub(super) fn steps(
                 let begin = index as f64 * interval;
                 steps.push((begin * factor, *rate));
                 steps.push(((begin + interval).min(end) * factor, *rate));
+            }
+            for (index, rate) in rates.iter().enumerate() {
+                let begin = index as f64 * interval;
+                let until = (begin + interval).min(end);
+                let from = chart.backend_coord(&(begin * factor, y.ends.1));
+                let to = chart.backend_coord(&(until * factor, 0.0));
+                let [begin, until, rate] = [begin * factor, until * factor, *rate].map(number);
+                hovers.add(from, to, &format!("{begin} to {until} {unit}: {rate} frames/s"));
             }
             // After the last frame the output was finished.
             let last = steps.last().map_or(0.0, |s| s.0);

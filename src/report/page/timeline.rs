@@ -1,11 +1,12 @@
 //! The first frames in flight: through the device's slots, and through the stages' threads.
 
 use super::PageError;
-use super::chart::{Area, Axis, Width, axes, letters, svg, text_width, time_unit, write};
+use super::chart::{Area, Axis, Width, axes, letters, number, svg, text_width, time_unit, write};
 use super::document::{Document, Key};
 use super::palette::Ink;
 use crate::engine::DeviceTimes;
-use crate::report::{Doing, Measurements, Stage};
+use crate::report::spans::stretch_of;
+use crate::report::{Doing, Measurements, Span, Spans, Stage};
 use plotters::prelude::Rectangle;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -26,6 +27,8 @@ struct Block {
     begin: f64,
     end: f64,
     name: String,
+    /// What it is, for a pointer over it.
+    words: String,
 }
 
 /// Lanes that belong together, under one name.
@@ -64,13 +67,18 @@ pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<()
                     (Ink::Kernel, f.kernel),
                     (Ink::Download, f.download),
                 ];
-                parts.into_iter().enumerate().map(|(index, (ink, span))| Block {
-                    lane: 3 * f.slot + index,
-                    ink,
-                    begin: span.0,
-                    end: span.1,
-                    name: f.sequence.to_string(),
-                })
+                let words = ["upload", "kernels", "download"];
+                parts
+                    .into_iter()
+                    .enumerate()
+                    .map(move |(index, (ink, span))| Block {
+                        lane: 3 * f.slot + index,
+                        ink,
+                        begin: span.0,
+                        end: span.1,
+                        name: f.sequence.to_string(),
+                        words: format!("frame {}, {}", f.sequence, words[index]),
+                    })
             })
             .collect();
         draw(width, &groups, &blocks)
@@ -79,6 +87,33 @@ pub(super) fn device(document: &mut Document, device: &DeviceTimes) -> Result<()
 
 /// The stages' threads.
 pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result<(), PageError> {
+    let caption = "The first frames in the stages, a row a thread; the numbers are the frames'. A stage that \
+        has filled its queue waits for room, one whose queue is empty for a frame.";
+    threads(
+        document,
+        ("stage-timeline", "Frames in the stages", caption),
+        (measured, 0),
+        |thread| thread.list(),
+    )?;
+    let Some(start) = stretch_of(measured.frames) else {
+        return Ok(());
+    };
+    let caption = "The same in the midst of the run, when all stages are filled.";
+    threads(
+        document,
+        ("middle-timeline", "Frames in the stages, later", caption),
+        (measured, start),
+        |thread| thread.stretch(start),
+    )
+}
+
+/// The spans that `kept` gives of each thread, from frame `first` on.
+fn threads(
+    document: &mut Document,
+    (id, title, caption): (&str, &str, &str),
+    (measured, first): (&Measurements, u64),
+    kept: impl Fn(&Spans) -> &[Span],
+) -> Result<(), PageError> {
     let mut groups = Vec::new();
     let mut spans = Vec::new();
     let mut lane = 0;
@@ -87,7 +122,7 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
         let threads = &all[..all.len().min(THREADS)];
         for thread in threads {
             let place = lane;
-            spans.extend(thread.list().iter().map(|span| (place, *span)));
+            spans.extend(kept(thread).iter().map(|span| (place, *span)));
             lane += 1;
         }
         if !threads.is_empty() {
@@ -111,37 +146,42 @@ pub(super) fn stages(document: &mut Document, measured: &Measurements) -> Result
             "waits for a buffer or for room".to_owned(),
         ),
     ];
-    let caption = "The first frames in the stages, a row a thread; the numbers are the frames'. A stage that \
-        has filled its queue waits for room, one whose queue is empty for a frame.";
-    document.figure(
-        "stage-timeline",
-        "Frames in the stages",
-        caption,
-        &legend,
-        |width| {
-            let shown = width.pick(FRAMES.0, FRAMES.1) as u64;
-            let blocks: Vec<Block> = spans
-                .iter()
-                .filter(|(_, span)| span.sequence < shown)
-                .map(|(lane, span)| Block {
-                    lane: *lane,
-                    ink: match span.doing {
-                        Doing::Work | Doing::Submit | Doing::Collect => Ink::Busy,
-                        Doing::InputWait => Ink::NoInput,
-                        Doing::BufferWait | Doing::QueueWait => Ink::NoRoom,
-                    },
-                    begin: span.begin as f64 / 1e9,
-                    end: span.end as f64 / 1e9,
-                    name: if span.doing.is_wait() {
-                        String::new()
-                    } else {
-                        span.sequence.to_string()
-                    },
-                })
-                .collect();
-            draw(width, &groups, &blocks)
-        },
-    )
+    document.figure(id, title, caption, &legend, |width| {
+        let shown = first + width.pick(FRAMES.0, FRAMES.1) as u64;
+        let blocks: Vec<Block> = spans
+            .iter()
+            .filter(|(_, span)| span.sequence < shown)
+            .map(|(lane, span)| Block {
+                lane: *lane,
+                ink: match span.doing {
+                    Doing::Work | Doing::Submit | Doing::Collect => Ink::Busy,
+                    Doing::InputWait => Ink::NoInput,
+                    Doing::BufferWait | Doing::QueueWait => Ink::NoRoom,
+                },
+                begin: span.begin as f64 / 1e9,
+                end: span.end as f64 / 1e9,
+                name: if span.doing.is_wait() {
+                    String::new()
+                } else {
+                    span.sequence.to_string()
+                },
+                words: format!("frame {}, {}", span.sequence, words(span.doing)),
+            })
+            .collect();
+        draw(width, &groups, &blocks)
+    })
+}
+
+/// What a thread is at, in words.
+fn words(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Work => "at work",
+        Doing::Submit => "handed to the engine",
+        Doing::Collect => "taken from the engine",
+        Doing::InputWait => "waits for it",
+        Doing::BufferWait => "waits for a buffer",
+        Doing::QueueWait => "waits for room",
+    }
 }
 
 fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, PageError> {
@@ -173,7 +213,7 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
         labels,
     };
     let height = (rows * f64::from(width.pick(LANE + 5, LANE + 3))) as u32 + 70;
-    svg(width, height, |area: &Area<'_>| {
+    svg(width, height, |area: &Area<'_>, hovers| {
         let chart = axes(area, &x, &y, 0)?;
         for block in blocks {
             let top = rows - tops[block.lane];
@@ -182,6 +222,12 @@ fn draw(width: Width, groups: &[Group], blocks: &[Block]) -> Result<String, Page
             // However short, it is there; and a pixel of ground keeps neighbours apart.
             let end = ((end.0 - 1).max(begin.0 + 1), end.1);
             area.draw(&Rectangle::new([begin, end], block.ink.colour().filled()))?;
+            let [at, long] = [block.begin - zero, block.end - block.begin].map(|s| number(s * factor));
+            hovers.add(
+                begin,
+                end,
+                &format!("{}\nat {at} {unit}, for {long} {unit}", block.words),
+            );
             if !block.name.is_empty() && end.0 - begin.0 > text_width(&block.name) + 2 {
                 let at = (i32::midpoint(begin.0, end.0), i32::midpoint(begin.1, end.1));
                 write(

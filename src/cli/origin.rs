@@ -1,0 +1,48 @@
+//! Where and how a run is made, for its report: the command line, the machine, the versions.
+
+use framepipe::bench::{now, processor};
+use framepipe::engine::cpu::InstructionSet;
+use framepipe::report::Origin;
+use framepipe::source::video::ffmpeg_version;
+
+/// This process's origin.
+pub(super) fn here() -> Origin {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let noun = if cores == 1 { "core" } else { "cores" };
+    Origin {
+        command: words.join(" "),
+        machine: format!("{}, {cores} {noun}, {}", processor(), InstructionSet::detect()),
+        date: now(),
+        versions: format!(
+            "framepipe {}, FFmpeg {}",
+            env!("CARGO_PKG_VERSION"),
+            ffmpeg_version()
+        ),
+    }
+}
+
+/// A word as a shell reads it as one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,%@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("gaussian:sigma=2"), "gaussian:sigma=2");
+        assert_eq!(quoted("my film.mp4"), "'my film.mp4'");
+        assert_eq!(quoted("mask:rows=1 2;3 4"), "'mask:rows=1 2;3 4'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
