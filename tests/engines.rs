@@ -313,6 +313,7 @@ fn weight_error(frame: &Frame, chain: &Chain) -> f64 {
             let scale = 2_f64.powi((k.row.shift + k.column.shift) as i32);
             f64::from(k.row.weights[i]) * f64::from(k.column.weights[j]) / scale
         }
+        Kernel::Pyramid(_) => panic!("no mask is applied"),
     };
     let positions = (0..mask.height()).flat_map(|j| (0..mask.width()).map(move |i| (i, j)));
     positions

@@ -135,6 +135,8 @@ fn combined_recipes(limits: &DeviceInfo) -> Vec<Recipe> {
         "log:size=25:abs",
         "unsharp:sigma=1:threshold=3",
         "roberts:scale=1000",
+        "gaussian:sigma=12",
+        "gaussian:sigma=150",
     ];
     let mut list = Vec::new();
     for (turn, format) in FORMATS

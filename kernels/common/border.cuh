@@ -1,4 +1,4 @@
-// What lies beyond a plane's edges. src/filter/border.rs has the pictures.
+// Where pixels outside a plane come from. src/filter/border.rs has the pictures.
 //
 // Compile-time parameter: BORDER, one of these numbers.
 #pragma once

@@ -236,20 +236,23 @@ impl EngineArguments {
     pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
         // Tells before anything is written what the engine would tell at the first frame.
-        Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
+        let plan = Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
-        let engine = luma::around(self.choose(chain)?, &planes, may_be_rgb);
+        let engine = luma::around(self.choose(chain, &plan)?, &planes, may_be_rgb);
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
         Ok(engine)
     }
 
-    fn choose(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+    fn choose(&self, chain: Chain, plan: &Plan) -> Result<Box<dyn Engine>, EngineError> {
         match self.engine {
             EngineName::Reference => Ok(Box::new(Reference::new(chain))),
             EngineName::None => Ok(Box::new(NoFilter::default())),
             EngineName::Cpu => self.cpu(chain),
-            EngineName::Cuda => self.cuda(chain),
-            EngineName::Auto => match cuda::available() {
+            EngineName::Cuda => {
+                cuda::check(plan)?;
+                self.cuda(chain)
+            }
+            EngineName::Auto => match cuda::available().and_then(|()| cuda::check(plan)) {
                 Ok(()) => self.cuda(chain),
                 Err(reason) => {
                     tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use framepipe::filter::{
     Algorithm, Border, COMMON_KEYS, Chain, Factors, Filter, FilterError, Kernel, Mask, NAMED_MASKS,
-    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, Response, factors, named_mask, rank,
+    NamedMask, OWN_MASK, OWN_MASK_KEYS, Plan, PlanError, Planes, Preset, PyramidKernel, Response, factors,
+    named_mask, rank,
 };
 use framepipe::frame::{Colour, PixelFormat};
 
@@ -55,8 +56,11 @@ pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
         describe(named, out)?;
         writeln!(out)?;
     }
-    for mask in filter.masks() {
-        weights(mask, out)?;
+    // Of a Gaussian that fits no mask there is only a middle to show.
+    if !matches!(filter.response, Response::WideGaussian { .. }) {
+        for mask in filter.masks() {
+            weights(mask, out)?;
+        }
     }
     match &filter.response {
         Response::Linear => writeln!(out, "sum   {}", decimal(mask.sum()))?,
@@ -71,7 +75,11 @@ pub(crate) fn show(spec: &str, out: &mut impl Write) -> Result<(), ShowError> {
     }
     if filter.response != Response::Linear {
         writeln!(out, "\nat 8 bits")?;
-        return Ok(quantised(&filter, Algorithm::Direct, out)?);
+        let algorithm = match filter.response {
+            Response::WideGaussian { .. } => Algorithm::Auto,
+            _ => Algorithm::Direct,
+        };
+        return Ok(quantised(&filter, algorithm, out)?);
     }
     writeln!(out, "rank  {}", rank(mask))?;
     match factors(mask) {
@@ -155,6 +163,10 @@ fn result(response: &Response) -> String {
             }
         }
         Response::Largest { others } => format!("the largest of the {} sums", others.len() + 1),
+        Response::WideGaussian { sigma } => format!(
+            "a Gaussian of sigma {}, which fits no mask and is made of a smaller picture",
+            decimal(*sigma)
+        ),
     }
 }
 
@@ -175,6 +187,19 @@ fn quantised(filter: &Filter, algorithm: Algorithm, out: &mut impl Write) -> io:
         Some(Ok(Kernel::Combined(k))) => {
             writeln!(out, "{algorithm}: integers over 2^{}", k.shift)?;
             table(&k.masks.concat(), k.width, out)
+        }
+        Some(Ok(Kernel::Pyramid(k))) => {
+            writeln!(
+                out,
+                "{algorithm}: a picture {} times smaller along each side, with {} fraction bits",
+                k.step, k.fraction_bits
+            )?;
+            for (pass, weights) in [("decimate", &k.rows), ("filter", &k.low)] {
+                writeln!(out, "  {pass}, shifted by {}", weights.shift)?;
+                table(&weights.weights, weights.weights.len(), out)?;
+            }
+            writeln!(out, "  interpolate, shifted by {}", k.interpolate_bits)?;
+            table(k.interpolate.as_flattened(), PyramidKernel::TAPS, out)
         }
         Some(Ok(Kernel::Separable(k))) => {
             let words = |q: &[i32]| q.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

@@ -5,8 +5,8 @@
 
 use super::{Engine, EngineError};
 use crate::filter::{
-    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, Kernel, Plan,
-    SeparableKernel, Step,
+    AlphaUse, Border, Chain, ChannelStep, CombinedKernel, Convolve, DirectKernel, Kernel, Pass, Plan,
+    PyramidKernel, SeparableKernel, Step,
 };
 use crate::frame::{Allocator, Buffer, Channel, Frame, Layout, Pageable, PixelFormat};
 use std::collections::VecDeque;
@@ -166,6 +166,7 @@ fn component(step: &Step, what: &ChannelStep, max: i64, input: &Component) -> Co
             Kernel::Direct(kernel) => direct(kernel, step.border, convolve, max, input),
             Kernel::Separable(kernel) => separable(kernel, step.border, convolve, max, input),
             Kernel::Combined(kernel) => combined(kernel, step.border, convolve, max, input),
+            Kernel::Pyramid(kernel) => pyramid(kernel, step.border, convolve, max, input),
         },
     }
 }
@@ -266,6 +267,70 @@ fn separable(
     }
     Component {
         samples,
+        ..input.clone()
+    }
+}
+
+/// A weighted sum of the numbers that `number` gives for each of the weights, without its fraction.
+fn weighted(pass: &Pass, number: impl Fn(i64) -> i64) -> i64 {
+    let sum: i64 = (0..)
+        .zip(&pass.weights)
+        .map(|(k, &q)| i64::from(q) * number(k))
+        .sum();
+    (sum + pass.rounding()) >> pass.shift
+}
+
+/// Each pass makes a grid of the one before. Grids of low pixels begin before the picture and end behind it.
+fn pyramid(kernel: &PyramidKernel, border: Border, c: &Convolve, max: i64, input: &Component) -> Component {
+    let (step, radius) = (kernel.step as i64, kernel.low_radius() as i64);
+    let (width, height) = (input.width as i64, input.height as i64);
+    let outside = i64::from(c.border);
+    // The low pixels that results are interpolated from lie between these, and those that these are made of
+    // on both sides.
+    let (first, end) = (-2, |len: i64| (len - 1) / step + 4);
+    let (before, behind) = (first - radius, |len: i64| end(len) + radius);
+    let grid = |rows: std::ops::Range<i64>, columns: std::ops::Range<i64>, make: &dyn Fn(i64, i64) -> i64| {
+        let row = |y: i64| columns.clone().map(|x| make(x, y)).collect::<Vec<i64>>();
+        rows.map(row).collect::<Vec<_>>()
+    };
+    let decimated_rows = grid(before..behind(height), 0..width, &|x, j| {
+        weighted(&kernel.rows, |k| {
+            pixel(input, border, outside, x, (j - 3) * step + k)
+        })
+    });
+    let low = grid(before..behind(height), before..behind(width), &|i, j| {
+        let row = &decimated_rows[(j - before) as usize];
+        weighted(&kernel.columns, |k| {
+            match border.index((i - 3) * step + k, input.width) {
+                Some(x) => row[x],
+                None => outside << kernel.fraction_bits,
+            }
+        })
+    });
+    let along_rows = grid(before..behind(height), first..end(width), &|i, j| {
+        let row = &low[(j - before) as usize];
+        weighted(&kernel.low, |k| row[(i - first + k) as usize])
+    });
+    let filtered = grid(first..end(height), first..end(width), &|i, j| {
+        weighted(&kernel.low, |k| {
+            along_rows[(j - first + k) as usize][(i - first) as usize]
+        })
+    });
+    let taps = |at: i64| (0..).zip(kernel.interpolate[(at % step) as usize].map(i64::from));
+    let wide = grid(first..end(height), 0..width, &|x, j| {
+        let row = &filtered[(j - first) as usize];
+        let sum: i64 = taps(x).map(|(t, q)| q * row[(x / step) as usize + t]).sum();
+        let half = 1 << (kernel.interpolate_bits - 1);
+        (sum + half) >> kernel.interpolate_bits
+    });
+    let samples = grid(0..height, 0..width, &|x, y| {
+        let sum: i64 = taps(y)
+            .map(|(t, q)| q * wide[(y / step) as usize + t][x as usize])
+            .sum();
+        (((sum + c.low) >> kernel.last_shift()) + c.high).clamp(0, max)
+    });
+    Component {
+        samples: samples.concat(),
         ..input.clone()
     }
 }

@@ -4,7 +4,7 @@
 //! in which `framepipe masks` lists them: `gaussian:sigma=2`, `gaussian=2` and `gaussian:2` are the same. A
 //! key that switches something on may stand without `=true`: `laplacian8:abs`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -130,6 +130,15 @@ pub enum FilterError {
     /// Absolute values of what is never negative.
     #[error("filter '{label}': no weight is negative, so no result is; leave abs out")]
     NothingNegative {
+        /// The filter as the user wrote it.
+        label: String,
+    },
+    /// A scale for a Gaussian that fits no mask.
+    #[error(
+        "filter '{label}': a Gaussian that wide fits no mask, so that scale= has no weights to multiply; \
+         leave it out, or give a size, at most 63"
+    )]
+    WideAndScaled {
         /// The filter as the user wrote it.
         label: String,
     },
@@ -295,6 +304,7 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
         parameters: named.parameters,
         given: Vec::new(),
         caveat: RefCell::default(),
+        wide: Cell::default(),
     };
     let mut common = Common::default();
     for (key, value) in parts(label)? {
@@ -316,8 +326,19 @@ fn from_named(label: &str, named: &NamedMask) -> Result<Filter, FilterError> {
         }
     }
     let mask = (named.build)(&arguments);
+    let is_scaled = common.scale.is_some();
     let filter = common.filter(label, (mask, &named.others), 0.0)?;
+    let response = match arguments.wide.get() {
+        Some(_) if is_scaled => {
+            return Err(FilterError::WideAndScaled {
+                label: label.to_owned(),
+            });
+        }
+        Some(sigma) => Response::WideGaussian { sigma },
+        None => filter.response,
+    };
     Ok(Filter {
+        response,
         threshold: arguments.value(THRESHOLD),
         caveat: arguments.caveat.take().map(|caveat| format!("{label}: {caveat}")),
         ..filter
@@ -435,7 +456,9 @@ impl Common {
         let scale = self.scale.map_or(Scale::ONE, |scale| Scale::nearest(scale.value));
         let (mask, response) = match others.of(&mask).map_err(wrong)? {
             Response::Linear if self.abs => (scaled(mask).map_err(wrong)?, Response::Absolute),
-            Response::Linear | Response::Absolute => (scaled(mask).map_err(wrong)?, Response::Linear),
+            Response::Linear | Response::Absolute | Response::WideGaussian { .. } => {
+                (scaled(mask).map_err(wrong)?, Response::Linear)
+            }
             Response::Magnitude { across, .. } => (mask, Response::Magnitude { across, scale }),
             Response::Largest { others } => {
                 let others = others.into_iter().map(scaled).collect::<Result<_, _>>();
@@ -591,7 +614,15 @@ mod tests {
         assert_eq!(parse("gaussian:sigma=2").unwrap().mask.width(), 13);
         assert_eq!(parse("gaussian:size=5").unwrap().mask.width(), 5);
         assert_eq!(parse("gaussian:size=5:sigma=30").unwrap().mask.width(), 5);
-        assert_eq!(parse("gaussian:sigma=30").unwrap().mask.width(), 63);
+        let wide = parse("gaussian:sigma=30").unwrap();
+        assert_eq!(wide.response, Response::WideGaussian { sigma: 30.0 });
+        assert_eq!((wide.mask.width(), wide.caveat), (63, None));
+        assert_eq!(parse("gaussian:sigma=10.3").unwrap().response, Response::Linear);
+        assert_eq!(
+            parse("gaussian:sigma=30:size=63").unwrap().response,
+            Response::Linear
+        );
+        refused("gaussian:sigma=30:scale=2", &["fits no mask"]);
         assert_eq!(parse("edge").unwrap().mask, parse("laplacian8").unwrap().mask);
         assert_eq!(
             parse("sobel-x:flip=true").unwrap().mask.weights(),

@@ -10,6 +10,7 @@ mod named;
 mod number;
 mod plan;
 mod planes;
+mod pyramid;
 mod quantise;
 mod rank;
 mod response;
@@ -26,6 +27,7 @@ pub use plan::{
     SeparableKernel, Step,
 };
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
+pub use pyramid::PyramidKernel;
 pub use quantise::{QuantiseError, Quantised, quantise};
 pub use rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub use response::{Response, Scale};
@@ -44,7 +46,7 @@ pub const MAX_THRESHOLD: f64 = 255.0;
 pub struct Filter {
     /// As the user wrote it.
     pub label: String,
-    /// The weights.
+    /// The weights; of a [`Response::WideGaussian`] those of its middle.
     pub mask: Mask,
     /// What is made of the mask's sums.
     pub response: Response,

@@ -5,7 +5,8 @@
 
 use super::quantise::{QuantiseError, Quantised, magnitude_limit, quantise_within};
 use super::{
-    Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, Response, Scale, factors, quantise,
+    Algorithm, Border, Chain, ChannelPolicy, Filter, Mask, NoSuchPlane, PyramidKernel, Response, Scale,
+    factors, quantise,
 };
 use crate::frame::{Channel, Colour, PixelFormat};
 
@@ -95,6 +96,8 @@ pub enum Kernel {
     Separable(SeparableKernel),
     /// The sums of whole masks, of which one number is made: `out = clamp(((number + low) >> shift) + high)`.
     Combined(CombinedKernel),
+    /// A Gaussian that is made of a smaller picture.
+    Pyramid(PyramidKernel),
 }
 
 /// The whole mask. Sums fit 32 bits up to 12-bit pixels and need 64 above.
@@ -185,12 +188,13 @@ pub struct SeparableKernel {
 }
 
 impl Kernel {
-    /// Columns and rows of the mask.
+    /// Columns and rows of the mask, or of what a result of a pyramid depends on.
     pub fn size(&self) -> (usize, usize) {
         match self {
             Kernel::Direct(k) => (k.width, k.height),
             Kernel::Separable(k) => (k.row.weights.len(), k.column.weights.len()),
             Kernel::Combined(k) => (k.width, k.height),
+            Kernel::Pyramid(k) => (2 * k.radius() + 1, 2 * k.radius() + 1),
         }
     }
 }
@@ -227,6 +231,15 @@ pub enum PlanError {
          needs whole masks; use --algorithm auto or direct"
     )]
     WholeMasks {
+        /// The filter as the user wrote it.
+        label: String,
+    },
+    /// One way of applying masks was requested for what is made without one.
+    #[error(
+        "filter '{label}': a Gaussian that wide fits no mask and is made of a smaller picture; use \
+         --algorithm auto, or give it a size"
+    )]
+    NoMask {
         /// The filter as the user wrote it.
         label: String,
     },
@@ -360,6 +373,8 @@ impl Kernel {
             }
             // Sums are of the signal above the level.
             Kernel::Combined(k) => (k.shift, 0),
+            // Weights add up to 1.
+            Kernel::Pyramid(k) => (k.last_shift(), level << k.last_shift()),
         };
         let one = 1_i64 << shift;
         let total = level * one - at_level + (bias * one as f64).round() as i64 + (one >> 1);
@@ -373,8 +388,17 @@ fn sum(weights: &[i32]) -> i64 {
 
 fn kernel(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Kernel, PlanError> {
     let mask = &filter.mask;
-    if filter.response != Response::Linear {
-        return combined(filter, algorithm, depth).map(Kernel::Combined);
+    match filter.response {
+        Response::Linear => {}
+        Response::WideGaussian { sigma } if algorithm == Algorithm::Auto => {
+            return Ok(Kernel::Pyramid(PyramidKernel::new(sigma, depth)));
+        }
+        Response::WideGaussian { .. } => {
+            return Err(PlanError::NoMask {
+                label: filter.label.clone(),
+            });
+        }
+        _ => return combined(filter, algorithm, depth).map(Kernel::Combined),
     }
     let labelled = |cause| PlanError::Quantise {
         label: filter.label.clone(),
@@ -407,7 +431,7 @@ fn combined(filter: &Filter, algorithm: Algorithm, depth: u32) -> Result<Combine
         return Err(PlanError::WholeMasks { label: label() });
     }
     let combining = match &filter.response {
-        Response::Linear | Response::Absolute => Combining::Absolute,
+        Response::Linear | Response::Absolute | Response::WideGaussian { .. } => Combining::Absolute,
         Response::Largest { .. } => Combining::Largest,
         Response::Magnitude { scale, .. } => Combining::Magnitude(*scale),
     };

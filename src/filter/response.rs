@@ -1,11 +1,12 @@
 //! What a filter makes of the sums that its masks give: the sum itself, its absolute value, the magnitude of
-//! a gradient, or the largest of several.
+//! a gradient, or the largest of several; and Gaussians that no mask holds.
 //!
 //! ```text
 //! linear      one mask      S                          a blur, an edge with its sign
 //! absolute    one mask      |S|                        laplacian8:abs
 //! magnitude   two masks     n/d sqrt(S0^2 + S1^2)      sobel, prewitt, scharr, roberts
 //! largest     eight masks   max(S0, .. S7)             kirsch
+//! wide        no mask       a pyramid (pyramid.rs)     gaussian:sigma=50
 //! ```
 
 use super::Mask;
@@ -30,13 +31,18 @@ pub enum Response {
         /// The masks beside the filter's own.
         others: Vec<Mask>,
     },
+    /// A Gaussian that is wider than masks are, of which the filter's mask is the middle.
+    WideGaussian {
+        /// Its standard deviation, in pixels.
+        sigma: f64,
+    },
 }
 
 impl Response {
     /// The masks beside the filter's own.
     pub fn others(&self) -> &[Mask] {
         match self {
-            Response::Linear | Response::Absolute => &[],
+            Response::Linear | Response::Absolute | Response::WideGaussian { .. } => &[],
             Response::Magnitude { across, .. } => std::slice::from_ref(across),
             Response::Largest { others } => others,
         }
@@ -46,7 +52,7 @@ impl Response {
     #[must_use]
     pub(super) fn flipped(self) -> Response {
         match self {
-            Response::Linear | Response::Absolute => self,
+            Response::Linear | Response::Absolute | Response::WideGaussian { .. } => self,
             Response::Magnitude { across, scale } => Response::Magnitude {
                 across: across.flipped(),
                 scale,

@@ -15,6 +15,7 @@ mod tiles;
 mod timing;
 #[path = "../tracks/mod.rs"]
 mod tracks;
+mod wide;
 
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, probe};
 use framepipe::engine::reference::Reference;
@@ -30,7 +31,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 38;
+const TESTS: usize = 39;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.

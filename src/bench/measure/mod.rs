@@ -9,8 +9,7 @@ mod sweep;
 
 pub use ceiling::time_copies;
 pub use effort::Effort;
-pub(super) use machine::now;
-pub use machine::{Machine, Versions, cold_bytes, last_level_cache, processor};
+pub use machine::{Machine, Versions, cold_bytes, last_level_cache, now, processor};
 pub use spread::Spread;
 #[cfg(test)]
 pub(super) use sweep::tests as sample;
@@ -24,7 +23,7 @@ use crate::engine::cuda::{
 use crate::engine::reference::Reference;
 use crate::engine::verify::fill_with_noise;
 use crate::engine::{Engine, EngineError};
-use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, Planes};
+use crate::filter::{Algorithm, Border, Chain, Filter, Kernel, Plan, PlanError, Planes, PyramidKernel};
 use crate::frame::{
     AllocationError, Allocator, Buffer, Colour, Frame, Layout, LayoutError, Pageable, PixelFormat,
 };
@@ -696,6 +695,8 @@ fn multiply_adds(plan: &Plan, layout: &Layout) -> u64 {
         Kernel::Direct(k) => samples * (k.width * k.height) as u64,
         Kernel::Combined(k) => samples * (k.masks.len() * k.width * k.height) as u64,
         Kernel::Separable(k) => samples * (k.row.weights.len() + k.column.weights.len()) as u64,
+        // Of the low picture there is little.
+        Kernel::Pyramid(_) => samples * 2 * PyramidKernel::TAPS as u64,
     })
 }
 

@@ -5,6 +5,7 @@ use super::fft::Fft;
 use super::fir::Fir;
 use super::fir::symmetric_3x3::Symmetric3x3;
 use super::gradient::Gradient;
+use super::pyramid::Pyramid;
 use super::rows::alpha::Alpha;
 use super::rows::plane_filter::{PlaneFilter, PlanePart};
 use super::rows::threshold::Threshold;
@@ -18,13 +19,14 @@ use std::sync::Arc;
 type MakeReady = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
 /// All of them. The cheapest that can make a plane makes it, and of several the first one.
-const ALGORITHMS: [MakeReady; 6] = [
+const ALGORITHMS: [MakeReady; 7] = [
     ready::<BoxBlur>,
     ready::<Symmetric3x3>,
     ready::<Fir>,
     ready::<Scalar>,
     ready::<Fft>,
     ready::<Gradient>,
+    ready::<Pyramid>,
 ];
 
 fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>> {
@@ -168,6 +170,7 @@ mod tests {
         gaussian:size=25            | gray16le | separable | 1920x1080 | scalar | fir | fir | fir | fir
         sobel          | gray     | auto   | 1920x1080 | gradient | gradient | gradient | gradient | gradient
         laplacian8:abs | rgba64le | direct | 1920x1080 | gradient | gradient | gradient | gradient | gradient
+        gaussian:sigma=10.4 | gray | auto | 1920x1080 | pyramid | pyramid | pyramid | pyramid | pyramid
         disk:radius=4               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=4               | gray16le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=6               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir

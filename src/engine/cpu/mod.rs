@@ -6,6 +6,7 @@
 //!        algorithm.rs         the fastest that can make the plane, the only file that knows them all:
 //!           |                 box_blur/  running sums            fir/  weighted sums by multiply-adds
 //!           |                 fft/       overlap-save, exact     scalar/  plain Rust, for any machine
+//!           |                 pyramid/   wide Gaussians
 //!           |                 gradient/  magnitudes, absolute values, the largest of several sums
 //!        rows/                a row in, a row out: border, alpha, samples to words, sums to samples
 //!           |
@@ -20,6 +21,7 @@ mod box_blur;
 mod fft;
 mod fir;
 mod gradient;
+mod pyramid;
 mod rows;
 mod scalar;
 mod simd;

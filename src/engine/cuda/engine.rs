@@ -5,11 +5,12 @@ use super::compile::cache::Cache;
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
-use super::driver::picture::{Arrangement, Picture};
+use super::driver::picture::Arrangement;
 use super::driver::stream::{Event, Stream};
-use super::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
+use super::driver::texture::{self, ALIGNMENT, sample_texel};
 use super::kernels::variant::MemoryVariant;
-use super::launch::{LaunchPlan, Request, Scratch};
+use super::launch::scratch::{Scratch, ScratchMemory, Short};
+use super::launch::{LaunchPlan, Request};
 use super::ring::graph::ChainWork;
 use super::ring::slot::{self, Amount, Cargo, Flight, Slot};
 use super::ring::times::Times;
@@ -45,6 +46,8 @@ pub struct Cuda {
     /// What was picked for the frame submitted last, if its plan is new.
     explanation: Vec<String>,
     scratch: ScratchMemory,
+    /// The layout of the frames that it serves now.
+    scratch_layout: Option<Layout>,
     /// The one used longest ago first.
     slots: VecDeque<Slot>,
     idle: Vec<Flight>,
@@ -77,18 +80,6 @@ struct Streams {
     download: Stream,
     /// Where the times of uploads and downloads are taken, so that the copies' own streams are not held up.
     clocks: [Stream; 2],
-}
-
-/// Pictures that only the kernels see, one set for all slots: kernels of different frames run one after
-/// another.
-#[derive(Default)]
-struct ScratchMemory {
-    /// Between row pass and column pass, for 16-bit and for 32-bit values.
-    intermediate: [Picture; 2],
-    /// Colour multiplied by alpha.
-    premultiplied: Picture,
-    /// The layout of the frames that they serve now.
-    layout: Option<Layout>,
 }
 
 /// How a frame lies in the host's memory and on the card.
@@ -130,6 +121,7 @@ impl Cuda {
             prepared: Vec::new(),
             explanation: Vec::new(),
             scratch: ScratchMemory::default(),
+            scratch_layout: None,
             slots: (0..slots).map(Slot::new).collect(),
             idle: idle.collect::<Result<_, _>>()?,
             in_flight: VecDeque::new(),
@@ -158,6 +150,7 @@ impl Cuda {
             self.prepared.remove(0);
         }
         let plan = Plan::new(&self.chain, key.format, &key.colour)?;
+        super::check(&plan)?;
         let request = Request {
             device: &self.device,
             cache: &self.cache,
@@ -281,34 +274,13 @@ impl Cuda {
         layout: &Layout,
         textures: bool,
     ) -> Result<Scratch, EngineError> {
-        if self.scratch.layout != Some(*layout) {
+        if self.scratch_layout != Some(*layout) {
             // Frames in flight may still be using what is about to be re-made.
             self.streams.compute.synchronise()?;
-            self.scratch.layout = Some(*layout);
+            self.scratch_layout = Some(*layout);
         }
-        let mut scratch = Scratch::default();
-        let texels = [(2, Texel::I16), (4, Texel::I32)];
-        for (index, (bytes, texel)) in texels.into_iter().enumerate() {
-            if prepared.has_intermediate(index == 1) {
-                let arrangement = Arrangement::between_passes(layout, bytes);
-                let picture = &mut self.scratch.intermediate[index];
-                if !picture.fit(&self.device, arrangement.size())? {
-                    return Err(self.memory_short(arrangement.size(), layout));
-                }
-                let texel = textures.then_some(texel);
-                scratch.intermediate[index] = picture.places(&self.device, &arrangement, texel)?;
-            }
-        }
-        if prepared.uses_alpha() {
-            let arrangement = Arrangement::of(layout);
-            let picture = &mut self.scratch.premultiplied;
-            if !picture.fit(&self.device, arrangement.size())? {
-                return Err(self.memory_short(arrangement.size(), layout));
-            }
-            let texel = textures.then(|| sample_texel(layout.format()));
-            scratch.premultiplied = picture.places(&self.device, &arrangement, texel)?;
-        }
-        Ok(scratch)
+        let places = self.scratch.places(&self.device, prepared, layout, textures)?;
+        places.map_err(|Short(need)| self.memory_short(need, layout))
     }
 
     /// The steps of a frame in this slot, and where its pictures are.

@@ -46,6 +46,14 @@ pub use timing::kernel_time::{ArithmeticRates, KernelCase, KernelEffort, KernelT
 #[doc(hidden)]
 pub use timing::link::{Duplex, duplex};
 
+use super::EngineError;
+use crate::filter::Plan;
+
+/// Refuses a plan that holds a step for which there is no kernel: which one, and what to do.
+pub fn check(plan: &Plan) -> Result<(), EngineError> {
+    kernels::scalar::check(plan)
+}
+
 /// How transfers and kernels of different frames lie to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overlap {

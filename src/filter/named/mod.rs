@@ -74,6 +74,7 @@ impl Others {
 /// The parameter that keeps small differences as they were.
 pub(super) const THRESHOLD: &str = "threshold";
 
+const BLUR_SIZE: &str = "2*ceil(3*sigma)+1, and endless where that is more than 63";
 const SIZE_ONLY: &str = "2*ceil(3*sigma)+1, at most 63";
 const SIGMA_ONLY: &str = "1, or 0.3*((size-1)/2-1)+0.8 of a given size";
 const SIDE: Range = Range::Side(1);
@@ -133,7 +134,7 @@ pub static NAMED_MASKS: &[NamedMask] = &[
     NamedMask {
         name: "gaussian",
         alias: None,
-        about: "Gaussian blur, cut off at the mask's sides",
+        about: "Gaussian blur, cut off at the sides of a given size",
         parameters: &[
             parameter(
                 "sigma",
@@ -141,10 +142,10 @@ pub static NAMED_MASKS: &[NamedMask] = &[
                 Range::Above(0.0, 1000.0),
                 "standard deviation in pixels",
             ),
-            parameter("size", Preset::Follows(SIZE_ONLY), SIDE, "side in pixels"),
+            parameter("size", Preset::Follows(BLUR_SIZE), SIDE, "side in pixels"),
         ],
         build: |a| {
-            let row = a.bell(1.0, 3.0).row();
+            let row = a.blur().row();
             Mask::new(row.len(), row.len(), outer(&row))
         },
         others: Others::None,

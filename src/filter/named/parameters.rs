@@ -2,7 +2,7 @@
 
 use super::super::MAX_MASK;
 use super::smooth::{Bell, sigma_of};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// One parameter of a named mask.
 #[derive(Debug)]
@@ -70,6 +70,8 @@ pub(in crate::filter) struct Arguments<'a> {
     pub(in crate::filter) given: Vec<(&'a str, f64)>,
     /// Where the mask is not quite what was requested; set while it is built.
     pub(in crate::filter) caveat: RefCell<Option<String>>,
+    /// Sigma of a Gaussian that no mask holds; set while the mask of its middle is built.
+    pub(in crate::filter) wide: Cell<Option<f64>>,
 }
 
 impl Arguments<'_> {
@@ -94,6 +96,13 @@ impl Arguments<'_> {
 
     pub(super) fn side(&self, name: &str) -> usize {
         self.value(name) as usize
+    }
+
+    /// [`Arguments::bell`] for a blur, which needs no mask that holds it.
+    pub(super) fn blur(&self) -> Bell {
+        let bell = self.bell(1.0, 3.0);
+        self.wide.set(self.caveat.take().map(|_| bell.sigma));
+        bell
     }
 
     /// Size and sigma of a bell, each from the other where only one is given; `reach` sigmas on either side

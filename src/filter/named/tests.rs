@@ -395,6 +395,7 @@ fn plans_of_named_masks_keep_constants_and_use_their_factors() {
                         Kernel::Combined(k) => {
                             (k.combine(k.masks.iter().map(|mask| level * sum(mask))), k.shift)
                         }
+                        Kernel::Pyramid(k) => (level << k.last_shift(), k.last_shift()),
                         Kernel::Separable(k) => {
                             let row = level * sum(&k.row.weights) + k.row.rounding();
                             ((row >> k.row.shift) * sum(&k.column.weights), k.column.shift)

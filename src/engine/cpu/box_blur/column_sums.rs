@@ -75,7 +75,7 @@ impl<'a> ColumnSums<'a> {
         });
     }
 
-    /// Fills in the sums beyond the row's ends: what the border says, of which a constant has been in all
+    /// Fills in the apron of a row of sums: what the border says, of which a constant has been in all
     /// rows of the window.
     pub(super) fn extend(&mut self, places: &Apron, rows: usize) {
         for &(to, from) in places {

@@ -4,7 +4,7 @@
 //!
 //! Sums at even and at odd places are apart, as bytes come out of words by a mask and by a shift, and so
 //! results go back in by a shift. Of planes of one component neighbouring bytes are added up by the
-//! instruction that multiplies bytes. Vectors reach beyond a row's ends, into what lies there in the picture:
+//! instruction that multiplies bytes. Vectors reach past a row's ends, into what lies there in the picture:
 //! the results that this spoils are made again one by one.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
@@ -61,7 +61,7 @@ struct BorderFix {
 }
 
 impl BorderFix {
-    /// Those of rows of so many pixels, where `places` says what lies beyond.
+    /// Those of rows of so many pixels, where `places` is the apron.
     fn find(border: &RowBorder, places: &Apron, size: usize, width: usize, ends: &mut Vec<BorderFix>) {
         let channels = border.channels();
         let (samples, origin, reach) = (width * channels, border.origin(), size / 2 * channels);
@@ -101,8 +101,7 @@ pub(super) struct InRegisters<'a> {
 }
 
 impl<'a> InRegisters<'a> {
-    /// Boxes of `size` that [`suit`], on rows of `width` pixels, where `places` says what lies beyond their
-    /// ends.
+    /// Boxes of `size` that [`suit`], on rows of `width` pixels, of which `places` is the apron.
     pub(super) fn new(
         scratch: &'a mut Scratch,
         border: &RowBorder,

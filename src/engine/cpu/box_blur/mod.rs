@@ -66,7 +66,7 @@ struct Scratch {
 /// What the ways to make boxes work in.
 #[derive(Default)]
 struct Memory {
-    /// Rows with what lies beyond their ends, as many as are made at once.
+    /// Rows with their aprons, as many as are made at once.
     words: Vec<u16>,
     /// Of each sums of four samples of it or of all up to each, and sums of eight.
     parts: [Vec<u16>; 2],

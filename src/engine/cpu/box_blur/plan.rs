@@ -198,7 +198,7 @@ impl UniformMask {
             Kernel::Separable(k) if k.row.shift == 0 && k.row.weights.iter().all(|&q| q == 1) => {
                 (&k.column.weights, k.column.shift, true)
             }
-            Kernel::Separable(_) | Kernel::Combined(_) => return None,
+            Kernel::Separable(_) | Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
         };
         let flat = UniformMask {
             columns,
@@ -211,7 +211,7 @@ impl UniformMask {
         let known = match kernel {
             Kernel::Direct(_) => flat.is_even(),
             Kernel::Separable(_) => q.iter().eq(q.iter().rev()) && flat.steps().count() <= DIFFERENCES,
-            Kernel::Combined(_) => false,
+            Kernel::Combined(_) | Kernel::Pyramid(_) => false,
         };
         // Windows of fewer rows than three have no row between the one that enters and the one that leaves.
         (known && rows >= 3).then_some(flat)

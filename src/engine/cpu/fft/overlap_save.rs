@@ -39,7 +39,7 @@ pub(super) struct OverlapSave {
 struct Scratch {
     /// The points of a tile, for each kind of vectors.
     memory: scratch::Scratch,
-    /// The rows of all components that a row of tiles reads, with what lies beyond their ends.
+    /// The rows of all components that a row of tiles reads, with their aprons.
     staged: Vec<u16>,
     /// A tile's samples of the result each.
     made: [Vec<u16>; 2],

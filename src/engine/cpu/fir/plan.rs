@@ -46,7 +46,7 @@ impl FirPlan {
                 in_groups(&parts, vectors, k, format, channels).unwrap_or(parts)
             }
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
-            Kernel::Combined(_) => return None,
+            Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
         };
         let (limbs, taps) = (parts.limbs(), parts.taps.len());
         // Sums that are kept are read and written once more, which a few taps cost too.

@@ -368,8 +368,7 @@ unsafe fn step<L: Simd, const C: usize>(
 }
 
 impl<const C: usize> Make<'_, C> {
-    /// Makes up to a step's samples from place `x` on, from copies of the rows with what lies beyond their
-    /// ends.
+    /// Makes up to a step's samples from place `x` on, from copies of the rows with their aprons.
     #[inline(always)]
     fn step_apart<L: Simd>(&mut self, simd: L, constants: &Constants<L::V>, x: usize) {
         let most = 4 * L::LANES;

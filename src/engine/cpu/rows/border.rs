@@ -1,13 +1,13 @@
-//! Rows with what lies beyond their ends.
+//! Rows with an apron: samples before the first and after the last, as the border says.
 
 use super::words::deinterleave;
 use crate::filter::{Border, ChannelStep};
 use crate::frame::PixelFormat;
 
-/// Samples beyond the edges: where they belong in a padded row, and where they come from.
+/// The samples of an apron: where they belong in a padded row, and where they come from.
 pub(in crate::engine::cpu) type Apron = Vec<(usize, From)>;
 
-/// Where a sample beyond the edges comes from.
+/// Where a sample of an apron comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::cpu) enum From {
     /// A place in the padded row.
@@ -16,11 +16,11 @@ pub(in crate::engine::cpu) enum From {
     Constant(u16),
 }
 
-/// How the rows of a plane go on beyond their ends, for a mask.
+/// The aprons of a plane's rows, for a mask.
 pub(in crate::engine::cpu) struct RowBorder {
     border: Border,
     format: PixelFormat,
-    /// The value beyond the edges of each channel, where the border holds a constant.
+    /// The value outside the plane of each channel, where the border holds a constant.
     outside: Vec<u16>,
     /// Columns of the mask.
     columns: usize,
@@ -73,7 +73,7 @@ impl RowBorder {
         (width - 1) * self.step() + (self.channels() - 1) * self.pitch(width) + 1
     }
 
-    /// Samples that lie beyond each end of a row.
+    /// Samples of the apron at each end of a row.
     fn reach(&self) -> usize {
         self.columns / 2 * self.step()
     }
@@ -89,7 +89,7 @@ impl RowBorder {
         self.origin() - self.reach()
     }
 
-    /// Where the samples beyond the ends of a row come from, as positions in the padded row.
+    /// Where the samples of a row's apron come from, as positions in the padded row.
     pub(in crate::engine::cpu) fn find(&self, width: usize, places: &mut Apron) {
         let (step, pitch, origin) = (self.step(), self.pitch(width), self.origin());
         places.clear();
@@ -107,7 +107,7 @@ impl RowBorder {
         }
     }
 
-    /// Fills in what lies beyond the ends of a padded row, where `sample` makes an element of a constant.
+    /// Fills in the apron of a padded row, where `sample` makes an element of a constant.
     pub(in crate::engine::cpu) fn fill<T: Copy>(places: &Apron, row: &mut [T], sample: impl Fn(u16) -> T) {
         for &(to, from) in places {
             row[to] = match from {

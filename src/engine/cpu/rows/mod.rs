@@ -5,7 +5,7 @@
 //!    |                                plane_rows.rs   of which rows, inside the frame and outside
 //!    | colours times alpha            alpha/          where the mask averages colours under alpha
 //!    | u8, u16 -> words of 16 bits    words/          how they are encoded, the loops, components apart
-//! words     b b | w w w w .. | b b    border.rs       what lies beyond the ends
+//! words     b b | w w w w .. | b b    border.rs       the apron at both ends
 //!    |
 //!    | an algorithm
 //!    |
@@ -27,5 +27,6 @@ pub(super) mod plane_rows;
 pub(super) mod prefetch;
 pub(super) mod requantize;
 pub(super) mod strip;
+pub(super) mod sum;
 pub(super) mod threshold;
 pub(super) mod words;

@@ -102,6 +102,8 @@ pub(in crate::engine::cpu) fn strips<'a>(
         // Each strip makes the row pass of the rows around it anew.
         Kernel::Separable(_) => (2 * threads, (8 * height).max(32)),
         Kernel::Direct(_) | Kernel::Combined(_) => (4 * threads, (2 * height).max(32)),
+        // Each strip makes the low rows around it anew.
+        Kernel::Pyramid(_) => (threads, height / 2),
     };
     let mut strips = Vec::new();
     let mut at = layout.planes()[planes.start].offset;

@@ -18,10 +18,11 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::component::{Component, Place, load, store};
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::Strip;
+use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, Plane};
-use row::{Sum, accumulate, accumulate_column, finish, intermediate};
+use row::{accumulate, accumulate_column, finish, intermediate};
 
 /// One plane's part of any step.
 pub(super) struct Scalar {
@@ -41,7 +42,7 @@ impl PlaneFilter for Scalar {
         let weights = match &part.step.kernel {
             Kernel::Direct(k) => count(&k.weights),
             Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
-            Kernel::Combined(_) => return None,
+            Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
         };
         Some(Scalar {
             step: part.step.clone(),
@@ -57,8 +58,8 @@ impl PlaneFilter for Scalar {
     fn plan(&self, _: &Plane) -> String {
         match &self.step.kernel {
             _ if self.keeps => "copied or filled".to_owned(),
-            Kernel::Direct(_) | Kernel::Combined(_) => "scalar: whole mask in plain Rust".to_owned(),
             Kernel::Separable(_) => "scalar: row and column filter in plain Rust".to_owned(),
+            _ => "scalar: whole mask in plain Rust".to_owned(),
         }
     }
 
@@ -109,7 +110,9 @@ pub(super) fn convolve(step: &Step, source: Source<'_>, layout: &Layout, strip: 
                     Kernel::Separable(k) if deep => component.separable::<i64, i64>(k, layout, strip),
                     Kernel::Separable(k) if k.wide => component.separable::<i32, i64>(k, layout, strip),
                     Kernel::Separable(k) => component.separable::<i32, i32>(k, layout, strip),
-                    Kernel::Combined(_) => unreachable!("gradient makes these"),
+                    Kernel::Combined(_) | Kernel::Pyramid(_) => {
+                        unreachable!("gradient and pyramid make these")
+                    }
                 }
             }
         }

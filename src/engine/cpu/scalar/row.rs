@@ -1,35 +1,7 @@
 //! The portable inner loops: one row of one component at a time, as plain arithmetic over slices that the
 //! compiler vectorises.
 
-use std::ops::{Add, AddAssign, Mul, Shr};
-
-/// The integer type of a sum: `i32` where docs/arithmetic.md says that it suffices, `i64` elsewhere.
-pub(super) trait Sum:
-    Copy + From<i32> + Add<Output = Self> + AddAssign + Mul<Output = Self> + Shr<u32, Output = Self>
-{
-    /// The low bits of a bias, which fit by construction.
-    fn from_bias(bias: i64) -> Self;
-    /// The sum after its shift.
-    fn widen(self) -> i64;
-}
-
-impl Sum for i32 {
-    fn from_bias(bias: i64) -> i32 {
-        bias as i32
-    }
-    fn widen(self) -> i64 {
-        i64::from(self)
-    }
-}
-
-impl Sum for i64 {
-    fn from_bias(bias: i64) -> i64 {
-        bias
-    }
-    fn widen(self) -> i64 {
-        self
-    }
-}
+use crate::engine::cpu::rows::sum::Sum;
 
 /// Adds to each sum the taps of one row: `sums[x] += sum over i of weights[i] * line[x + i]`.
 pub(super) fn accumulate<S: Sum>(sums: &mut [S], weights: &[i32], line: &[i32]) {

@@ -33,6 +33,8 @@ pub enum Source {
     Separable,
     /// The sums of several masks, or of one, and what is made of them.
     Combined,
+    /// A Gaussian that fits no mask, of a smaller picture.
+    Pyramid,
     /// Small differences from the original undone.
     Threshold,
     /// Colour multiplied by alpha and divided again.
@@ -78,10 +80,11 @@ const HEADERS: [(&str, &str); 18] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 9] = [
+    const ALL: [Source; 10] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
+        Source::Pyramid,
         Source::Threshold,
         Source::Alpha,
         Source::TensorDirect,
@@ -95,6 +98,7 @@ impl Source {
             Source::Direct => text!("scalar/direct.cu"),
             Source::Separable => text!("scalar/separable.cu"),
             Source::Combined => text!("scalar/combined.cu"),
+            Source::Pyramid => text!("scalar/pyramid.cu"),
             Source::Threshold => text!("scalar/threshold.cu"),
             Source::Alpha => text!("scalar/alpha.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),

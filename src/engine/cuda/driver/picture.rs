@@ -4,7 +4,7 @@ use super::device::Device;
 use super::memory::DeviceMemory;
 use super::texture::{ALIGNMENT, Rows, Texel, Texture};
 use crate::engine::EngineError;
-use crate::frame::{Layout, MAX_PLANES};
+use crate::frame::{Layout, MAX_PLANES, Plane};
 use std::sync::Arc;
 
 /// Where one plane lies on the card.
@@ -74,6 +74,20 @@ impl Arrangement {
             size += rows.pitch * rows.rows;
         }
         arrangement.size = size;
+        arrangement
+    }
+
+    /// So many numbers of 32 bits a row, and rows, for each plane of `layout`.
+    pub(crate) fn numbers(layout: &Layout, size: impl Fn(&Plane) -> (usize, usize)) -> Arrangement {
+        let mut arrangement = Arrangement::of(layout);
+        let mut bytes = 0;
+        for (rows, plane) in arrangement.planes.iter_mut().zip(layout.planes()) {
+            (rows.samples, rows.rows) = size(plane);
+            rows.offset = bytes;
+            rows.pitch = (4 * rows.samples).next_multiple_of(ALIGNMENT);
+            bytes += rows.pitch * rows.rows;
+        }
+        arrangement.size = bytes;
         arrangement
     }
 

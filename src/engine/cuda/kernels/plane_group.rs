@@ -74,6 +74,7 @@ pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
             most + (1 << k.shift) > i64::from(i32::MAX)
         }
         Kernel::Separable(k) => k.wide,
+        Kernel::Pyramid(k) => k.is_wide(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::variant::{MemoryVariant, Pixels};
 use crate::engine::EngineError;
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::filter::{ChannelStep, CombinedKernel, Combining, Kernel, Scale, Step};
+use crate::filter::{ChannelStep, CombinedKernel, Combining, Kernel, Plan, PyramidKernel, Scale, Step};
 use crate::frame::{Channel, PixelFormat};
 
 /// A block's threads, and the rows that each of them computes.
@@ -79,6 +79,7 @@ pub(crate) fn tune(
             (Source::Separable, vec![row, column])
         }
         Kernel::Combined(_) => (Source::Combined, vec![Pass { mask, stored: sample }]),
+        Kernel::Pyramid(kernel) => return Ok(pyramid(kernel, job)),
     };
     let pixels = memory.pixels();
     let bytes = |shape: Shape, pass: &Pass| match pixels {
@@ -88,7 +89,7 @@ pub(crate) fn tune(
     let most = |shape: Shape| passes.iter().map(|p| bytes(shape, p)).max().unwrap_or(0);
     let masks = match &step.kernel {
         Kernel::Combined(k) => k.masks.len(),
-        Kernel::Direct(_) | Kernel::Separable(_) => 1,
+        Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => 1,
     };
     // A thread has a sum for each mask and row.
     let rows = rows_a_thread(memory, mask.1, wide).min((16 / masks as u32).max(1));
@@ -127,6 +128,58 @@ pub(crate) fn tune(
 const MOST_ROOT: i64 = 131_000;
 
 /// The parameters of scalar/combined.cu.
+/// Refuses steps that no kernel makes, with a sentence.
+pub(crate) fn check(plan: &Plan) -> Result<(), EngineError> {
+    for step in &plan.steps {
+        if let Kernel::Combined(kernel) = &step.kernel {
+            combining(kernel, step, plan.format)?;
+        }
+    }
+    Ok(())
+}
+
+/// Threads of a block of the kernels of a pyramid.
+pub(crate) const PYRAMID_BLOCK: (u32, u32) = (64, 4);
+
+/// The launches of a Gaussian that fits no mask, which there is one way to make.
+fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
+    let &PlaneGroup {
+        step,
+        format,
+        interleaving: planes,
+        ..
+    } = job;
+    let parameters = vec![
+        ("PIXELS", Pixels::Global as i64),
+        ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+        ("SAMPLE_SHIFT", i64::from(format.shift())),
+        ("WIDE", i64::from(kernel.is_wide())),
+        ("CHANNELS", planes.channels as i64),
+        ("CONVOLVED", i64::from(planes.convolved)),
+        ("BORDER", border_number(step.border)),
+        ("BLOCK_W", i64::from(PYRAMID_BLOCK.0)),
+        ("BLOCK_H", i64::from(PYRAMID_BLOCK.1)),
+        ("OUTPUTS", 1),
+        ("STEP", kernel.step as i64),
+        ("RADIUS", kernel.low_radius() as i64),
+        ("ROWS_SHIFT", i64::from(kernel.rows.shift)),
+        ("NUMBER_SHIFT", i64::from(kernel.interpolate_bits)),
+        ("FRACTION", i64::from(kernel.fraction_bits)),
+    ];
+    Tuned {
+        recipe: Recipe {
+            source: Source::Pyramid,
+            parameters,
+        },
+        shape: Shape {
+            block: PYRAMID_BLOCK,
+            outputs: 1,
+        },
+        shared: [0, 0],
+        constant_weights: true,
+    }
+}
+
 fn combining(
     kernel: &CombinedKernel,
     step: &Step,

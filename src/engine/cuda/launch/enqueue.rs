@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::parameters::{self, Channel, Grid, Picture, Plane, Planes, Rows, TensorMaps, Tiles, TilesLaunch};
+use super::scratch::Scratch;
 use super::tensor_pass::TensorPass;
-use super::{Group, Kernels, PassKernel, Scratch, StepPlan, sizes};
+use super::{Group, Kernels, PassKernel, StepPlan, sizes};
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::Sequence;
 use crate::engine::cuda::driver::device::check;
@@ -12,9 +13,9 @@ use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::driver::picture::{Place, Places};
 use crate::engine::cuda::driver::tensor_map::{TileSize, tensor_map};
 use crate::engine::cuda::kernels::plane_group::{PlaneWork, is_wide, plane_work};
-use crate::engine::cuda::kernels::scalar::{Shape, THRESHOLD_BLOCK};
+use crate::engine::cuda::kernels::scalar::{PYRAMID_BLOCK, Shape, THRESHOLD_BLOCK};
 use crate::engine::cuda::kernels::tensor::{self, Loader};
-use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, SeparableKernel, Step};
+use crate::filter::{AlphaUse, ChannelStep, Convolve, Kernel, PyramidKernel, SeparableKernel, Step};
 use crate::frame::{Layout, PixelFormat};
 use cudarc::driver::sys;
 
@@ -73,7 +74,60 @@ impl Work<'_> {
                         outside_after_rows(kernel, c)
                     })?;
                 }
+                Kernel::Pyramid(kernel) => {
+                    self.pyramid(group, (kernel, passes), (source, result), scratch)?
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// The passes of a pyramid.
+    fn pyramid(
+        &self,
+        group: &Group,
+        (kernel, passes): (&PyramidKernel, &[PassKernel]),
+        (source, result): (&Places, &Places),
+        scratch: &Scratch,
+    ) -> Result<(), EngineError> {
+        let [one, other] = &scratch.low;
+        let ways = [
+            (source, one),
+            (one, other),
+            (other, one),
+            (one, other),
+            (other, one),
+            (one, result),
+        ];
+        let layers = group.planes.iter().map(|&plane| &self.layout.planes()[plane]);
+        for (index, (pass, (from, to))) in passes.iter().zip(ways).enumerate() {
+            // As scalar/pyramid.cu has it.
+            let size = |plane: &&crate::frame::Plane| {
+                let (width, height) = (plane.width, plane.height);
+                let (pixels, rows) = match index {
+                    0 => (width, kernel.decimated(height)),
+                    1 => (kernel.decimated(width), kernel.decimated(height)),
+                    2 => (kernel.low_pixels(width), kernel.decimated(height)),
+                    3 => (kernel.low_pixels(width), kernel.low_pixels(height)),
+                    4 => (width, kernel.low_pixels(height)),
+                    _ => (width, height),
+                };
+                (pixels * plane.channels, rows)
+            };
+            let (across, down) = PYRAMID_BLOCK;
+            let numbers = layers.clone().map(|plane| size(&plane).0).max().unwrap_or(0);
+            let rows = layers.clone().map(|plane| size(&plane).1).max().unwrap_or(0);
+            let grid = Grid {
+                x: numbers.div_ceil(across as usize),
+                y: rows.div_ceil(down as usize),
+                z: group.planes.len(),
+                block: PYRAMID_BLOCK,
+                shared: 0,
+            };
+            let planes = self.planes(group, kernel.last_shift(), from, to, source, &|c| {
+                self.channel(c, &|c| i64::from(c.border))
+            });
+            parameters::convolve(pass.function, grid, self.sequence.after_all(), planes, 0)?;
         }
         Ok(())
     }
@@ -92,6 +146,7 @@ impl Work<'_> {
             Kernel::Direct(kernel) => kernel.shift,
             Kernel::Separable(kernel) => kernel.column.shift,
             Kernel::Combined(kernel) => kernel.shift,
+            Kernel::Pyramid(kernel) => kernel.last_shift(),
         };
         let channel = |what: &ChannelStep| match what {
             // The whole bias is one number here.
@@ -263,7 +318,7 @@ impl Work<'_> {
                     border: border(c) as i32,
                     fill: match &self.step.kernel {
                         Kernel::Combined(_) => i32::from(c.level),
-                        Kernel::Direct(_) | Kernel::Separable(_) => -1,
+                        Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => -1,
                     },
                 }
             }

@@ -17,6 +17,7 @@
 
 mod enqueue;
 pub(crate) mod parameters;
+pub(crate) mod scratch;
 mod tensor_pass;
 
 use super::compile::cache::Cache;
@@ -31,22 +32,14 @@ use super::kernels::tensor::fused::{PLAIN, Pair};
 use super::kernels::tensor::{self, TensorKernel};
 use super::select::{Choice, Part, SelectContext, choose, parts};
 use crate::engine::EngineError;
-use crate::filter::{ChannelStep, Kernel, Plan, Step};
-use crate::frame::{Layout, PixelFormat};
+use crate::filter::{ChannelStep, Kernel, Plan, PyramidKernel, Step};
+use crate::frame::{Layout, PixelFormat, Plane};
 use cudarc::driver::sys;
 use enqueue::Work;
+use scratch::Scratch;
 use std::cell::RefCell;
 use std::sync::Arc;
 use tensor_pass::TensorPass;
-
-/// Pictures that only the kernels see. They are shared by all slots, since kernels run one after another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Scratch {
-    /// Between row pass and column pass, for 16-bit and for 32-bit values.
-    pub(crate) intermediate: [Places; 2],
-    /// Colour multiplied by alpha.
-    pub(crate) premultiplied: Places,
-}
 
 /// A chain ready to run on frames of one format.
 pub(crate) struct LaunchPlan {
@@ -136,6 +129,29 @@ impl LaunchPlan {
             let mut groups = prepared.groups.iter();
             matches!(&self.plan.steps[prepared.index].kernel, Kernel::Separable(k) if k.wide == wide)
                 && groups.any(|group| matches!(group.kernels, Kernels::Passes { .. }))
+        })
+    }
+
+    fn pyramids(&self) -> impl Iterator<Item = &PyramidKernel> {
+        self.plan.steps.iter().filter_map(|step| match &step.kernel {
+            Kernel::Pyramid(kernel) => Some(kernel),
+            _ => None,
+        })
+    }
+
+    /// True if some step is a Gaussian that fits no mask.
+    pub(crate) fn has_pyramid(&self) -> bool {
+        self.pyramids().next().is_some()
+    }
+
+    /// Numbers of 32 bits in a row, and rows, that hold what any pass of such a step makes of a plane.
+    pub(crate) fn low_size(&self, plane: &Plane) -> (usize, usize) {
+        self.pyramids().fold((0, 0), |(across, rows), kernel| {
+            let pixels = plane.width.max(kernel.decimated(plane.width));
+            (
+                across.max(pixels * plane.channels),
+                rows.max(kernel.decimated(plane.height)),
+            )
         })
     }
 
@@ -396,6 +412,17 @@ fn passes(
             &k.masks.concat(),
             tuned.shared[0],
         )?],
+        Kernel::Pyramid(k) => {
+            let taps = k.interpolate.as_flattened();
+            vec![
+                pass(c"decimate_rows", c"row_weights", &k.rows.weights, 0)?,
+                pass(c"decimate_columns", c"column_weights", &k.columns.weights, 0)?,
+                pass(c"filter_rows", c"low_weights", &k.low.weights, 0)?,
+                pass(c"filter_columns", c"low_weights", &k.low.weights, 0)?,
+                pass(c"interpolate_columns", c"interpolation", taps, 0)?,
+                pass(c"interpolate_rows", c"interpolation", taps, 0)?,
+            ]
+        }
         Kernel::Separable(k) => vec![
             pass(c"row_pass", c"row_weights", &k.row.weights, tuned.shared[0])?,
             pass(

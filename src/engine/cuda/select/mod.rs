@@ -27,7 +27,7 @@ use super::kernels::tensor::fused::Pair;
 use super::kernels::tensor::{self, TensorKernel, Unfit};
 use super::kernels::variant::MemoryVariant;
 use crate::engine::EngineError;
-use crate::filter::{Plan, Step};
+use crate::filter::{Kernel, Plan, Step};
 use table::Table;
 use work::Work;
 
@@ -83,6 +83,12 @@ pub(crate) fn choose(
     terms: &SelectContext<'_>,
 ) -> Result<(Choice, String), EngineError> {
     let memory = terms.memory;
+    if let Kernel::Pyramid(kernel) = &job.step.kernel {
+        let choice = Choice::Scalar(tune(job, MemoryVariant::Constant, terms.block, terms.card)?);
+        let (shape, step) = (choice.shape(), kernel.step);
+        let why = format!("{shape}, of a picture {step} times smaller along each side: there is one way");
+        return Ok((choice, why));
+    }
     if !memory.is_chosen() {
         let choice = Choice::Scalar(tune(job, memory, terms.block, terms.card)?);
         let why = format!("{}: memory variant {memory}, as requested", choice.shape());

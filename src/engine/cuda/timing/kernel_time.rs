@@ -14,10 +14,11 @@ use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::Module;
 use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
 use crate::engine::cuda::driver::stream::{Event, Stream};
-use crate::engine::cuda::driver::texture::{self, ALIGNMENT, Texel, sample_texel};
+use crate::engine::cuda::driver::texture::{self, ALIGNMENT, sample_texel};
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::launch::parameters;
-use crate::engine::cuda::launch::{LaunchPlan, Request, Scratch};
+use crate::engine::cuda::launch::scratch::{Scratch, ScratchMemory, Short};
+use crate::engine::cuda::launch::{LaunchPlan, Request};
 use crate::engine::cuda::ring::graph::Graph;
 use crate::engine::cuda::select::table::{Table, TableCell};
 use crate::engine::cuda::select::{SelectContext, recipes};
@@ -117,8 +118,7 @@ struct Gallery {
     inputs: Vec<Picture>,
     /// Two a turn, so that a chain of several filters never writes over its input.
     results: [Vec<Picture>; 2],
-    intermediate: [Picture; 2],
-    premultiplied: Picture,
+    scratch: ScratchMemory,
 }
 
 /// Where one turn's pictures lie.
@@ -390,8 +390,7 @@ impl KernelTimer {
             layout: *layout,
             inputs: pictures(turns)?,
             results: [pictures(turns)?, pictures(if is_chain { turns } else { 0 })?],
-            intermediate: [Picture::default(), Picture::default()],
-            premultiplied: Picture::default(),
+            scratch: ScratchMemory::default(),
         };
         // The noise of each picture is the same whatever its rows are aligned to; a few frames at a time
         // bound the host's memory.
@@ -447,24 +446,8 @@ impl KernelTimer {
                 results: [first, second],
             });
         }
-        let mut scratch = Scratch::default();
-        for (index, (bytes, texel)) in [(2, Texel::I16), (4, Texel::I32)].into_iter().enumerate() {
-            if prepared.has_intermediate(index == 1) {
-                let arrangement = Arrangement::between_passes(&layout, bytes);
-                let picture = &mut gallery.intermediate[index];
-                if !picture.fit(device, arrangement.size())? {
-                    return Err(short);
-                }
-                scratch.intermediate[index] =
-                    picture.places(device, &arrangement, textures.then_some(texel))?;
-            }
-        }
-        if prepared.uses_alpha() {
-            if !gallery.premultiplied.fit(device, whole.size())? {
-                return Err(short);
-            }
-            scratch.premultiplied = gallery.premultiplied.places(device, &whole, texel)?;
-        }
+        let places = gallery.scratch.places(device, prepared, &layout, textures)?;
+        let scratch = places.map_err(|Short(_)| short)?;
         Ok((turns, scratch))
     }
 

@@ -1,6 +1,6 @@
 //! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by
 //! side then, as in a plane of its own, and a row pass takes them in pairs where they lie (see `row_filter`).
-//! Between the components of such a row lies room for what is beyond their ends (see `border`), so that loops
+//! Between the components of such a row lies room for their aprons (see `border`), so that loops
 //! go over the whole of it as over a plane's row; what they make of that room means nothing.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
@@ -22,7 +22,7 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usiz
 /// Words of a cache line.
 const LINE: usize = 32;
 
-/// Samples from a component of a row to the next one, where `reach` samples lie beyond each end: whole cache
+/// Samples from a component of a row to the next one, where an apron of `reach` samples lies at each end: whole cache
 /// lines, and room for whole steps.
 pub(in crate::engine::cpu) fn pitch(width: usize, reach: usize) -> usize {
     width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)

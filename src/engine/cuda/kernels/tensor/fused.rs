@@ -61,7 +61,7 @@ impl<'a> Pair<'a> {
             Kernel::Direct(kernel) => {
                 (Cover::of(mask(kernel, 1, 1)).patch == Patch::Shared).then_some(kernel)
             }
-            Kernel::Separable(_) | Kernel::Combined(_) => None,
+            Kernel::Separable(_) | Kernel::Combined(_) | Kernel::Pyramid(_) => None,
         };
         Some(Pair {
             steps,

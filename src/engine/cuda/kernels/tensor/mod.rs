@@ -83,7 +83,7 @@ fn shaped(
             }
         }
         Kernel::Separable(kernel) => separable_mask(kernel, step, format, planes, limits, blocks),
-        Kernel::Combined(_) => Err(Unfit::Response),
+        Kernel::Combined(_) | Kernel::Pyramid(_) => Err(Unfit::Response),
     }
 }
 

@@ -167,6 +167,7 @@ pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
         Kernel::Direct(k) => k.shift,
         Kernel::Separable(k) => k.column.shift,
         Kernel::Combined(k) => k.shift,
+        Kernel::Pyramid(k) => k.last_shift(),
     };
     c.low.saturating_add(c.high.saturating_mul(1 << shift))
 }

@@ -1,0 +1,84 @@
+//! A low row, from the sums of the decimation along the columns: every D-th pixel of a Gaussian along the
+//! row, and the low filter along it. Components lie one after the other from here on.
+
+use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::simd::vector::Plain;
+use crate::filter::{Pass, PyramidKernel};
+
+/// Numbers that are multiplied and added side by side; 6 D is a multiple of it.
+const LANES: usize = 8;
+
+/// Makes one low row.
+pub(super) struct MakeLowRow<'a, S> {
+    pub(super) kernel: &'a PyramidKernel,
+    pub(super) sums: &'a [i32],
+    /// Where the pixels of the extended row are found; `None` for the border's constant.
+    pub(super) places: &'a [Option<usize>],
+    /// That constant of each component, as numbers between the passes.
+    pub(super) outside: &'a [i32],
+    /// Room for a component of the extended row.
+    pub(super) extended: &'a mut [i32],
+    /// Room for it, decimated.
+    pub(super) decimated: &'a mut [i32],
+    pub(super) line_sums: &'a mut [S],
+    pub(super) to: &'a mut [i32],
+}
+
+impl<S: Sum> Plain for MakeLowRow<'_, S> {
+    #[inline(always)]
+    fn run(self) {
+        let (kernel, channels) = (self.kernel, self.outside.len());
+        let (rounding, shift) = (kernel.rows.rounding() as i32, kernel.rows.shift);
+        let columns = self.line_sums.len();
+        for (channel, &outside) in self.outside.iter().enumerate() {
+            for (to, place) in self.extended.iter_mut().zip(self.places) {
+                *to = match place {
+                    Some(x) => (self.sums[x * channels + channel] + rounding) >> shift,
+                    None => outside,
+                };
+            }
+            for (i, to) in self.decimated.iter_mut().enumerate() {
+                let window = &self.extended[i * kernel.step..][..kernel.columns.weights.len()];
+                *to = dot::<S>(&kernel.columns, window);
+            }
+            let to = &mut self.to[channel * columns..][..columns];
+            let lines = (0..).map(|k| &self.decimated[k..k + columns]);
+            filter(&kernel.low, lines, self.line_sums, to);
+        }
+    }
+}
+
+/// The weighted sum of a window.
+#[inline(always)]
+fn dot<S: Sum>(pass: &Pass, window: &[i32]) -> i32 {
+    let mut sums = [S::from(0); LANES];
+    let weights = pass.weights.as_chunks::<LANES>().0;
+    for (weights, numbers) in weights.iter().zip(window.as_chunks::<LANES>().0) {
+        for lane in 0..LANES {
+            sums[lane] += S::from(weights[lane]) * S::from(numbers[lane]);
+        }
+    }
+    let sum = sums
+        .into_iter()
+        .fold(S::from_bias(pass.rounding()), |all, sum| all + sum);
+    (sum >> pass.shift).widen() as i32
+}
+
+/// The weighted sums of lines, one for each weight.
+#[inline(always)]
+pub(super) fn filter<'a, S: Sum>(
+    pass: &Pass,
+    lines: impl Iterator<Item = &'a [i32]>,
+    sums: &mut [S],
+    to: &mut [i32],
+) {
+    sums.fill(S::from_bias(pass.rounding()));
+    for (&weight, line) in pass.weights.iter().zip(lines) {
+        for (sum, &number) in sums.iter_mut().zip(line) {
+            *sum += S::from(weight) * S::from(number);
+        }
+    }
+    for (to, &sum) in to.iter_mut().zip(&*sums) {
+        *to = (sum >> pass.shift).widen() as i32;
+    }
+}

@@ -1,0 +1,71 @@
+//! Pictures that only the kernels see. One set serves all slots, since kernels of different frames run one
+//! after another.
+
+use super::LaunchPlan;
+use crate::engine::EngineError;
+use crate::engine::cuda::driver::device::Device;
+use crate::engine::cuda::driver::picture::{Arrangement, Picture, Places};
+use crate::engine::cuda::driver::texture::{Texel, sample_texel};
+use crate::frame::Layout;
+use std::sync::Arc;
+
+/// Where such pictures lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Scratch {
+    /// Between row pass and column pass, for 16-bit and for 32-bit values.
+    pub(crate) intermediate: [Places; 2],
+    /// Colour multiplied by alpha.
+    pub(crate) premultiplied: Places,
+    /// What the passes of a pyramid make, each of what is in the other one.
+    pub(crate) low: [Places; 2],
+}
+
+/// Their memory, which grows to what the largest frames need.
+#[derive(Default)]
+pub(crate) struct ScratchMemory {
+    intermediate: [Picture; 2],
+    premultiplied: Picture,
+    low: [Picture; 2],
+}
+
+/// The card is short of memory: so many bytes were needed.
+pub(crate) struct Short(pub(crate) usize);
+
+impl ScratchMemory {
+    /// What `prepared` needs for frames of `layout`, with textures over what kernels may read through them.
+    /// Nothing may be using what there was if the layout is another than the last one.
+    pub(crate) fn places(
+        &mut self,
+        device: &Arc<Device>,
+        prepared: &LaunchPlan,
+        layout: &Layout,
+        textures: bool,
+    ) -> Result<Result<Scratch, Short>, EngineError> {
+        let mut wanted = Vec::new();
+        let mut scratch = Scratch::default();
+        let texels = [(2, Texel::I16), (4, Texel::I32)];
+        let intermediate = self.intermediate.iter_mut().zip(&mut scratch.intermediate);
+        for (index, (parts, (bytes, texel))) in intermediate.zip(texels).enumerate() {
+            if prepared.has_intermediate(index == 1) {
+                wanted.push((parts, Arrangement::between_passes(layout, bytes), Some(texel)));
+            }
+        }
+        if prepared.uses_alpha() {
+            let texel = Some(sample_texel(layout.format()));
+            let parts = (&mut self.premultiplied, &mut scratch.premultiplied);
+            wanted.push((parts, Arrangement::of(layout), texel));
+        }
+        if prepared.has_pyramid() {
+            let arrangement = Arrangement::numbers(layout, |plane| prepared.low_size(plane));
+            let low = self.low.iter_mut().zip(&mut scratch.low);
+            wanted.extend(low.map(|parts| (parts, arrangement, None)));
+        }
+        for ((picture, places), arrangement, texel) in wanted {
+            if !picture.fit(device, arrangement.size())? {
+                return Ok(Err(Short(arrangement.size())));
+            }
+            *places = picture.places(device, &arrangement, texel.filter(|_| textures))?;
+        }
+        Ok(Ok(scratch))
+    }
+}

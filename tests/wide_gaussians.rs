@@ -1,0 +1,206 @@
+//! Gaussians that fit no mask: within a level of the real one, the same bits on every instruction set, and
+//! nothing but a Gaussian of its sigma.
+
+#![allow(clippy::unwrap_used)]
+
+mod oracle;
+
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
+use framepipe::engine::reference::Reference;
+use framepipe::filter::{Border, Chain, Kernel, Plan, Planes};
+use framepipe::frame::{Allocator, Buffer, Colour, Frame, Pageable};
+use oracle::{Random, copy, first_difference, format, frame_of, noise};
+
+fn chain(spec: &str, border: Border, planes: Planes) -> Chain {
+    Chain::parse(spec)
+        .unwrap()
+        .with_border(border)
+        .with_planes(planes)
+}
+
+fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
+    // Poisoned, so that a sample nobody writes shows.
+    let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
+    memory.bytes_mut().fill(0xA5);
+    engine
+        .submit(copy(frame, 64), Buffer::unpooled(memory), 1)
+        .unwrap();
+    engine.collect().unwrap().unwrap()
+}
+
+/// Fails unless every instruction set gives the reference's bits, on a fresh engine and on a used one.
+fn compare(chain: &Chain, frame: &Frame, threads: usize) {
+    let expected = run(&mut Reference::new(chain.clone()), frame);
+    for set in InstructionSet::available() {
+        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
+        for turn in 0..2 {
+            let place = first_difference(&expected, &run(&mut engine, frame));
+            let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
+            assert_eq!(
+                place, None,
+                "{set}, turn {turn}, {format} {width}x{height}, {threads} threads: {chain:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_set_gives_the_references_bits_in_every_format() {
+    let mut random = Random::new(71);
+    let formats = [
+        "gray",
+        "yuv420p",
+        "nv12",
+        "rgb24",
+        "rgba",
+        "ya8",
+        "gbrap",
+        "gray10le",
+        "p010le",
+        "yuva444p12le",
+        "gray14le",
+        "gray16le",
+        "rgba64le",
+    ];
+    for name in formats {
+        for (sigma, (width, height)) in [(10.4, (37, 29)), (20.0, (53, 17)), (41.0, (19, 61))] {
+            let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
+            let planes = [Planes::All, Planes::AllWithAlpha][random.below(2) as usize].clone();
+            let chain = chain(&format!("gaussian:sigma={sigma}:bias=-3.5"), border, planes);
+            compare(
+                &chain,
+                &noise(format(name), width, height, &mut random),
+                1 + random.below(3) as usize,
+            );
+        }
+    }
+}
+
+#[test]
+fn every_set_gives_the_references_bits_at_every_border_and_size() {
+    let mut random = Random::new(72);
+    for border in Border::ALL {
+        for (width, height) in [(1, 1), (1, 9), (9, 1), (2, 3), (67, 31), (300, 5), (5, 130)] {
+            for spec in ["gaussian:sigma=11", "gaussian:sigma=150"] {
+                let frame = noise(format("gray"), width, height, &mut random);
+                compare(&chain(spec, border, Planes::All), &frame, 2);
+            }
+        }
+    }
+    // Strips of several threads, and a chain with masks around it.
+    let frame = noise(format("yuv420p"), 64, 480, &mut random);
+    compare(
+        &chain(
+            "sharpen,gaussian:sigma=12,laplacian8",
+            Border::Mirror,
+            Planes::All,
+        ),
+        &frame,
+        4,
+    );
+}
+
+/// The real Gaussian of a gray frame, cut off at eight sigmas.
+fn gaussian(frame: &Frame, sigma: f64, border: Border) -> Vec<f64> {
+    let (width, height) = (frame.layout().width(), frame.layout().height());
+    let reach = (8.0 * sigma).ceil() as i64;
+    let bell = |x: i64| (-0.5 * (x as f64 / sigma).powi(2)).exp();
+    let total: f64 = (-reach..=reach).map(bell).sum();
+    let outside = match border {
+        Border::Constant(level) => level,
+        _ => 0.0,
+    };
+    // What each pixel of a line weighs for each result of it, and what the border's constant does.
+    let weights = |len: usize| -> Vec<(Vec<f64>, f64)> {
+        (0..len as i64)
+            .map(|at| {
+                let (mut inside, mut constant) = (vec![0.0; len], 0.0);
+                for x in -reach..=reach {
+                    match border.index(at + x, len) {
+                        Some(from) => inside[from] += bell(x) / total,
+                        None => constant += bell(x) / total,
+                    }
+                }
+                (inside, constant)
+            })
+            .collect()
+    };
+    let (across, down) = (weights(width), weights(height));
+    let mut rows = vec![0.0; width * height];
+    for y in 0..height {
+        for x in 0..width {
+            let (inside, constant) = &across[x];
+            let line = (0..width).map(|from| f64::from(frame.sample(0, from, y, 0)) * inside[from]);
+            rows[y * width + x] = line.sum::<f64>() + constant * outside;
+        }
+    }
+    let result = |at: usize| {
+        let (inside, constant) = &down[at / width];
+        let column = (0..height).map(|from| rows[from * width + at % width] * inside[from]);
+        column.sum::<f64>() + constant * outside
+    };
+    (0..width * height).map(result).collect()
+}
+
+#[test]
+fn results_are_within_a_level_of_the_real_gaussian() {
+    let mut random = Random::new(73);
+    let (width, height) = (121, 83);
+    let white = noise(format("gray"), width, height, &mut random);
+    // Steps of full height show what is wrong with a kernel best.
+    let steps = frame_of(format("gray"), width, height, 1, |_, x, y, _| {
+        if (x / 31 + y / 23) % 2 == 0 { 255 } else { 0 }
+    });
+    for border in Border::ALL {
+        for sigma in [10.4, 18.2, 30.0, 50.0, 100.0, 200.0] {
+            let chain = chain(&format!("gaussian:sigma={sigma}"), border, Planes::All);
+            for frame in [&white, &steps] {
+                let got = run(&mut Cpu::new(chain.clone(), 1).unwrap(), frame);
+                let expected = gaussian(frame, sigma, border);
+                for (at, expected) in expected.into_iter().enumerate() {
+                    let level = f64::from(got.sample(0, at % width, at / width, 0));
+                    // Half a level is rounding.
+                    assert!(
+                        (level - expected).abs() < 0.7,
+                        "{border}, sigma {sigma}, pixel {at}: {level} for {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn constant_pictures_stay_as_they_are() {
+    for name in ["gray", "gray10le", "gray16le", "rgb24"] {
+        let format = format(name);
+        for level in [0, 1, format.max_value() / 3, format.max_value()] {
+            let frame = frame_of(format, 40, 30, 1, |_, _, _, _| level);
+            let chain = chain("gaussian:sigma=33", Border::Mirror, Planes::All);
+            let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame);
+            assert_eq!(first_difference(&frame, &got), None, "{name} {level}");
+        }
+    }
+}
+
+#[test]
+fn only_gaussians_that_fit_no_mask_are_made_so() {
+    let kernel = |spec: &str| {
+        let plan = Plan::new(&Chain::parse(spec).unwrap(), format("gray"), &Colour::default());
+        plan.unwrap().steps.remove(0).kernel
+    };
+    assert!(matches!(kernel("gaussian:sigma=10.3"), Kernel::Separable(_)));
+    assert!(matches!(kernel("gaussian:sigma=10.4"), Kernel::Pyramid(_)));
+    assert!(matches!(
+        kernel("gaussian:sigma=50:size=63"),
+        Kernel::Separable(_)
+    ));
+    let direct = Chain::parse("gaussian:sigma=50")
+        .unwrap()
+        .with_algorithm("direct".parse().unwrap());
+    let error = Plan::new(&direct, format("gray"), &Colour::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("--algorithm auto"), "{error}");
+}
