@@ -442,8 +442,8 @@ fn a_measured_sweep_and_a_steady_run_in_a_browser() {
         "1,2",
     ];
     let expected = [
-        "mask-1-speed-up",
         "mask-1",
+        "mask-1-speed-up",
         "threads-1",
         "threads-2",
         "threads-3",
