@@ -589,6 +589,78 @@ fn what_is_wrong(runs: &Runs, index: usize, fault: &Fault) -> Option<String> {
     (!dead && !left.is_empty()).then(|| format!("it did not give back {left:?}"))
 }
 
+/// Three inputs, whose outputs go into the folder `out`.
+fn several<'a>(names: &'a [String; 3], out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["filter"];
+    arguments.extend(names.iter().map(String::as_str));
+    arguments.extend([out, "--filter", "box:size=5", "--filter", "sharpen", "-q"]);
+    arguments.extend(more);
+    arguments
+}
+
+#[test]
+fn one_engine_serves_several_inputs() {
+    let Some(runs) = Runs::new() else { return };
+    let name = |name: &str| runs.folder.path().join(name).to_str().unwrap().to_owned();
+    let names = ["a.y4m", "b.y4m", "c.y4m"].map(name);
+    for (file, size) in names.iter().zip(["67x45", "71x47", "67x45"]) {
+        let clip = format!("synthetic:{size}:yuv420p:25:7");
+        let made = runs.run(
+            &[
+                "filter", &clip, file, "-q", "--filter", "identity", "--engine", "none",
+            ],
+            &[],
+        );
+        assert_eq!(made.code, Some(0), "{}", made.said);
+    }
+    let (right, out, beside) = (name("right/"), name("out/"), name("beside/"));
+    let plain = runs.run(&several(&names, &right, &["--engine", "reference"]), &[]);
+    assert_eq!(plain.code, Some(0), "{}", plain.said);
+    let cuda = ["--engine", "cuda"];
+    let (ended, report) = runs.reported("several", &several(&names, &out, &cuda), &[("SEED", "7")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let side_by_side = [&cuda[..], &["--at-once", "2"]].concat();
+    let (ended, others) = runs.reported(
+        "beside",
+        &several(&names, &beside, &side_by_side),
+        &[("SEED", "6")],
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    for file in ["a.y4m", "b.y4m", "c.y4m"] {
+        let bytes = |folder: &str| fs::read(format!("{folder}{file}")).unwrap();
+        assert!(
+            bytes(&out) == bytes(&right) && bytes(&beside) == bytes(&right),
+            "{file}"
+        );
+    }
+    // One context, and the kernels of one run: the sizes are near enough to have the same.
+    let alone = name("alone.y4m");
+    let mut single = vec![
+        "filter",
+        &names[0],
+        &alone,
+        "--filter",
+        "box:size=5",
+        "--filter",
+        "sharpen",
+        "-q",
+    ];
+    single.extend(cuda);
+    let (ended, of_one) = runs.reported("alone", &single, &[("SEED", "7")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let count = |report: &Report, part: &str| -> u32 {
+        let calls = report.calls.iter().filter(|(call, _)| call.contains(part));
+        calls.map(|(_, count)| count).sum()
+    };
+    for part in ["PrimaryCtxRetain", "ModuleLoad", "StreamCreate"] {
+        assert!(count(&of_one, part) > 0, "{part}");
+        assert_eq!(count(&report, part), count(&of_one, part), "{part}");
+    }
+    for report in [report, others, of_one] {
+        assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+    }
+}
+
 #[test]
 fn a_card_whose_memory_is_short_is_told_with_what_is_needed() {
     let Some(runs) = Runs::new() else { return };

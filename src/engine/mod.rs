@@ -6,6 +6,7 @@ pub mod cuda;
 pub mod luma;
 pub mod none;
 pub mod reference;
+pub mod spare;
 #[doc(hidden)]
 pub mod verify;
 
@@ -63,6 +64,11 @@ pub trait Engine: Send {
     /// The device's own times, for engines that have a device; asked for once, after the last frame.
     fn device_times(&mut self) -> Option<DeviceTimes> {
         None
+    }
+
+    /// Another run begins with this engine, which has no frame in flight: times and counts begin anew.
+    fn restart(&mut self) -> Result<(), EngineError> {
+        Ok(())
     }
 }
 

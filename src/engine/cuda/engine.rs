@@ -569,6 +569,13 @@ impl Engine for Cuda {
     fn device_times(&mut self) -> Option<DeviceTimes> {
         Some(self.times.summary(self.slots.len()))
     }
+
+    fn restart(&mut self) -> Result<(), EngineError> {
+        self.device.bind()?;
+        self.times = Times::new(&self.device);
+        self.count = 0;
+        Ok(())
+    }
 }
 
 impl Cuda {

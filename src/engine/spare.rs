@@ -1,0 +1,171 @@
+//! Engines that outlive a run, for whoever makes several runs: a card's context with its compiled kernels, or
+//! the CPU's threads, are then made once.
+//!
+//! ```text
+//! Spares --lend--> Lent, in a run --dropped with nothing in flight--> Spares
+//!                                 '-dropped with frames in flight or after an error: gone
+//! ```
+
+use super::none::NoFilter;
+use super::{DeviceTimes, Engine, EngineError, Ranges};
+use crate::frame::{Allocator, Buffer, Frame};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Engines between two runs. Clones hold the same ones. All of them apply one chain with the same options.
+#[derive(Clone, Default)]
+pub struct Spares(Arc<Mutex<Vec<Box<dyn Engine>>>>);
+
+impl Spares {
+    /// An engine that has ended its run, or a new one from `start`. It comes back by itself when it is
+    /// dropped, if its run took back every frame and met no error.
+    pub fn lend(
+        &self,
+        start: impl FnOnce() -> Result<Box<dyn Engine>, EngineError>,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let spare = self.engines().pop();
+        let engine = match spare {
+            Some(mut engine) => {
+                engine.restart()?;
+                engine
+            }
+            None => start()?,
+        };
+        Ok(Box::new(Lent {
+            engine,
+            in_flight: 0,
+            is_sound: true,
+            home: self.clone(),
+        }))
+    }
+
+    fn engines(&self) -> MutexGuard<'_, Vec<Box<dyn Engine>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An engine that goes home at the end of its run.
+struct Lent {
+    engine: Box<dyn Engine>,
+    /// Frames submitted and not collected.
+    in_flight: usize,
+    /// It has met no error.
+    is_sound: bool,
+    home: Spares,
+}
+
+impl Lent {
+    fn noted<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        self.is_sound &= result.is_ok();
+        result
+    }
+}
+
+impl Engine for Lent {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn description(&self) -> String {
+        self.engine.description()
+    }
+
+    fn depth(&self) -> usize {
+        self.engine.depth()
+    }
+
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        self.engine.input_allocator()
+    }
+
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        self.engine.output_allocator()
+    }
+
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+        // Counted before: a panic on the way leaves the engine in flight for good.
+        self.in_flight += 1;
+        let submitted = self.engine.submit(input, output, row_alignment);
+        self.noted(submitted)
+    }
+
+    fn explanation(&mut self) -> Vec<String> {
+        self.engine.explanation()
+    }
+
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        let collected = self.engine.collect();
+        let frame = self.noted(collected)?;
+        if frame.is_some() {
+            self.in_flight -= 1;
+        }
+        Ok(frame)
+    }
+
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        self.engine.ranges()
+    }
+
+    fn device_times(&mut self) -> Option<DeviceTimes> {
+        self.engine.device_times()
+    }
+
+    fn restart(&mut self) -> Result<(), EngineError> {
+        self.engine.restart()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if self.in_flight == 0 && self.is_sound {
+            let engine = std::mem::replace(&mut self.engine, Box::new(NoFilter::default()));
+            self.home.engines().push(engine);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::frame::{Layout, Pageable, PixelFormat};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn buffer() -> Buffer {
+        Buffer::unpooled(Pageable.allocate(64).unwrap())
+    }
+
+    fn frame() -> Frame {
+        let format = PixelFormat::from_name("gray").unwrap();
+        Frame::new(Layout::new(format, 8, 2, 1).unwrap(), buffer()).unwrap()
+    }
+
+    #[test]
+    fn an_engine_comes_back_unless_frames_or_trust_were_lost() {
+        let (spares, started) = (Spares::default(), AtomicUsize::new(0));
+        let lend = || {
+            spares
+                .lend(|| {
+                    started.fetch_add(1, Ordering::Relaxed);
+                    Ok(Box::new(NoFilter::default()))
+                })
+                .unwrap()
+        };
+        for _ in 0..3 {
+            let mut engine = lend();
+            engine.submit(frame(), buffer(), 1).unwrap();
+            assert!(engine.collect().unwrap().is_some());
+        }
+        assert_eq!(started.load(Ordering::Relaxed), 1);
+        // Two at a time are two engines, and both are kept.
+        let two = (lend(), lend());
+        assert_eq!(started.load(Ordering::Relaxed), 2);
+        drop(two);
+        assert_eq!(spares.engines().len(), 2);
+        // One is dropped with a frame in flight.
+        let mut busy = lend();
+        busy.submit(frame(), buffer(), 1).unwrap();
+        drop(busy);
+        assert_eq!(spares.engines().len(), 1);
+    }
+}
