@@ -1,5 +1,6 @@
 //! Which components of a frame a filter changes.
 
+use super::suggest::suggestion;
 use crate::frame::{Channel, ColourModel, PixelFormat};
 use std::fmt;
 use std::str::FromStr;
@@ -116,10 +117,13 @@ impl fmt::Display for Planes {
 /// A word that names no choice of components.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no choice of planes; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), \
-     chroma, or letters of y, u, v, r, g, b, a such as rgb or y,u"
+    "'{0}' is no choice of planes{near}; use all, all+alpha, luma, gray (luma filtered, chroma set neutral), \
+     chroma, or letters of y, u, v, r, g, b, a such as rgb or y,u",
+    near = suggestion(.0, &NAMES)
 )]
 pub struct UnknownPlanes(pub String);
+
+const NAMES: [&str; 5] = ["all", "all+alpha", "luma", "gray", "chroma"];
 
 impl FromStr for Planes {
     type Err = UnknownPlanes;
