@@ -55,6 +55,13 @@ impl EncoderKind {
         text(unsafe { ffi::avcodec_get_name(self.codec.id) })
     }
 
+    /// True if a device does the work, such as a graphics card or a chip for video, which may not be there.
+    pub(crate) fn is_of_device(self) -> bool {
+        let by_capability = ffi::AV_CODEC_CAP_HARDWARE | ffi::AV_CODEC_CAP_HYBRID;
+        // FFmpeg does not mark OpenMAX.
+        self.codec.capabilities & by_capability as c_int != 0 || self.name().ends_with("_omx")
+    }
+
     /// The pixel formats that it takes; empty if it takes any.
     pub(crate) fn formats(self) -> Vec<AvFormat> {
         version::pixel_formats(self.codec)
@@ -63,15 +70,28 @@ impl EncoderKind {
             .collect()
     }
 
+    /// True if the encoder cannot be closed before it was fed: SVT-AV1 waits for the end of pictures that never
+    /// came. It is left as it is then, which costs memory, and its trials are left out.
+    pub(crate) fn waits_for_a_picture(self) -> bool {
+        self.name() == "libsvtav1"
+    }
+
     /// Whether the encoder opens for pictures of `format` without options. It may name formats that it takes
     /// only where experiments are allowed, such as libvpx-vp9 of FFmpeg 8.1 and newer those with alpha but
     /// for yuva420p.
     pub(crate) fn opens(self, format: AvFormat) -> bool {
+        if self.waits_for_a_picture() {
+            return self.formats().contains(&format);
+        }
         // Large enough for encoders of devices, small enough to cost nothing.
         let setup = EncoderSetup::plain(format, 256, 256);
         Encoder::new(self, &setup).is_ok_and(|mut encoder| {
             encoder.allow_unofficial();
             encoder.allow_alpha(format);
+            if self.name() == "libx265" {
+                // Else it prints what it is and has.
+                let _ = encoder.set("x265-params", "log-level=error");
+            }
             encoder.open().is_ok()
         })
     }
@@ -116,6 +136,8 @@ impl EncoderSetup {
 pub(crate) struct Encoder {
     pub(super) context: *mut ffi::AVCodecContext,
     kind: EncoderKind,
+    /// Opened, and fed nothing so far.
+    is_hungry: bool,
 }
 
 // SAFETY: an AVCodecContext is bound to no thread, and only `&mut self` reaches what changes it.
@@ -129,7 +151,11 @@ impl Encoder {
         if context.is_null() {
             return Err(AvError::no_memory());
         }
-        let encoder = Encoder { context, kind };
+        let encoder = Encoder {
+            context,
+            kind,
+            is_hungry: false,
+        };
         let size = |v: usize| c_int::try_from(v).map_err(|_| AvError(ffi::AVERROR(ffi::EINVAL)));
         let format = setup.format.to_raw().ok_or(AvError(ffi::AVERROR(ffi::EINVAL)))?;
         let known = |v: u8, end: u32, otherwise: u32| {
@@ -253,11 +279,14 @@ impl Encoder {
     pub(crate) fn open(&mut self) -> Result<(), AvError> {
         // SAFETY: the context was made for this codec.
         let open = || unsafe { ffi::avcodec_open2(self.context, self.kind.codec, ptr::null_mut()) };
-        AvError::check_opening(open).map(|_| ())
+        AvError::check_opening(open)?;
+        self.is_hungry = true;
+        Ok(())
     }
 
     /// Feeds a picture, or the end.
     pub(crate) fn send(&mut self, picture: Option<&Picture>) -> Result<(), AvError> {
+        self.is_hungry &= picture.is_none();
         let frame = picture.map_or(ptr::null(), |p| p.as_ptr().cast_const());
         // SAFETY: the context is open and the frame, where there is one, valid.
         AvError::check_working(|| unsafe { ffi::avcodec_send_frame(self.context, frame) }).map(|_| ())
@@ -274,6 +303,9 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
+        if self.is_hungry && self.kind.waits_for_a_picture() {
+            return;
+        }
         // SAFETY: allocated by avcodec_alloc_context3 and freed once.
         unsafe { ffi::avcodec_free_context(&mut self.context) };
     }

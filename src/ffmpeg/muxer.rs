@@ -76,17 +76,21 @@ impl Muxer {
             .map_err(MuxerFailure::Open)?;
         let shown =
             c_string(target.file_name().unwrap_or(OsStr::new("")).as_bytes()).map_err(MuxerFailure::Open)?;
+        // A container may be named by an extension of its files, as mkv is.
+        let by_extension = match &name {
+            Some(name) => c_string(&[b"file.", name.as_bytes()].concat()).map_err(MuxerFailure::Open)?,
+            None => shown,
+        };
         // SAFETY: all strings are zero-terminated; the muxer owns the context from its allocation on.
         unsafe {
-            let format = ffi::av_guess_format(
-                name.as_ref().map_or(ptr::null(), |n| n.as_ptr()),
-                if name.is_some() {
-                    ptr::null()
-                } else {
-                    shown.as_ptr()
-                },
-                ptr::null(),
-            );
+            let by_name = name.as_ref().map_or(ptr::null(), |name| {
+                ffi::av_guess_format(name.as_ptr(), ptr::null(), ptr::null())
+            });
+            let format = if by_name.is_null() {
+                ffi::av_guess_format(ptr::null(), by_extension.as_ptr(), ptr::null())
+            } else {
+                by_name
+            };
             if format.is_null() {
                 return Err(MuxerFailure::Unknown);
             }
@@ -120,6 +124,11 @@ impl Muxer {
     /// The muxer's short name.
     pub(crate) fn name(&self) -> String {
         text(self.format().name)
+    }
+
+    /// The extensions of its files, with commas between them, the usual one first.
+    pub(crate) fn extensions(&self) -> String {
+        text(self.format().extensions)
     }
 
     /// True if codecs must give their headers outside the packets.

@@ -25,6 +25,7 @@ use crate::ffmpeg::{
 };
 use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, SideData, Stopped, is_closed};
 use crate::source::{Origin, StreamInfo};
+pub use choice::usual_encoders;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
 use alpha::AlphaWatch;
@@ -75,7 +76,7 @@ pub struct VideoOptions {
     /// FFmpeg's name of the pixel format to encode; `None` takes the frames' own or the nearest that the
     /// encoder takes.
     pub pixel_format: Option<String>,
-    /// FFmpeg's name of the container; `None` goes by the file's extension.
+    /// FFmpeg's name of the container, or an extension of its files; `None` goes by the file's own.
     pub muxer: Option<String>,
     /// Encoder threads; `None` leaves the number to the encoder.
     pub threads: Option<usize>,
@@ -94,6 +95,21 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
         (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
         _ => false,
     }
+}
+
+/// True if this FFmpeg has a container for files with such a name, in which there is a place for video.
+pub fn can_be_written(path: &Path) -> bool {
+    Muxer::in_memory(None, path).is_ok_and(|muxer| muxer.default_encoder().is_some())
+}
+
+/// The extension of files of the container that `format` names: that itself, or the usual one if it is
+/// FFmpeg's name of the container. `None` if there is no such container, or it has none.
+pub fn extension_of(format: &str) -> Option<String> {
+    let muxer = Muxer::in_memory(Some(format), Path::new("")).ok()?;
+    let extensions = muxer.extensions();
+    let mut known = extensions.split(',').filter(|extension| !extension.is_empty());
+    let usual = known.clone().next()?;
+    Some(known.find(|known| *known == format).unwrap_or(usual).to_owned())
 }
 
 /// Writes frames into one stream of a media file.
@@ -224,7 +240,7 @@ impl VideoSink {
         {
             return Err(unsupported(passthrough::no_audio_encoder(name)));
         }
-        Ok(VideoSink {
+        let sink = VideoSink {
             name,
             kind,
             origin: info.origin.clone().filter(|_| options.copy_streams),
@@ -235,7 +251,21 @@ impl VideoSink {
             warnings: Vec::new(),
             stop: None,
             options,
-        })
+        };
+        if sink.is_encoder_settled() {
+            sink.try_encoder()?;
+        }
+        Ok(sink)
+    }
+
+    /// True if the user said something about the encoder, and no frame can change which one it is.
+    fn is_encoder_settled(&self) -> bool {
+        let options = &self.options;
+        let has_options =
+            options.quality.is_some() || options.preset.is_some() || !options.encoder_options.is_empty();
+        let is_named = options.encoder.is_some();
+        let can_be_tried = self.info.uniform && !self.kind.waits_for_a_picture();
+        can_be_tried && (is_named || has_options && !self.info.format.has_alpha())
     }
 
     fn unsupported(&self, problem: String) -> SinkError {

@@ -64,6 +64,26 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("webp", &["libwebp_anim", "libwebp"]),
 ];
 
+/// The encoders that are the usual ones for something and that this FFmpeg has.
+pub fn usual_encoders() -> Vec<&'static str> {
+    const OTHERS: &[&str] = &[
+        "ffv1",
+        "prores_ks",
+        "mpeg4",
+        "mjpeg",
+        "qtrle",
+        "hevc_nvenc",
+        "utvideo",
+        "gif",
+    ];
+    let of_names = OTHER_NAMES.iter().flat_map(|(_, names)| names.iter());
+    let mut all: Vec<&str> = of_names.chain(OTHERS).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|name| EncoderKind::find(name).is_some());
+    all
+}
+
 /// The encoder of this name, FFmpeg's or another.
 fn named(name: &str) -> Option<EncoderKind> {
     EncoderKind::find(name).or_else(|| {
@@ -85,7 +105,8 @@ pub(super) fn choose_encoder(
     let offer = || offer(muxer, container);
     if let Some(wanted) = wanted {
         let kind = named(wanted).ok_or_else(|| {
-            let known: Vec<String> = EncoderKind::all().into_iter().map(EncoderKind::name).collect();
+            let known = EncoderKind::all().into_iter().filter(|&kind| can_be_used(kind));
+            let known: Vec<String> = known.map(EncoderKind::name).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let near = suggestion(wanted, &known);
             format!("this FFmpeg has no video encoder '{wanted}'{near}; {}", offer())
@@ -111,11 +132,24 @@ pub(super) fn choose_encoder(
         })
 }
 
+/// False for an encoder of a device that is not there, or that takes no pictures from ordinary memory.
+fn can_be_used(kind: EncoderKind) -> bool {
+    if !kind.is_of_device() {
+        return true;
+    }
+    let of_memory = |format: &AvFormat| format.facts().is_some_and(|facts| !facts.hardware);
+    kind.formats()
+        .into_iter()
+        .find(of_memory)
+        .is_some_and(|format| kind.opens(format))
+}
+
 /// The encoders that fit the container, as part of a sentence.
 pub(super) fn offer(muxer: &Muxer, container: &Container) -> String {
     let default = muxer.default_encoder().map(EncoderKind::codec_name);
     let mut names: Vec<String> = EncoderKind::all()
         .into_iter()
+        .filter(|&kind| can_be_used(kind))
         .filter(|&kind| container.holds(kind) || default == Some(kind.codec_name()))
         .map(EncoderKind::name)
         .collect();
@@ -131,6 +165,17 @@ pub(super) fn offer(muxer: &Muxer, container: &Container) -> String {
         String::new()
     };
     format!("for {} it has {}{more}", container.name(), names.join(", "))
+}
+
+/// Containers that are made for players. Most players, those of browsers, phones and QuickTime among them,
+/// know no chroma of H.264 and HEVC but 4:2:0.
+const FOR_PLAYERS: &[&str] = &["mp4", "mov", "ipod", "3gp", "3g2", "f4v", "flv", "ismv"];
+
+/// True if RGB pictures go to this encoder with 4:2:0 chroma, so that players of the container show them.
+fn is_for_players(kind: EncoderKind, container: &str, model: ColourModel) -> bool {
+    model == ColourModel::Rgb
+        && FOR_PLAYERS.contains(&container)
+        && matches!(kind.codec_name().as_str(), "h264" | "hevc")
 }
 
 /// The pixel format that goes to the encoder.
@@ -190,9 +235,9 @@ fn needs_whole_chroma(encoder: &str) -> bool {
 }
 
 /// The frame's own format if the encoder takes it, else the one that loses least, or the one that the user
-/// wants.
+/// wants. RGB pictures become 4:2:0 where the container is for players that know nothing else.
 pub(super) fn choose_format(
-    kind: EncoderKind,
+    (kind, container): (EncoderKind, &str),
     (format, colour): (PixelFormat, Colour),
     (width, height): (usize, usize),
     wanted: Option<&str>,
@@ -207,7 +252,20 @@ pub(super) fn choose_format(
         let names: Vec<String> = formats.iter().map(|f| f.name()).collect();
         names.join(", ")
     };
+    let is_of_device = |f: &AvFormat| f.facts().is_some_and(|facts| facts.hardware);
+    if !taken.is_empty() && taken.iter().all(is_of_device) {
+        return Err(format!(
+            "{encoder} takes pictures from a device's own memory only ({}), where framepipe has none; choose \
+             another encoder, such as libx264",
+            list(&taken)
+        ));
+    }
     let whole = |facts: &FormatFacts| !needs_whole_chroma(&encoder) || divides(facts, width, height);
+    let is_for_players = wanted.is_none() && is_for_players(kind, container, format.model());
+    let plays = |facts: &FormatFacts| (facts.log2_x, facts.log2_y) == (1, 1) && whole(facts);
+    let of_players = is_for_players
+        .then(|| nearest(kind, (own, &own_facts), &taken, plays, alpha_is_held))
+        .flatten();
     let chosen = if let Some(name) = wanted {
         let chosen = AvFormat::from_name(name)
             .or_else(|| AvFormat::from_name(&format!("{name}le")))
@@ -227,6 +285,8 @@ pub(super) fn choose_format(
         chosen
     } else if taken.is_empty() {
         own
+    } else if let Some(chosen) = of_players {
+        chosen
     } else {
         nearest(kind, (own, &own_facts), &taken, whole, alpha_is_held).ok_or_else(|| {
             format!(
@@ -250,6 +310,10 @@ pub(super) fn choose_format(
         let lost = loss(&own_facts, &facts);
         let why = if wanted.is_some() {
             "as requested"
+        } else if of_players.is_some() {
+            "which players of the container know; --pixel-format yuv444p keeps all chroma"
+        } else if is_for_players && facts.log2_x == 0 {
+            "because the size is odd, which 4:2:0 cannot be; many players show only that"
         } else if taken.contains(&own) && !whole(&own_facts) {
             "because the size is odd"
         } else {
@@ -381,6 +445,31 @@ pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
     }
 }
 
+/// The numbers for `--quality` that the encoder tells apart, where FFmpeg's own limits are wider or none.
+fn quality_range(encoder: &str) -> Option<(f64, f64)> {
+    match encoder {
+        "libx264" | "libx264rgb" | "libx265" => Some((0.0, 51.0)),
+        "libtheora" => Some((0.0, 10.0)),
+        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
+        | "flv" | "wmv1" | "wmv2" | "mjpeg" => Some((1.0, 31.0)),
+        _ => None,
+    }
+}
+
+/// Refuses a quality that the encoder would silently take for another.
+fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
+    match quality_range(encoder) {
+        Some((least, most)) if !(least..=most).contains(&quality) => {
+            let better = if encoder == "libtheora" { "higher" } else { "lower" };
+            Err(format!(
+                "a quality of {quality} is out of range for the encoder {encoder}; use {least} to {most}, \
+                 {better} is better"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Options that choose quality in their own way, so that the default stays away.
 const QUALITY_KEYS: &[&str] = &[
     "b",
@@ -443,6 +532,9 @@ pub(super) fn configure(
     }
     let (knob, default) = quality_of(name);
     let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
+    if let Some(quality) = wishes.quality {
+        check_quality(name, quality)?;
+    }
     let quality = wishes.quality.or(default.filter(|_| !chosen_otherwise));
     match (knob, quality) {
         (Quality::Option(key), Some(value)) => {
@@ -650,7 +742,7 @@ mod tests {
             ..Colour::default()
         };
         choose_format(
-            EncoderKind::find(encoder).unwrap(),
+            (EncoderKind::find(encoder).unwrap(), "matroska"),
             (format(from), colour),
             size,
             None,

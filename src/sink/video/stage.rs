@@ -95,7 +95,7 @@ impl VideoSink {
         let (width, height) = (layout.width(), layout.height());
         let first = stated(&frame.metadata, &self.info);
         let choice = choice::choose_format(
-            self.kind,
+            (self.kind, self.container.name()),
             (layout.format(), first.colour),
             (width, height),
             self.options.pixel_format.as_deref(),
@@ -213,6 +213,33 @@ impl VideoSink {
             blocks: &staged.blocks,
         };
         rehearsal.run(frames)
+    }
+
+    /// Opens the encoder for frames as the stream's facts announce them, and lets it go: what is wrong with
+    /// its options, or missing on this machine, is known before any work is done.
+    pub(super) fn try_encoder(&self) -> Result<(), SinkError> {
+        let info = &self.info;
+        let choice = choice::choose_format(
+            (self.kind, self.container.name()),
+            (info.format, info.colour),
+            (info.width, info.height),
+            self.options.pixel_format.as_deref(),
+            alpha::is_held(&self.container, self.kind),
+        )
+        .map_err(|problem| self.unsupported(problem))?;
+        let setup = EncoderSetup {
+            colour: choice.colour,
+            time_base: choice::encoder_time_base(
+                &self.kind.name(),
+                &self.output.muxer.name(),
+                info.time_base,
+                info.frame_rate,
+            ),
+            frame_rate: info.frame_rate,
+            global_header: self.output.muxer.wants_global_header(),
+            ..EncoderSetup::plain(choice.format, info.width, info.height)
+        };
+        self.open_encoder(&setup, &Hdr::default()).map(|_| ())
     }
 
     /// An open encoder with the options that it does not know, and its settings for the summary.
