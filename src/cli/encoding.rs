@@ -1,7 +1,8 @@
 //! How the output is encoded.
 
-use super::Failure;
+use super::{Failure, words};
 use clap::Args;
+use clap::builder::StringValueParser;
 use framepipe::convert::flatten::Background;
 use framepipe::frame::PixelFormat;
 use framepipe::sink::video::{AudioEncoding, StreamOptions, Streams, VideoOptions, VideoSink};
@@ -16,13 +17,16 @@ use std::path::Path;
 pub(crate) struct EncodingArguments {
     /// FFmpeg's name of the video encoder, such as libx264, libx265, ffv1 [default: what suits the
     /// container].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[arg(value_parser = words::encoders(StringValueParser::new()))]
     pub(crate) encoder: Option<String>,
-    /// Quality: the encoder's own scale (crf or quantiser, lower is better), or 1 to 100 for JPEG files.
+    /// Quality: the encoder's own scale, lower is better (x264 and x265 0 to 51, VP9 and AV1 0 to 63, MPEG-4 1
+    /// to 31), or 1 to 100 for JPEG files, higher is better.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) quality: Option<f64>,
     /// The encoder's preset, such as veryfast.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true)]
+    #[arg(value_parser = words::presets(StringValueParser::new()))]
     pub(crate) preset: Option<String>,
     /// Any other option of the encoder; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -30,14 +34,17 @@ pub(crate) struct EncodingArguments {
     /// Threads of FFmpeg's encoder [default: the encoder decides, most take one a core].
     #[arg(long, value_name = "N")]
     pub(crate) encoder_threads: Option<NonZeroUsize>,
-    /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it].
-    #[arg(long, value_name = "FORMAT")]
+    /// The output's pixel format in FFmpeg's words [default: the input's, where the output can hold it;
+    /// yuv420p for RGB in MP4 and MOV, which is what players show].
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(value_parser = words::pixel_formats(StringValueParser::new()))]
     pub(crate) pixel_format: Option<String>,
     /// Lay pictures with alpha over a colour: a name such as white, #RRGGBB, or R,G,B.
     #[arg(long, value_name = "COLOUR")]
     pub(crate) background: Option<Background>,
-    /// FFmpeg's name of the container [default: by the file's name].
-    #[arg(long, value_name = "MUXER")]
+    /// The container: FFmpeg's name of it, or an extension such as mkv [default: by the file's name].
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(value_parser = words::containers(StringValueParser::new()))]
     pub(crate) format: Option<String>,
     /// Leave all sound out.
     #[arg(long)]

@@ -25,7 +25,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// The word for standard input and output.
-const PIPE: &str = "-";
+pub(super) const PIPE: &str = "-";
 
 /// The frame rate of image files that are made into a video without `--fps`.
 const USUAL_RATE: Rational = Rational { num: 25, den: 1 };
@@ -185,7 +185,7 @@ impl Input {
     }
 
     /// What the name of a file or folder stands for.
-    fn named(path: PathBuf) -> Input {
+    pub(super) fn named(path: PathBuf) -> Input {
         match path {
             path if is_y4m(&path) => Input::Y4m(path),
             path if listing::names_images(&path) => Input::Images(path),
@@ -393,7 +393,7 @@ impl Output {
     }
 
     /// What the name of a file or folder stands for.
-    fn named(path: PathBuf) -> Output {
+    pub(super) fn named(path: PathBuf) -> Output {
         match path {
             path if is_y4m(&path) => Output::Y4m(path),
             path if sink::images::is_target(&path) => Output::Images(path),
@@ -717,7 +717,7 @@ pub(crate) fn parent(path: &Path) -> &Path {
 
 /// Device and inode of a file or directory; links lead to what they name. Pipes and devices have no content
 /// to lose.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     let facts = std::fs::metadata(path).ok()?;
     (facts.is_file() || facts.is_dir()).then(|| (facts.dev(), facts.ino()))
 }

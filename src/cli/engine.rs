@@ -8,6 +8,7 @@ use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
+use framepipe::engine::spare::Spares;
 use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
 use framepipe::filter::{Chain, Plan};
 use framepipe::frame::ColourModel;
@@ -138,6 +139,9 @@ impl ValueEnum for SimdName {
     }
 }
 
+/// The last heading of the help: what is right by itself for almost everybody.
+pub(crate) const TUNING: &str = "Tuning";
+
 /// The engine and its options.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
@@ -145,34 +149,35 @@ pub(crate) struct EngineArguments {
     /// What filters.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: EngineName,
-    /// Threads of the CPU engine [default: as many as there are cores].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Vector instructions of the CPU engine [default: the best that this machine has].
-    #[arg(long, value_enum)]
-    pub(crate) simd: Option<SimdName>,
     /// Which CUDA card, counted from 0.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<usize>,
-    /// CUDA: where kernels keep weights and pixels.
-    #[arg(long, value_enum)]
-    pub(crate) memory: Option<MemoryName>,
-    /// CUDA: threads of a block, such as 32x8.
-    #[arg(long, value_name = "WxH")]
-    pub(crate) block: Option<Block>,
-    /// CUDA: every filter of a chain in launches of its own, also where two in one are faster.
-    #[arg(long)]
-    pub(crate) no_fuse: bool,
-    /// CUDA: frames in the ring, at least 2 [default: 3].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
-    pub(crate) slots: Option<u8>,
-    /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
-    #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "pageable")]
-    pub(crate) no_overlap: Option<Serial>,
     /// Tell on stderr which engine was picked and how it makes each plane: algorithms and loops, or kernels.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Threads of the CPU engine [default: as many as there are cores].
+    #[arg(long, value_name = "N", help_heading = TUNING)]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Vector instructions of the CPU engine [default: the best that this machine has].
+    #[arg(long, value_enum, help_heading = TUNING)]
+    pub(crate) simd: Option<SimdName>,
+    /// CUDA: where kernels keep weights and pixels.
+    #[arg(long, value_enum, help_heading = TUNING)]
+    pub(crate) memory: Option<MemoryName>,
+    /// CUDA: threads of a block, such as 32x8.
+    #[arg(long, value_name = "WxH", help_heading = TUNING)]
+    pub(crate) block: Option<Block>,
+    /// CUDA: every filter of a chain in launches of its own, also where two in one are faster.
+    #[arg(long, help_heading = TUNING)]
+    pub(crate) no_fuse: bool,
+    /// CUDA: frames in the ring, at least 2 [default: 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+    #[arg(help_heading = TUNING)]
+    pub(crate) slots: Option<u8>,
+    /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
+    #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "pageable", help_heading = TUNING)]
+    pub(crate) no_overlap: Option<Serial>,
 }
 
 impl EngineArguments {
@@ -234,11 +239,30 @@ impl EngineArguments {
     /// Starts the engine for frames such as `info` tells of: for `auto` the card if it can be used, else the
     /// CPU.
     pub(crate) fn start(&self, chain: Chain, info: &StreamInfo) -> Result<Box<dyn Engine>, EngineError> {
+        self.start_by(chain, info, |chain, plan| self.choose(chain, plan))
+    }
+
+    /// The same, with one of `spares` if there is one, to which it comes back after its run.
+    pub(crate) fn start_or_reuse(
+        &self,
+        chain: Chain,
+        info: &StreamInfo,
+        spares: &Spares,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        self.start_by(chain, info, |chain, plan| spares.lend(|| self.choose(chain, plan)))
+    }
+
+    fn start_by(
+        &self,
+        chain: Chain,
+        info: &StreamInfo,
+        start: impl FnOnce(Chain, &Plan) -> Result<Box<dyn Engine>, EngineError>,
+    ) -> Result<Box<dyn Engine>, EngineError> {
         let planes = chain.planes.clone();
         // Tells before anything is written what the engine would tell at the first frame.
         let plan = Plan::new(&chain, luma::filtered_format(info.format, &planes), &info.colour)?;
         let may_be_rgb = info.format.model() == ColourModel::Rgb || !info.uniform;
-        let engine = luma::around(self.choose(chain, &plan)?, &planes, may_be_rgb);
+        let engine = luma::around(start(chain, &plan)?, &planes, may_be_rgb);
         tracing::info!(target: EXPLAIN_TARGET, "{}", engine.description());
         Ok(engine)
     }
@@ -288,6 +312,15 @@ impl EngineArguments {
             write_combined: defaults.write_combined,
         };
         Ok(Box::new(Cuda::new(chain, options)?))
+    }
+
+    /// Leaves each of `count` engines that work side by side its share of the cores, unless the user said how
+    /// many threads one has.
+    pub(crate) fn share_cores(&mut self, count: NonZeroUsize) {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads = self
+            .threads
+            .or_else(|| NonZeroUsize::new(cores.div_ceil(count.get())).filter(|_| count.get() > 1));
     }
 
     fn threads(&self) -> usize {

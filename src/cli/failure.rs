@@ -31,6 +31,34 @@ impl Failure {
     pub(crate) fn usage(error: &dyn Error) -> Failure {
         Failure::Usage(sentence(error))
     }
+
+    /// Why, in words.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Failure::Usage(text) | Failure::Failed(text) | Failure::Incomparable(text) => text.clone(),
+            Failure::Listed(text, lines) => {
+                let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+                format!("{text} {}", lines.join("; "))
+            }
+            Failure::Different => "they differ".to_owned(),
+            Failure::NothingToDo => "there is nothing to do".to_owned(),
+            Failure::Interrupted => "it was interrupted".to_owned(),
+            Failure::ReaderGone => "whoever read the output has gone".to_owned(),
+        }
+    }
+
+    /// The same about a file of several: its name before the reason, unless that names it.
+    pub(crate) fn about(self, name: &str) -> Failure {
+        let named = |text: String| match text.contains(name) {
+            true => text,
+            false => format!("{name}: {text}"),
+        };
+        match self {
+            Failure::Usage(text) => Failure::Usage(named(text)),
+            Failure::Failed(text) => Failure::Failed(named(text)),
+            failure => failure,
+        }
+    }
 }
 
 impl<E: Error + 'static> From<E> for Failure {

@@ -37,7 +37,8 @@ impl Policy {
         }
     }
 
-    fn keeps(self, signal: i32) -> bool {
+    /// True if the first signal, which is this one, ends the run gently.
+    pub(crate) fn keeps(self, signal: i32) -> bool {
         let keeps = match self.wanted {
             Some(wanted) => wanted == OnInterrupt::Keep,
             None => signal == SIGINT,
@@ -48,7 +49,24 @@ impl Policy {
 
 /// Ties SIGINT, SIGTERM and SIGHUP to `stop`.
 pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Failure> {
-    let stop = stop.clone();
+    let (gentle, hard) = (stop.clone(), stop.clone());
+    let finish = move |signal| {
+        let keeps = policy.keeps(signal);
+        if keeps {
+            gentle.finish();
+        }
+        keeps
+    };
+    watch_by(quiet, finish, move || hard.abandon())
+}
+
+/// The same for whatever ends in these ways: `finish` is for the first signal and says whether it ends
+/// anything gently, `abandon` is for the second, and for a first that does not.
+pub(crate) fn watch_by(
+    quiet: bool,
+    finish: impl Fn(i32) -> bool + Send + 'static,
+    abandon: impl Fn() + Send + 'static,
+) -> Result<(), Failure> {
     let say = move |text: &str| {
         if !quiet {
             let _ = writeln!(std::io::stderr(), "\n{text}");
@@ -60,13 +78,12 @@ pub(crate) fn watch(stop: &Stop, quiet: bool, policy: Policy) -> Result<(), Fail
     let handle = move || {
         for (count, signal) in signals.forever().enumerate() {
             match count {
-                0 if policy.keeps(signal) => {
+                0 if finish(signal) => {
                     say("stopping: what is in flight is being finished; Ctrl-C again abandons it");
-                    stop.finish();
                 }
                 0 | 1 => {
                     say("abandoning the run");
-                    stop.abandon();
+                    abandon();
                 }
                 // Some stage hangs in a system call. Temporary files stay behind, nothing lies under a final
                 // name.

@@ -4,24 +4,78 @@ use super::Failure;
 use framepipe::pipeline::Job;
 use std::fs;
 use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Refuses a job whose frame buffers take more than `most` bytes, or than three quarters of the memory.
-pub(super) fn check_memory(job: &Job, most: Option<u64>) -> Result<(), Failure> {
-    let needed = job.buffer_bytes();
-    let allowed = most.or_else(|| available().map(|bytes| bytes / 4 * 3));
-    match allowed {
-        Some(allowed) if needed > u128::from(allowed) => Err(Failure::Failed(format!(
+/// The memory that the frame buffers of all jobs at a time may take.
+pub(super) struct Room {
+    /// Bytes; `None` if the machine does not say what it has.
+    allowed: Option<u64>,
+    /// The user set it.
+    is_own: bool,
+    taken: Mutex<u128>,
+    left: Condvar,
+}
+
+/// A job's part of it, until it is dropped.
+pub(super) struct Part<'a> {
+    room: &'a Room,
+    bytes: u128,
+}
+
+impl Room {
+    /// `most` bytes, or three quarters of the memory.
+    pub(super) fn new(most: Option<u64>) -> Room {
+        Room {
+            allowed: most.or_else(|| available().map(|bytes| bytes / 4 * 3)),
+            is_own: most.is_some(),
+            taken: Mutex::new(0),
+            left: Condvar::new(),
+        }
+    }
+
+    /// Room for a job, once enough of the others have ended. One that does not fit alone is refused.
+    pub(super) fn enter(&self, job: &Job) -> Result<Part<'_>, Failure> {
+        self.take(job.buffer_bytes())
+    }
+
+    fn take(&self, bytes: u128) -> Result<Part<'_>, Failure> {
+        let mut taken = self.taken();
+        if let Some(allowed) = self.allowed.map(u128::from) {
+            if bytes > allowed {
+                return Err(self.refusal(bytes, allowed));
+            }
+            while *taken + bytes > allowed {
+                taken = self.left.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        *taken += bytes;
+        Ok(Part { room: self, bytes })
+    }
+
+    fn refusal(&self, bytes: u128, allowed: u128) -> Failure {
+        Failure::Failed(format!(
             "the frame buffers would take {}, and {} allows {}; a smaller --queue or fewer --workers take \
              less",
-            mega(needed),
-            if most.is_some() {
+            mega(bytes),
+            if self.is_own {
                 "--max-memory"
             } else {
                 "three quarters of this machine's memory"
             },
-            mega(u128::from(allowed)),
-        ))),
-        _ => Ok(()),
+            mega(allowed),
+        ))
+    }
+
+    fn taken(&self) -> MutexGuard<'_, u128> {
+        // A number is whole whatever happened to the thread that held it.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        *self.room.taken() -= self.bytes;
+        self.room.left.notify_all();
     }
 }
 
@@ -44,4 +98,32 @@ fn available() -> Option<u64> {
         number(&root.join("memory/memory.limit_in_bytes")),
     ];
     limits.into_iter().flatten().chain([machine]).min()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn jobs_wait_for_room_and_one_that_never_fits_is_refused() {
+        let room = Room::new(Some(100));
+        assert!(matches!(room.take(101), Err(Failure::Failed(text)) if text.contains("--max-memory")));
+        let first = room.take(60).unwrap();
+        let is_in = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _second = room.take(60).unwrap();
+                is_in.store(true, Ordering::SeqCst);
+            });
+            let _beside = room.take(40).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!is_in.load(Ordering::SeqCst));
+            drop(first);
+        });
+        assert!(is_in.load(Ordering::SeqCst) && *room.taken() == 0);
+    }
 }

@@ -13,6 +13,7 @@ mod filter;
 mod interrupt;
 mod limits;
 pub(crate) mod log;
+mod man;
 mod masks;
 mod origin;
 mod progress;
@@ -21,10 +22,12 @@ mod summary;
 mod trace;
 mod untrusted;
 mod verify;
+mod words;
 
 use clap::{Parser, Subcommand};
 pub(crate) use failure::exit;
 use failure::{Failure, to_stdout};
+use std::path::PathBuf;
 
 /// Convolves the frames of videos, image folders and pipes, exactly, on the CPU or on CUDA.
 #[derive(Debug, Parser)]
@@ -32,6 +35,7 @@ use failure::{Failure, to_stdout};
     name = "framepipe",
     version,
     max_term_width = 100,
+    help_template = help(),
     arg_required_else_help = true
 )]
 pub(crate) struct Arguments {
@@ -40,6 +44,13 @@ pub(crate) struct Arguments {
     /// Log more to stderr: -v what is done, -vv how. RUST_LOG has precedence.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
+}
+
+fn help() -> String {
+    let examples = filter::EXAMPLES;
+    format!(
+        "{{about-with-newline}}\nExamples:\n{examples}\n\n{{usage-heading}} {{usage}}\n\n{{all-args}}{{after-help}}"
+    )
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,6 +80,11 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    Man {
+        /// Where to, such as ~/.local/share/man/man1; it is made if it is missing.
+        folder: Option<PathBuf>,
+    },
 }
 
 impl Arguments {
@@ -97,6 +113,7 @@ impl Arguments {
             Command::Verify(arguments) => to_stdout(|out| verify::run(&arguments, out)),
             Command::Bench { command } => bench::run(command),
             Command::Completions { shell } => to_stdout(|out| completions::print(shell, out)),
+            Command::Man { folder } => man::write(folder.as_deref()),
         }
     }
 }

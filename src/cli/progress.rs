@@ -3,6 +3,7 @@
 //! ```text
 //!  45%  450/1000  62.9 fps  2.5x  0:12, 0:15 left  busiest: encode        while frames come
 //!  finishing: 61 frames written, 14 in the encoder                         when no more will come
+//!  3/12 files  5120 frames  62.9 fps  1:24  busiest: encode                several inputs
 //! ```
 //!
 //! Fields that do not fit the terminal are left out, the last of the line first. docs/progress-schema.md has
@@ -18,6 +19,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::str::FromStr;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From one look at the counters to the next.
@@ -58,6 +60,7 @@ impl FromStr for Wanted {
 }
 
 /// Where progress is shown.
+#[derive(Clone)]
 pub(crate) enum Form {
     Nothing,
     /// One line that is drawn anew.
@@ -65,7 +68,23 @@ pub(crate) enum Form {
     /// A line now and then.
     Lines,
     /// JSON objects, one a line.
-    Json(Box<dyn Write + Send>),
+    Json(JsonLines),
+}
+
+/// Lines that several runs may write, each line whole.
+#[derive(Clone)]
+pub(crate) struct JsonLines(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl JsonLines {
+    fn to(out: impl Write + Send + 'static) -> JsonLines {
+        JsonLines(Arc::new(Mutex::new(Box::new(out))))
+    }
+
+    /// Whoever reads may have gone, which is no reason to stop.
+    fn write(&self, object: &str) {
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = out.write_all(format!("{object}\n").as_bytes());
+    }
 }
 
 impl Form {
@@ -82,11 +101,11 @@ impl Form {
     pub(crate) fn open(wanted: Option<Wanted>, is_quiet: bool) -> Result<Form, Failure> {
         let fd = match wanted {
             None => return Ok(Form::usual(is_quiet)),
-            Some(Wanted::Json(None)) => return Ok(Form::Json(Box::new(std::io::stderr()))),
+            Some(Wanted::Json(None)) => return Ok(Form::Json(JsonLines::to(std::io::stderr()))),
             Some(Wanted::Json(Some(fd))) => fd,
         };
         match File::options().write(true).open(format!("/dev/fd/{fd}")) {
-            Ok(file) => Ok(Form::Json(Box::new(file))),
+            Ok(file) => Ok(Form::Json(JsonLines::to(file))),
             Err(cause) => Err(Failure::Usage(format!(
                 "--progress json:{fd}: this file descriptor cannot be written to: {cause}"
             ))),
@@ -106,8 +125,14 @@ pub(crate) struct Watched<'a> {
     pub(crate) rate: Option<f64>,
 }
 
+/// What can be looked at.
+pub(crate) trait Watch: Sync {
+    /// How far it is.
+    fn look(&self, meter: &mut Meter) -> Look;
+}
+
 /// Runs `work` while its progress is shown.
-pub(crate) fn show<T: Send>(watched: &Watched<'_>, form: Form, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn show<T: Send>(watched: &impl Watch, form: Form, work: impl FnOnce() -> T + Send) -> T {
     if matches!(form, Form::Nothing) {
         return work();
     }
@@ -117,9 +142,9 @@ pub(crate) fn show<T: Send>(watched: &Watched<'_>, form: Form, work: impl FnOnce
             let mut meter = Meter::new();
             let mut face = Face::new(form);
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
-                face.draw(&meter.look(watched));
+                face.draw(&watched.look(&mut meter));
             }
-            face.end(&meter.look(watched));
+            face.end(&watched.look(&mut meter));
         };
         // A run goes on without progress where no thread can be had for it.
         let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
@@ -130,22 +155,26 @@ pub(crate) fn show<T: Send>(watched: &Watched<'_>, form: Form, work: impl FnOnce
 }
 
 /// How far the run was at one look.
-#[derive(Debug, Clone, PartialEq)]
-struct Look {
-    written: u64,
-    frames: Option<u64>,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Look {
+    pub(crate) written: u64,
+    pub(crate) frames: Option<u64>,
     /// Frames a second of late.
-    fps: f64,
+    pub(crate) fps: f64,
     /// `fps` over the pictures' own rate.
-    speed: Option<f64>,
-    elapsed: Duration,
-    busiest: Option<Stage>,
+    pub(crate) speed: Option<f64>,
+    pub(crate) elapsed: Duration,
+    pub(crate) busiest: Option<Stage>,
     /// No more frames will come: these are in the encoder.
-    finishing: Option<u64>,
+    pub(crate) finishing: Option<u64>,
+    /// The file that this is about, where there are several.
+    pub(crate) file: Option<String>,
+    /// Files that are done, and all of them, where there are several.
+    pub(crate) files: Option<(usize, usize)>,
 }
 
-/// Looks at the counters.
-struct Meter {
+/// Time, and speed over the last seconds.
+pub(crate) struct Meter {
     began: Instant,
     /// What was written when, over the last seconds.
     recent: VecDeque<(Instant, u64)>,
@@ -160,38 +189,53 @@ impl Meter {
         }
     }
 
-    fn look(&mut self, watched: &Watched<'_>) -> Look {
-        let (now, counters) = (Instant::now(), watched.counters);
-        let parts = watched.parts.max(1);
-        let taken = counters.frames(Stage::Encode);
-        let delayed = counters.delayed();
-        let is_drained = watched.stop.has_input_ended() && taken >= counters.frames(Stage::Decode);
-        let is_finishing = watched.stop.is_finish_asked() || is_drained;
-        let written = if is_finishing {
-            taken.saturating_sub(delayed)
-        } else {
-            taken
-        } / parts;
-        self.recent.push_back((now, taken / parts));
+    /// Time since the beginning.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Frames a second of late, now that there are `frames`.
+    pub(crate) fn speed(&mut self, frames: u64) -> f64 {
+        let now = Instant::now();
+        self.recent.push_back((now, frames));
         while self.recent.len() > 2
             && let Some((then, _)) = self.recent.get(1)
             && now.duration_since(*then) > RECENT
         {
             self.recent.pop_front();
         }
-        let fps = self.recent.front().map_or(0.0, |(then, frames)| {
+        self.recent.front().map_or(0.0, |(then, before)| {
             let seconds = now.duration_since(*then).as_secs_f64();
-            let frames = (taken / parts).saturating_sub(*frames) as f64;
+            let frames = frames.saturating_sub(*before) as f64;
             if seconds > 0.0 { frames / seconds } else { 0.0 }
-        });
+        })
+    }
+}
+
+impl Watch for Watched<'_> {
+    fn look(&self, meter: &mut Meter) -> Look {
+        let counters = self.counters;
+        let parts = self.parts.max(1);
+        let taken = counters.frames(Stage::Encode);
+        let delayed = counters.delayed();
+        let is_drained = self.stop.has_input_ended() && taken >= counters.frames(Stage::Decode);
+        let is_finishing = self.stop.is_finish_asked() || is_drained;
+        let written = if is_finishing {
+            taken.saturating_sub(delayed)
+        } else {
+            taken
+        } / parts;
+        let fps = meter.speed(taken / parts);
         Look {
             written,
-            frames: watched.frames.map(|frames| frames / parts),
+            frames: self.frames.map(|frames| frames / parts),
             fps,
-            speed: watched.rate.filter(|&rate| rate > 0.0).map(|rate| fps / rate),
-            elapsed: now.duration_since(self.began),
+            speed: self.rate.filter(|&rate| rate > 0.0).map(|rate| fps / rate),
+            elapsed: meter.elapsed(),
             busiest: counters.busiest(),
             finishing: is_finishing.then_some(delayed / parts),
+            file: None,
+            files: None,
         }
     }
 }
@@ -226,6 +270,7 @@ impl Look {
             self.share()
                 .map(|share| format!("{:.0}%", (share * 100.0).floor())),
         );
+        fields.extend(self.files.map(|(done, all)| format!("{done}/{all} files")));
         fields.push(match self.frames {
             Some(frames) => format!("{}/{frames}", self.written),
             None => format!("{} frames", self.written),
@@ -246,18 +291,26 @@ impl Look {
             (false, Some(_)) => "finishing",
             (false, None) => "running",
         };
+        // At the end nothing is left in the encoder.
+        let (written, in_encoder) = match (has_ended, self.finishing) {
+            (true, Some(delayed)) => (self.written + delayed, Some(0)),
+            (_, delayed) => (self.written, delayed),
+        };
         json!({
             "schema": "framepipe-progress",
             "version": 1,
             "state": state,
-            "frames": self.written,
+            "frames": written,
             "frames_in_all": self.frames,
-            "frames_in_encoder": self.finishing,
+            "frames_in_encoder": in_encoder,
             "frames_per_second": self.fps,
             "speed": self.speed,
             "elapsed_seconds": self.elapsed.as_secs_f64(),
             "left_seconds": self.left().map(|left| left.as_secs_f64()),
             "busiest": self.busiest.map(Stage::name),
+            "file": self.file,
+            "files_done": self.files.map(|(done, _)| done),
+            "files": self.files.map(|(_, all)| all),
         })
         .to_string()
     }
@@ -291,7 +344,7 @@ fn clock(time: Duration) -> String {
 enum Face {
     Bar(ProgressBar),
     Lines(Instant),
-    Json(Instant, Box<dyn Write + Send>),
+    Json(Instant, JsonLines),
 }
 
 impl Face {
@@ -323,7 +376,7 @@ impl Face {
             Face::Json(last, out) => {
                 if last.elapsed() >= OBJECT {
                     *last = Instant::now();
-                    let _ = writeln!(out, "{}", look.json(false));
+                    out.write(&look.json(false));
                 }
             }
         }
@@ -333,9 +386,7 @@ impl Face {
         match self {
             Face::Bar(bar) => bar.finish_and_clear(),
             Face::Lines(_) => {}
-            Face::Json(_, out) => {
-                let _ = writeln!(out, "{}", look.json(true));
-            }
+            Face::Json(_, out) => out.write(&look.json(true)),
         }
     }
 }
@@ -362,6 +413,7 @@ mod tests {
             elapsed: Duration::from_secs(12),
             busiest: Some(Stage::Encode),
             finishing: None,
+            ..Look::default()
         }
     }
 
@@ -380,6 +432,11 @@ mod tests {
             ..look()
         };
         assert_eq!(endless.line(40), "450 frames  62.9 fps  0:12");
+        let of_several = Look {
+            files: Some((3, 12)),
+            ..endless
+        };
+        assert_eq!(of_several.line(40), "3/12 files  450 frames  62.9 fps  0:12");
     }
 
     #[test]
@@ -423,6 +480,24 @@ mod tests {
         found.sort_unstable();
         documented.sort_unstable();
         assert_eq!(found, documented);
+    }
+
+    #[test]
+    fn the_last_object_counts_what_the_encoder_has_given() {
+        let drained = Look {
+            written: 61,
+            finishing: Some(14),
+            ..look()
+        };
+        let object = |has_ended| serde_json::from_str::<serde_json::Value>(&drained.json(has_ended)).unwrap();
+        assert_eq!(
+            (&object(false)["frames"], &object(false)["frames_in_encoder"]),
+            (&61.into(), &14.into())
+        );
+        assert_eq!(
+            (&object(true)["frames"], &object(true)["frames_in_encoder"]),
+            (&75.into(), &0.into())
+        );
     }
 
     #[test]

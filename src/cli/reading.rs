@@ -72,6 +72,11 @@ pub(crate) struct ReadingArguments {
 }
 
 impl ReadingArguments {
+    /// True if an input may be a URL.
+    pub(crate) fn allows_urls(&self) -> bool {
+        self.allow_urls
+    }
+
     /// The most pixels that a picture of the input may have.
     pub(crate) fn most_pixels(&self) -> u64 {
         self.max_pixels.unwrap_or(if self.untrusted {

@@ -1,22 +1,70 @@
 //! One input, from its opening to the end of its output.
 
 use super::FilterArguments;
-use crate::cli::endpoint::{Opened, check_files};
-use crate::cli::progress::{self, Form, Watched};
-use crate::cli::{Failure, escape, interrupt, limits, summary, to_stdout};
-use framepipe::frame::{FieldOrder, Rational};
+use super::single::Single;
+use crate::cli::endpoint::{Files, Input, Output, check_files};
+use crate::cli::limits::Room;
+use crate::cli::progress::{self, Form, Watch, Watched};
+use crate::cli::{Failure, escape, interrupt, summary, to_stdout};
+use framepipe::engine::Engine;
+use framepipe::engine::spare::Spares;
+use framepipe::frame::{FieldOrder, Rational, Remarks};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Ending, Measurements, Report, Task, page};
 use framepipe::sink::atomic_file::{AtomicFile, remove_left_overs};
-use framepipe::source::StreamInfo;
+use framepipe::sink::{self, AnySink};
 use framepipe::source::images::Failures;
-use framepipe::{sink, source};
+use framepipe::source::{self, AnySource, StreamInfo};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-impl FilterArguments {
+/// An open input.
+pub(super) struct Opened {
+    pub(super) source: AnySource,
+    /// Of the pictures as they are stored, not of their fields.
+    pub(super) info: StreamInfo,
+    /// The image files that are read, if it reads such.
+    files: Option<Files>,
+    /// Where image files that are passed over are listed.
+    failures: Option<Failures>,
+    /// Set where interlaced pictures come though the stream's facts did not say so.
+    is_interlaced: Arc<AtomicBool>,
+}
+
+/// What a job runs among.
+pub(super) struct Around<'a> {
+    pub(super) engines: &'a Spares,
+    pub(super) room: &'a Room,
+    pub(super) stop: &'a Stop,
+    pub(super) counters: &'a Progress,
+    /// The user knows what filters.
+    pub(super) is_engine_told: &'a AtomicBool,
+}
+
+/// What a job has done.
+pub(super) struct Finished {
+    pub(super) task: Task,
+    pub(super) measured: Measurements,
+    pub(super) remarks: Remarks,
+    /// Frames that were written.
+    pub(super) frames: u64,
+    /// Bytes that were written, if the output counts them.
+    pub(super) bytes: Option<u64>,
+    /// The pictures' own frames a second.
+    rate: Option<f64>,
+}
+
+impl Finished {
+    /// The report of the run, with these remarks before its own.
+    pub(super) fn report(&self, mut remarks: Remarks) -> Report {
+        remarks.append(self.remarks.clone());
+        Report::new(self.task.clone(), &self.measured, remarks)
+    }
+}
+
+impl Single<'_> {
     /// Says of interlaced pictures that the mask mixes their fields.
     fn note_fields(&self, times: &str) {
         if let Some(filter) = self.mixes_fields() {
@@ -29,7 +77,7 @@ impl FilterArguments {
     }
 
     /// Opens the input and checks what it holds.
-    fn open_input(&self) -> Result<Opened, Failure> {
+    pub(super) fn open(&self) -> Result<Opened, Failure> {
         let rate = self.input.rate_for(&self.output, self.reading.fps);
         let opened = self.input.open(
             rate,
@@ -43,7 +91,7 @@ impl FilterArguments {
         if let (None, Some(assumed)) = (self.reading.fps, rate) {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
-        let info = opened.source.info();
+        let info = opened.source.info().clone();
         source::check_pixels(
             &self.input.name(),
             info.width,
@@ -53,11 +101,55 @@ impl FilterArguments {
         if let Some(files) = &opened.files {
             check_files(files, &self.output)?;
         }
-        Ok(opened)
+        let is_interlaced = Arc::new(AtomicBool::new(false));
+        let source = if self.fields {
+            let split = source::fields::split(opened.source);
+            split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
+        } else if info.field_order != FieldOrder::Progressive {
+            self.note_fields("its");
+            opened.source
+        } else {
+            source::fields::watched(opened.source, is_interlaced.clone())
+        };
+        Ok(Opened {
+            source,
+            info,
+            files: opened.files,
+            failures: opened.failures,
+            is_interlaced,
+        })
     }
 
-    /// Prints what a run would do.
-    fn show_plan(&self, info: &StreamInfo, engine: &str) -> Result<(), Failure> {
+    /// Frames of the pipeline in one of the output.
+    pub(super) fn parts(&self) -> u64 {
+        if self.fields { 2 } else { 1 }
+    }
+
+    /// Makes the output, which refuses what it can know before the first frame.
+    fn open_sink(&self, info: &StreamInfo, files: Option<Files>) -> Result<AnySink, Failure> {
+        let sink = self.output.open(
+            info,
+            &self.encoding,
+            self.reading.strict,
+            files,
+            self.first_written()?,
+        )?;
+        Ok(if self.fields {
+            sink::fields::weaving(sink, self.output.to_string())
+        } else {
+            sink
+        })
+    }
+
+    /// What filters frames such as `info` tells of.
+    fn start_engine(&self, info: &StreamInfo, spares: &Spares) -> Result<Box<dyn Engine>, Failure> {
+        let engine = self.engine.start_or_reuse(self.chain(), info, spares)?;
+        Ok(engine)
+    }
+
+    /// What a run would do. The engine is started for its description.
+    pub(super) fn plan(&self, info: &StreamInfo, spares: &Spares) -> Result<String, Failure> {
+        let engine = self.start_engine(info, spares)?.description();
         let labels: Vec<&str> = self.filters().map(|filter| filter.label.as_str()).collect();
         let frames = info
             .frames
@@ -72,54 +164,79 @@ impl FilterArguments {
                 false => ", which exists: --overwrite would replace it",
             });
         }
-        to_stdout(|out| {
-            let text = format!(
-                "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {engine}\n\
-                 output  {output}\nnothing was done: --dry-run",
-                info.description,
-                labels.join(", then "),
-                self.algorithm,
-                self.border,
-                self.planes,
-            );
-            Ok(writeln!(out, "{}", escape::lines(&text))?)
+        Ok(format!(
+            "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {engine}\noutput  {output}",
+            info.description,
+            labels.join(", then "),
+            self.algorithm,
+            self.border,
+            self.planes,
+        ))
+    }
+
+    /// Filters an open input to its end; `shown` is what `form` shows. The output is made before the engine
+    /// is started, so that what is wrong with it is known at once.
+    pub(super) fn filter(
+        &self,
+        opened: Opened,
+        around: &Around<'_>,
+        form: Form,
+        shown: &impl Watch,
+    ) -> Result<Finished, Failure> {
+        let info = opened.info;
+        let sink = self.open_sink(&info, opened.files)?;
+        let engine = self.start_engine(&info, around.engines)?;
+        let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
+        if !around.is_engine_told.swap(true, Ordering::Relaxed) {
+            FilterArguments::say(self, &format!("engine: {engine_description}"));
+        }
+        let job = Job {
+            source: opened.source,
+            engine,
+            sink,
+            options: self.options(),
+        };
+        let _part = around.room.enter(&job)?;
+        let outcome = progress::show(shown, form, || pipeline::run(job, around.stop, around.counters));
+        let Outcome {
+            written,
+            remarks,
+            measurements,
+            ..
+        } = match outcome {
+            Err(PipelineError::Abandoned) => return Err(Failure::Interrupted),
+            outcome => outcome?,
+        };
+        if opened.is_interlaced.load(Ordering::Relaxed) {
+            self.note_fields("some of its");
+        }
+        let task = Task {
+            input: if self.fields {
+                format!("{}, each field filtered and counted as a frame", info.description)
+            } else {
+                info.description
+            },
+            output: written.description,
+            filters: self.filters().map(|f| f.label.clone()).collect(),
+            engine: engine_name,
+            engine_description,
+        };
+        Ok(Finished {
+            task,
+            remarks,
+            frames: measurements.frames / self.parts(),
+            bytes: written.bytes,
+            rate: info.frame_rate.map(Rational::to_f64),
+            measured: measurements,
         })
     }
 
-    /// Runs the pipeline, showing its progress.
-    fn run_pipeline(&self, job: Job, parts: u64, stop: &Stop, form: Form) -> Result<Outcome, Failure> {
-        limits::check_memory(&job, self.max_memory)?;
-        let counters = Progress::new();
-        let info = job.source.info();
-        let watched = Watched {
-            counters: &counters,
-            stop,
-            frames: info.frames,
-            parts,
-            rate: info.frame_rate.map(Rational::to_f64),
-        };
-        let outcome = progress::show(&watched, form, || pipeline::run(job, stop, &counters));
-        match outcome {
-            Err(PipelineError::Abandoned) => {
-                self.say("abandoned: no output was written");
-                Err(Failure::Interrupted)
-            }
-            outcome => Ok(outcome?),
-        }
-    }
-
     /// Prints the report, and writes it to its file, if there is one.
-    fn show(
-        &self,
-        report: &Report,
-        measured: &Measurements,
-        rate: Option<f64>,
-        file: Option<AtomicFile>,
-    ) -> Result<(), Failure> {
+    fn show(&self, report: &Report, finished: &Finished, file: Option<AtomicFile>) -> Result<(), Failure> {
         if self.stats {
             self.say(&format!("\n{}", report.to_string().trim_end()));
         } else {
-            self.say(summary::brief(report, &self.encoding, rate).trim_end());
+            self.say(summary::brief(report, &self.encoding, finished.rate).trim_end());
         }
         if self.quiet == 1 {
             for warning in &report.warnings {
@@ -128,7 +245,7 @@ impl FilterArguments {
         }
         let Some(file) = file else { return Ok(()) };
         let text = if self.wants_page() {
-            page::run(report, measured)?
+            page::run(report, &finished.measured)?
         } else {
             report.to_json()?
         };
@@ -147,49 +264,27 @@ impl FilterArguments {
     }
 }
 
-/// Filters the input into the output.
-pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<(), Failure> {
-    arguments.stats |= is_verbose;
-    arguments.output = arguments
-        .output
-        .with_container(arguments.encoding.format.as_deref())
-        .for_input(&arguments.input);
-    arguments.check()?;
+/// Filters the only input into the output.
+pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> Result<(), Failure> {
+    let single = Single::new(arguments, input, output);
+    single.check()?;
     // Opened before the process is confined.
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
-        arguments.confine()?;
+        arguments.confine(&single.input.reads(), single.folders())?;
     }
-    let mut remarks = arguments.caveats();
-    if let Some(problem) = remarks.refusal().filter(|_| arguments.reading.strict) {
-        return Err(Failure::Failed(problem));
-    }
-    let opened = arguments.open_input()?;
-    let failures = opened.failures.clone();
-    let info = opened.source.info().clone();
-    let is_interlaced = Arc::new(AtomicBool::new(false));
-    let begins_interlaced = info.field_order != FieldOrder::Progressive;
-    let source = if arguments.fields {
-        let split = source::fields::split(opened.source);
-        split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
-    } else if begins_interlaced {
-        arguments.note_fields("its");
-        opened.source
-    } else {
-        source::fields::watched(opened.source, is_interlaced.clone())
-    };
-    let engine = arguments.engine.start(arguments.chain(), &info)?;
-    let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
-    arguments.say(&format!("engine: {engine_description}"));
+    let remarks = arguments.accepted_caveats()?;
+    let opened = single.open()?;
+    let (engines, counters, stop) = (Spares::default(), Progress::new(), Stop::new());
     if arguments.dry_run {
-        return arguments.show_plan(&info, &engine_description);
+        let plan = single.plan(&opened.info, &engines)?;
+        return show_plans(&[plan]);
     }
-    let stop = Stop::new();
     // Before the first file is made, so that none is left behind.
-    interrupt::watch(&stop, arguments.quiet > 0, arguments.interrupt_policy())?;
+    interrupt::watch(&stop, arguments.quiet > 0, single.interrupt_policy())?;
     // The sink of image files looks after its own.
-    let of_images = arguments.output.folder().filter(|_| arguments.output.is_images());
-    for folder in arguments.folders().difference(&of_images.into_iter().collect()) {
+    let of_images = single.output.folder().filter(|_| single.output.is_images());
+    for folder in single.folders().difference(&of_images.into_iter().collect()) {
         remove_left_overs(folder);
     }
     let overwrite = arguments.encoding.overwrite;
@@ -199,54 +294,50 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
         .map(|path| AtomicFile::create(path, overwrite))
         .transpose()?;
     let trace_file = arguments.trace.open(overwrite)?;
-    let first_written = arguments.first_written()?;
-    let mut sink = arguments.output.open(
-        &info,
-        &arguments.encoding,
-        arguments.reading.strict,
-        opened.files,
-        first_written,
-    )?;
-    // Frames of the pipeline in one of the output.
-    let parts = if arguments.fields {
-        sink = sink::fields::weaving(sink, arguments.output.to_string());
-        2
-    } else {
-        1
+    let failures = opened.failures.clone();
+    let watched = Watched {
+        counters: &counters,
+        stop: &stop,
+        frames: opened.source.info().frames,
+        parts: single.parts(),
+        rate: opened.source.info().frame_rate.map(Rational::to_f64),
     };
-    let job = Job {
-        source,
-        engine,
-        sink,
-        options: arguments.options(),
+    let around = Around {
+        engines: &engines,
+        room: &Room::new(arguments.max_memory),
+        stop: &stop,
+        counters: &counters,
+        is_engine_told: &AtomicBool::new(false),
     };
-    let outcome = arguments.run_pipeline(job, parts, &stop, form)?;
-    if is_interlaced.load(Ordering::Relaxed) {
-        arguments.note_fields("some of its");
-    }
-    let task = Task {
-        input: if arguments.fields {
-            format!("{}, each field filtered and counted as a frame", info.description)
-        } else {
-            info.description
-        },
-        output: outcome.written.description,
-        filters: arguments.filters().map(|f| f.label.clone()).collect(),
-        engine: engine_name,
-        engine_description,
-    };
-    let measured = &outcome.measurements;
-    let trace = arguments.trace.write(trace_file, &task, measured);
-    remarks.append(outcome.remarks);
-    let rate = info.frame_rate.map(Rational::to_f64);
-    arguments.show(&Report::new(task, measured, remarks), measured, rate, report_file)?;
+    let finished = single
+        .filter(opened, &around, form, &watched)
+        .inspect_err(|failure| {
+            if matches!(failure, Failure::Interrupted) {
+                single.say("abandoned: no output was written");
+            }
+        })?;
+    let measured = &finished.measured;
+    let trace = arguments.trace.write(trace_file, &finished.task, measured);
+    single.show(&finished.report(remarks), &finished, report_file)?;
     // A trace that cannot be written does not take the report with it.
     trace?;
     if measured.ending == Ending::Interrupted {
-        arguments.say_interrupted(measured.frames / parts);
+        single.say_interrupted(finished.frames);
         return Err(Failure::Interrupted);
     }
     passed_over(failures)
+}
+
+/// Prints what runs would do, and that nothing was done.
+pub(super) fn show_plans(plans: &[String]) -> Result<(), Failure> {
+    to_stdout(|out| {
+        let text = plans.join("\n\n");
+        Ok(writeln!(
+            out,
+            "{}\nnothing was done: --dry-run",
+            escape::lines(&text)
+        )?)
+    })
 }
 
 /// Writes all of a file and gives it its name.

@@ -1,50 +1,95 @@
-//! `framepipe filter`: the main job.
+//! `framepipe filter`: the main job, for one input or for several.
+//!
+//! ```text
+//! mod.rs      the options, and which of the two it is
+//! inputs.rs   several inputs, and what their outputs are called
+//! batch.rs    several jobs, one after another or side by side -> table.rs
+//! single.rs   one input with its output: what is checked before anything is opened
+//! job.rs      that input, from its opening to the end of its output
+//! ```
 
+mod batch;
+mod board;
+mod inputs;
 mod job;
-
-pub(crate) use job::run;
+mod single;
+mod table;
 
 use super::encoding::EncodingArguments;
-use super::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
-use super::engine::EngineArguments;
-use super::interrupt::{OnInterrupt, Policy};
+use super::endpoint::Output;
+use super::engine::{EngineArguments, TUNING};
+use super::interrupt::OnInterrupt;
 use super::reading::ReadingArguments;
 use super::trace::TraceArguments;
-use super::{Failure, escape, progress, untrusted};
-use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use super::{Failure, escape, progress, untrusted, words};
+use clap::builder::OsStringValueParser;
+use clap::{Args, ValueHint};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::Remarks;
 use framepipe::pipeline::PipelineOptions;
 use framepipe::report::Recording;
-use framepipe::source::images::listing::Selection;
+use inputs::Gathered;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+/// How the command is used, since options may stand between the names, too.
+const USAGE: &str = "framepipe filter [OPTIONS] --filter <SPEC> <INPUT>... <OUTPUT>";
+
+/// What the inputs and the output may be. One list of arguments holds them all.
+pub(super) const ENDS_HELP: &str = "\
+\x20 <INPUT>...  A video file, a directory, frames/%05d.png, a glob, an image, -
+              (YUV4MPEG2 on standard input), raw:WxH:FORMAT:FPS:PATH or
+              synthetic:WxH:FORMAT:FPS:FRAMES. Several files, or a glob or a folder
+              of videos, give one output each
+  <OUTPUT>    A video file, a directory, frames/%05d.png, an image, -
+              (YUV4MPEG2 on standard output), raw:PATH or null:. For several inputs
+              a folder: one that exists, or a name that ends in a slash";
+
+/// What most people come for.
+pub(super) const EXAMPLES: &str = "\
+\x20 framepipe filter in.mp4 out.mp4 --filter gaussian:sigma=3
+  framepipe filter photo.jpg edges.png --filter sobel --planes gray
+  framepipe filter frames/ blurred/ --filter box:size=7
+  framepipe filter clips/*.mov out/ --format mp4 --filter sharpen";
+
+fn help() -> String {
+    format!(
+        "{{about-with-newline}}\nExamples:\n{EXAMPLES}\n\n{{usage-heading}} {{usage}}\n\nArguments:\n\
+         {ENDS_HELP}\n\n{{all-args}}{{after-help}}"
+    )
+}
+
 /// The job as the user wrote it.
 #[derive(Debug, Clone, Args)]
+#[command(override_usage = USAGE, help_template = help())]
 pub(crate) struct FilterArguments {
-    /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
-    /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
-    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
-    input: Input,
-    /// A video file, a directory, frames/%05d.png, an image, - (YUV4MPEG2 on standard output), raw:PATH or
-    /// null:.
-    #[arg(value_parser = OsStringValueParser::new().try_map(Output::from_argument))]
-    output: Output,
+    /// The inputs, and the output last. Their help is in ENDS_HELP.
+    #[arg(value_name = "INPUT", required = true, hide = true)]
+    #[arg(value_parser = OsStringValueParser::new(), value_hint = ValueHint::AnyPath)]
+    paths: Vec<OsString>,
     /// What is done to each frame, such as gaussian:sigma=2 or gaussian:2 (`framepipe masks` lists them);
     /// several are applied in order, given one by one or with commas between them.
-    #[arg(short, long = "filter", value_name = "SPEC", required = true, value_parser = Chain::parse)]
+    #[arg(
+        short,
+        long = "filter",
+        value_name = "SPEC",
+        required = true,
+        hide_possible_values = true
+    )]
+    #[arg(value_parser = words::filters(Chain::parse))]
     filters: Vec<Chain>,
     /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb),
     /// mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
-    #[arg(long, value_name = "MODE", default_value_t)]
+    #[arg(long, value_name = "MODE", default_value_t, hide_possible_values = true)]
+    #[arg(value_parser = words::borders(str::parse::<Border>))]
     border: Border,
     /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and
     /// blue), gray (luma filtered, colour dropped), chroma, or a list of y,u,v,r,g,b,a.
-    #[arg(long, value_name = "PLANES", default_value_t)]
+    #[arg(long, value_name = "PLANES", default_value_t, hide_possible_values = true)]
+    #[arg(value_parser = words::planes(str::parse::<Planes>))]
     planes: Planes,
     /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
     #[arg(long, value_name = "NAME", default_value_t)]
@@ -60,29 +105,34 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// Go on with an interrupted job: image files whose output is there are not filtered again. Files appear
-    /// under their names only when they are whole.
+    /// Go on with an interrupted job: of several inputs, or of image files, those whose output is there are not
+    /// filtered again. Files appear under their names only when they are whole.
     #[arg(long, conflicts_with = "overwrite")]
     skip_existing: bool,
-    /// Pass over image files that cannot be read, list them at the end, and exit with 1.
+    /// Pass over inputs that fail, of several, or image files that cannot be read; list them at the end, and
+    /// exit with 1.
     #[arg(long)]
     keep_going: bool,
+    /// How many of several inputs are filtered side by side [default: 1]. With it, a single input is treated
+    /// as several are.
+    #[arg(long, value_name = "N")]
+    at_once: Option<NonZeroUsize>,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
-    engine: EngineArguments,
-    #[command(flatten)]
     encoding: EncodingArguments,
+    #[command(flatten)]
+    engine: EngineArguments,
     /// Say nothing but warnings and errors; -qq errors only.
     #[arg(short, long, action = clap::ArgAction::Count)]
     quiet: u8,
     /// What becomes of a run that a signal ends: its output is finished with the frames so far, or nothing is
-    /// left of it [default: Ctrl-C keeps, SIGTERM and SIGHUP discard; a file that is there already is never
-    /// replaced by a short one].
+    /// left of it [default: Ctrl-C keeps the output of a single input, SIGTERM and SIGHUP discard; of several
+    /// inputs only whole outputs stay; a file that is there already is never replaced by a short one].
     #[arg(long, value_name = "WHAT")]
     on_interrupt: Option<OnInterrupt>,
-    /// Refuse a run whose frame buffers would take more, such as 500M or 4G [default: three quarters of the
-    /// memory that this machine, or the control group, has].
+    /// Refuse a run whose frame buffers would take more, such as 500M or 4G, and have jobs side by side wait
+    /// for each other's [default: three quarters of the memory that this machine, or the control group, has].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_memory: Option<u64>,
     /// Print where the time went, stage by stage, instead of three lines; -v does, too.
@@ -103,9 +153,10 @@ pub(crate) struct FilterArguments {
     trace: TraceArguments,
     /// Frames that may wait between two stages.
     #[arg(long, value_name = "N", default_value_t = PipelineOptions::default().queue, value_parser = queue)]
+    #[arg(help_heading = TUNING)]
     queue: usize,
     /// Threads that read and that write image files [default: as many as there are cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = TUNING)]
     workers: Option<NonZeroUsize>,
 }
 
@@ -173,83 +224,15 @@ impl FilterArguments {
         self.engine.explain
     }
 
-    /// Refuses what cannot be, before anything is opened.
-    fn check(&self) -> Result<(), Failure> {
-        self.engine.check()?;
-        self.output.check(&self.encoding)?;
-        self.output.check_extension(&self.input)?;
-        check_distinct(&self.input, &self.output)?;
-        self.trace.check()?;
-        if let Some(report) = &self.report {
-            let extension = report.extension().unwrap_or_default();
-            if extension != "json" && extension != "html" {
-                return Err(Failure::Usage(format!(
-                    "--report {}: the name must end in .json or .html",
-                    report.display()
-                )));
-            }
-        }
-        for (noun, path) in [("report", &self.report), ("trace", &self.trace.trace)] {
-            if let Some(path) = path {
-                self.check_own(noun, path)?;
-            }
-        }
-        if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
-            && names_same_file(report, trace)
-        {
-            return Err(Failure::Usage(format!(
-                "{} is both report and trace; choose another name",
-                report.display()
-            )));
-        }
-        Ok(())
-    }
-
-    /// Refuses a file to be written that is the input or the output as well.
-    fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
-        if self
-            .output
-            .path()
-            .is_some_and(|output| names_same_file(output, path))
-        {
-            return Err(Failure::Usage(format!(
-                "{} is both output and {noun}; choose another name",
-                path.display()
-            )));
-        }
-        if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
-            &self.input
-            && names_same_file(input, path)
-        {
-            return Err(Failure::Usage(format!(
-                "{} is both input and {noun}; choose another name",
-                path.display()
-            )));
-        }
-        Ok(())
-    }
-
-    /// The folders in which files of this run are made.
-    fn folders(&self) -> BTreeSet<PathBuf> {
-        let own = [self.report.as_deref(), self.trace.trace.as_deref()]
-            .into_iter()
-            .flatten();
-        own.map(|file| parent(file).to_owned())
-            .chain(self.output.folder())
-            .collect()
-    }
-
-    /// Leaves the process what `--untrusted` allows.
-    fn confine(&mut self) -> Result<(), Failure> {
+    /// Leaves the process what `--untrusted` allows: to read these, and to write in these folders.
+    fn confine(&self, reads: &[&Path], folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
         if let Some(filter) = self.filters().find(|filter| filter.is_from_file()) {
             return Err(Failure::Usage(format!(
                 "--untrusted reads no mask files; write the mask of {} in rows=",
                 filter.label
             )));
         }
-        // A driver is more to attack, so that it is there for those alone who ask for it.
-        self.engine.without_card();
-        let said = untrusted::confine(&self.input.reads(), self.folders(), self.engine.wants_card())?;
+        let said = untrusted::confine(reads, folders, self.engine.wants_card())?;
         self.say(&format!("confined: {said}"));
         Ok(())
     }
@@ -265,6 +248,27 @@ impl FilterArguments {
         self.filters.iter().flat_map(|chain| &chain.filters)
     }
 
+    /// The names in their order: the inputs, and the output.
+    fn ends(&self) -> Result<(&[OsString], &OsString), Failure> {
+        match self.paths.as_slice() {
+            [inputs @ .., output] if !inputs.is_empty() => Ok((inputs, output)),
+            _ => Err(Failure::Usage(
+                "there is one name only; write the input and then the output, such as framepipe filter \
+                 in.mp4 out.mp4 --filter soft"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// [`FilterArguments::caveats`], which `--strict` refuses if there are warnings among them.
+    fn accepted_caveats(&self) -> Result<Remarks, Failure> {
+        let remarks = self.caveats();
+        match remarks.refusal().filter(|_| self.reading.strict) {
+            Some(problem) => Err(Failure::Failed(problem)),
+            None => Ok(remarks),
+        }
+    }
+
     /// Where masks are not quite what was requested, or perhaps not what was meant.
     fn caveats(&self) -> Remarks {
         Remarks {
@@ -273,52 +277,6 @@ impl FilterArguments {
                 .filter_map(|filter| filter.caveat.clone())
                 .collect(),
             notes: self.filters().filter_map(brightness).collect(),
-        }
-    }
-
-    /// Which image files are to be read.
-    fn selection(&self) -> Selection {
-        let frames = self.reading.selection(&self.input);
-        Selection {
-            first: self
-                .start_number
-                .filter(|_| self.input.is_images())
-                .or(frames.first),
-            ..frames
-        }
-    }
-
-    /// Which of the image files, and how.
-    fn file_choice(&self) -> Result<FileChoice<'_>, Failure> {
-        let of_images = [
-            (self.skip_existing, "--skip-existing"),
-            (self.keep_going, "--keep-going"),
-        ];
-        for (given, option) in of_images {
-            if given && !(self.input.is_images() && self.output.is_images()) {
-                return Err(Failure::Usage(format!(
-                    "{option} is for image files that become image files, one by one"
-                )));
-            }
-        }
-        Ok(FileChoice {
-            selection: self.selection(),
-            range: self.reading.range(&self.input)?,
-            keep_going: self.keep_going,
-            missing_in: self.skip_existing.then_some(&self.output),
-        })
-    }
-
-    /// The number of the first image file to be written, where those that are read have none.
-    fn first_written(&self) -> Result<Option<i64>, Failure> {
-        match self.start_number {
-            Some(_) if self.input.is_images() => Ok(None),
-            Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
-                "--start-number is for image files with numbers in their names, and neither input nor output \
-                 is such"
-                    .to_owned(),
-            )),
-            start => Ok(start),
         }
     }
 
@@ -341,14 +299,6 @@ impl FilterArguments {
             .find(|filter| !self.fields && filter.mask.height() > 1)
     }
 
-    /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on
-    /// a frame as the decoder, on all cores, so that a decoder with as many threads only takes turns with it:
-    /// half of them do.
-    fn decoder_threads(&self) -> Option<usize> {
-        let encodes = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
-        self.reading.decoder_threads(encodes)
-    }
-
     fn options(&self) -> PipelineOptions {
         let recording = self.trace.recording(self.wants_page(), self.report.is_some());
         let mut options = pipeline_options(self.queue, self.workers, recording);
@@ -363,14 +313,21 @@ impl FilterArguments {
             let _ = writeln!(std::io::stderr(), "{}", escape::lines(text));
         }
     }
+}
 
-    fn interrupt_policy(&self) -> Policy {
-        Policy {
-            wanted: self
-                .on_interrupt
-                .or(self.reading.untrusted.then_some(OnInterrupt::Discard)),
-            replaces: self.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
-        }
+/// Filters the input into the output, or each of several.
+pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<(), Failure> {
+    arguments.stats |= is_verbose;
+    if arguments.reading.untrusted {
+        // A driver is more to attack, so that it is there for those alone who ask for it.
+        arguments.engine.without_card();
     }
-
+    let (inputs, output) = arguments.ends()?;
+    match inputs::gather(inputs, output, arguments.at_once.is_some())? {
+        Gathered::One(input) => {
+            let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
+            job::run(&arguments, input, output)
+        }
+        Gathered::Several { inputs, folder } => batch::run(&arguments, inputs, &folder),
+    }
 }

@@ -1,0 +1,525 @@
+//! Several inputs, an output each: one job after another, or some side by side.
+//!
+//! Everything that names can tell is checked before the first job. A job has its own stop, so that one signal
+//! ends all of them; engines go from one job to the next; the frame buffers of jobs side by side have one
+//! limit together.
+
+use super::FilterArguments;
+use super::board::{Board, OneOf};
+use super::inputs::output_of;
+use super::job::{Around, Finished, show_plans};
+use super::single::Single;
+use super::table::{End, Figures, Row, table};
+use crate::cli::endpoint::{Input, identity};
+use crate::cli::interrupt::{OnInterrupt, Policy, watch_by};
+use crate::cli::limits::Room;
+use crate::cli::progress::{self, Form, Watched};
+use crate::cli::{Failure, escape};
+use framepipe::engine::spare::Spares;
+use framepipe::frame::{Rational, Remarks};
+use framepipe::pipeline::Stop;
+use framepipe::report::Ending;
+use framepipe::shortage::thread_error;
+use framepipe::sink::atomic_file::remove_left_overs;
+use framepipe::still::ImageKind;
+use std::collections::HashMap;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Filters each of the inputs into a file of its own in `folder`.
+pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path) -> Result<(), Failure> {
+    refuse_options_of_one(arguments)?;
+    let styles = Styles::new(arguments);
+    let items = styles.items(arguments, inputs, folder)?;
+    let form = Form::open(arguments.progress, arguments.quiet > 0)?;
+    if arguments.reading.untrusted {
+        let reads: Vec<&Path> = items.iter().flat_map(|item| item.single.input.reads()).collect();
+        arguments.confine(&reads, [folder.to_owned()].into())?;
+    }
+    let caveats = arguments.accepted_caveats()?;
+    let engines = Spares::default();
+    if arguments.dry_run {
+        return plan(&items, &engines);
+    }
+    if items.iter().all(|item| item.is_there) {
+        arguments.say(&format!("nothing to do: {} has all of it", folder.display()));
+        return Ok(());
+    }
+    make(folder)?;
+    let side_by_side = arguments.at_once.map_or(1, NonZeroUsize::get);
+    let batch = Batch {
+        arguments,
+        board: Board::new(items.len(), if arguments.fields { 2 } else { 1 }),
+        ends: items.iter().map(|_| Mutex::new(None)).collect(),
+        items,
+        engines,
+        room: Room::new(arguments.max_memory),
+        jobs: Arc::default(),
+        next: AtomicUsize::new(0),
+        is_engine_told: AtomicBool::new(false),
+        // Programs get an object about each job, people one line over all.
+        apart: match &form {
+            Form::Json(_) => form.clone(),
+            _ => Form::Nothing,
+        },
+    };
+    let (gentle, hard) = (batch.jobs.clone(), batch.jobs.clone());
+    watch_by(
+        arguments.quiet > 0,
+        move |signal| gentle.finish(signal),
+        move || hard.abandon(true),
+    )?;
+    remove_left_overs(folder);
+    let together = match form {
+        Form::Json(_) => Form::Nothing,
+        form => form,
+    };
+    let began = Instant::now();
+    progress::show(&batch.board, together, || batch.work(side_by_side))?;
+    batch.conclude(&caveats, began)
+}
+
+/// Refuses what one output has and several have not.
+fn refuse_options_of_one(arguments: &FilterArguments) -> Result<(), Failure> {
+    let given = [
+        (arguments.report.is_some(), "--report"),
+        (arguments.trace.trace.is_some(), "--trace"),
+        (arguments.start_number.is_some(), "--start-number"),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option} is about one output, and there are several; leave it out, or filter the inputs one by \
+             one"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Makes the folder if it is missing.
+fn make(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|cause| Failure::Failed(format!("cannot make {}: {cause}", folder.display())))
+}
+
+/// Prints what each job would do.
+fn plan(items: &[Item<'_>], engines: &Spares) -> Result<(), Failure> {
+    let mut plans = Vec::new();
+    for item in items {
+        let planned = match item.is_there {
+            true => Ok(format!(
+                "input   {}\noutput  {}, which exists and is passed over",
+                item.name, item.single.output
+            )),
+            false => (item.single.open()).and_then(|opened| item.single.plan(&opened.info, engines)),
+        };
+        plans.push(planned.map_err(|failure| failure.about(&item.name))?);
+    }
+    show_plans(&plans)
+}
+
+/// The options as each kind of input takes them.
+struct Styles {
+    /// Of videos, whose container the options may name.
+    videos: FilterArguments,
+    /// Of image files: the option may name their kind, and there is one frame to each.
+    stills: FilterArguments,
+}
+
+impl Styles {
+    fn new(arguments: &FilterArguments) -> Styles {
+        let mut videos = FilterArguments {
+            // What they mean is done here.
+            skip_existing: false,
+            keep_going: false,
+            on_interrupt: arguments.on_interrupt.or(Some(OnInterrupt::Discard)),
+            ..arguments.clone()
+        };
+        videos
+            .engine
+            .share_cores(arguments.at_once.unwrap_or(NonZeroUsize::MIN));
+        let mut stills = videos.clone();
+        stills.workers = stills.workers.or(Some(NonZeroUsize::MIN));
+        stills.encoding.format = stills
+            .encoding
+            .format
+            .filter(|format| format.parse::<ImageKind>().is_err());
+        Styles { videos, stills }
+    }
+
+    /// The jobs, all that names tell of them checked.
+    fn items(
+        &self,
+        arguments: &FilterArguments,
+        inputs: Vec<Input>,
+        folder: &Path,
+    ) -> Result<Vec<Item<'_>>, Failure> {
+        // As the user gave them, before the engine's share of the cores.
+        arguments.engine.check()?;
+        let mut items = Vec::new();
+        for input in inputs {
+            let style = if input.is_images() {
+                &self.stills
+            } else {
+                &self.videos
+            };
+            let output = output_of(&input, folder, arguments.encoding.format.as_deref())?;
+            let name = input.name();
+            let is_missing = input.path().is_some_and(|path| !path.exists());
+            if is_missing && !arguments.keep_going && !arguments.reading.allows_urls() {
+                return Err(Failure::Failed(format!("{name}: there is no such file")));
+            }
+            let single = Single::of_several(style, input, output);
+            single.check_ends().map_err(|failure| failure.about(&name))?;
+            let is_there = arguments.skip_existing && single.output.path().is_some_and(Path::exists);
+            items.push(Item {
+                single,
+                name,
+                is_there,
+            });
+        }
+        check_names(&items)?;
+        if !arguments.encoding.overwrite && !arguments.skip_existing {
+            check_existing(&items)?;
+        }
+        Ok(items)
+    }
+}
+
+/// Refuses outputs that fall on each other or on an input.
+fn check_names(items: &[Item<'_>]) -> Result<(), Failure> {
+    let mut owners: HashMap<&Path, &str> = HashMap::new();
+    // Under another name, such as a link's, too.
+    let inputs: HashMap<(u64, u64), &str> = items
+        .iter()
+        .filter_map(|item| Some((identity(item.single.input.path()?)?, item.name.as_str())))
+        .collect();
+    for item in items {
+        let Some(output) = item.single.output.path() else {
+            continue;
+        };
+        if let Some(other) = owners.insert(output, &item.name) {
+            return Err(Failure::Usage(format!(
+                "{other} and {} would both become {}; rename one of them, or filter them into two folders",
+                item.name,
+                output.display()
+            )));
+        }
+        if let Some(other) = identity(output).and_then(|id| inputs.get(&id)) {
+            return Err(Failure::Usage(format!(
+                "{other} is an input, and the output of {} would be the same file; choose another folder",
+                item.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses outputs that are there.
+fn check_existing(items: &[Item<'_>]) -> Result<(), Failure> {
+    let mut there = items
+        .iter()
+        .map(|item| &item.single.output)
+        .filter(|output| output.path().is_some_and(Path::exists));
+    let Some(first) = there.next() else {
+        return Ok(());
+    };
+    let more = match there.count() {
+        0 => String::new(),
+        n => format!(", and so do {n} more"),
+    };
+    Err(Failure::Failed(format!(
+        "{first} exists{more}; pass --overwrite to replace what is there, or --skip-existing to pass over it"
+    )))
+}
+
+/// A job.
+struct Item<'a> {
+    single: Single<'a>,
+    /// The input's name in sentences.
+    name: String,
+    /// Its output is there, and it is passed over.
+    is_there: bool,
+}
+
+/// What became of a job.
+struct Ended {
+    end: Result<End, Failure>,
+    /// What there is to say of it, in lines.
+    said: Vec<String>,
+    warnings: Vec<String>,
+    /// Where the time went, if that was asked for.
+    stats: Option<String>,
+}
+
+/// All jobs.
+struct Batch<'a> {
+    arguments: &'a FilterArguments,
+    items: Vec<Item<'a>>,
+    /// What became of each; `None` of those that were not begun.
+    ends: Vec<Mutex<Option<Ended>>>,
+    engines: Spares,
+    room: Room,
+    board: Board,
+    jobs: Arc<Jobs>,
+    next: AtomicUsize,
+    is_engine_told: AtomicBool,
+    /// How progress is shown of each job.
+    apart: Form,
+}
+
+impl Batch<'_> {
+    /// Does the jobs, so many side by side.
+    fn work(&self, side_by_side: usize) -> Result<(), Failure> {
+        std::thread::scope(|scope| {
+            for number in 1..side_by_side.min(self.items.len()) {
+                let builder = std::thread::Builder::new().name(format!("job {number}"));
+                if let Err(cause) = builder.spawn_scoped(scope, || self.take_jobs()) {
+                    self.jobs.abandon(false);
+                    return Err(thread_error(cause).into());
+                }
+            }
+            self.take_jobs();
+            Ok(())
+        })
+    }
+
+    /// Does one job after another until none is left, or none is to be begun.
+    fn take_jobs(&self) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = self.items.get(number) else {
+                return;
+            };
+            let ended = if item.is_there {
+                Ended {
+                    end: Ok(End::There),
+                    said: Vec::new(),
+                    warnings: Vec::new(),
+                    stats: None,
+                }
+            } else {
+                let policy = item.single.interrupt_policy();
+                let Some(stop) = self.jobs.begin(number, policy) else {
+                    return;
+                };
+                let ended = self.one(number, item, &stop);
+                self.jobs.end(number);
+                ended
+            };
+            if matches!(&ended.end, Err(failure) if !matches!(failure, Failure::Interrupted))
+                && !self.arguments.keep_going
+            {
+                self.jobs.abandon(false);
+            }
+            *lock(&self.ends[number]) = Some(ended);
+            self.board.end(number);
+        }
+    }
+
+    fn one(&self, number: usize, item: &Item<'_>, stop: &Stop) -> Ended {
+        let filtered = self.filter(number, item, stop);
+        let said = item.single.said();
+        match filtered {
+            Ok(finished) => {
+                let mut report = finished.report(Remarks::default());
+                let warnings = std::mem::take(&mut report.warnings);
+                let notes = std::mem::take(&mut report.notes);
+                Ended {
+                    end: Ok(end_of(item, &finished)),
+                    said: said
+                        .into_iter()
+                        .chain(notes.into_iter().map(|note| format!("note: {note}")))
+                        .collect(),
+                    warnings,
+                    stats: self.arguments.stats.then(|| report.to_string()),
+                }
+            }
+            Err(failure) => Ended {
+                end: Err(failure),
+                said,
+                warnings: Vec::new(),
+                stats: None,
+            },
+        }
+    }
+
+    fn filter(&self, number: usize, item: &Item<'_>, stop: &Stop) -> Result<Finished, Failure> {
+        let opened = item.single.open()?;
+        let counters = self.board.begin(number);
+        let info = opened.source.info();
+        let shown = OneOf {
+            watched: Watched {
+                counters: &counters,
+                stop,
+                frames: info.frames,
+                parts: item.single.parts(),
+                rate: info.frame_rate.map(Rational::to_f64),
+            },
+            name: item.name.clone(),
+            board: &self.board,
+        };
+        let around = Around {
+            engines: &self.engines,
+            room: &self.room,
+            stop,
+            counters: &counters,
+            is_engine_told: &self.is_engine_told,
+        };
+        item.single.filter(opened, &around, self.apart.clone(), &shown)
+    }
+
+    /// Prints what became of all of them, and gives the verdict.
+    fn conclude(self, caveats: &Remarks, began: Instant) -> Result<(), Failure> {
+        let quiet = self.arguments.quiet;
+        let warn = |text: &str| {
+            if quiet < 2 {
+                // A closed stderr is no reason to stop.
+                let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
+            }
+        };
+        for note in &caveats.notes {
+            self.arguments.say(&format!("note: {note}"));
+        }
+        for warning in &caveats.warnings {
+            warn(&format!("warning: {warning}"));
+        }
+        let (mut rows, mut failures) = (Vec::new(), Vec::new());
+        for (item, ended) in self.items.iter().zip(self.ends) {
+            let name = escape::line(&item.name).into_owned();
+            let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let end = match ended {
+                None => End::NotBegun,
+                Some(ended) => {
+                    if let Some(stats) = &ended.stats {
+                        self.arguments.say(&format!("\n{name}\n{}", stats.trim_end()));
+                    }
+                    for text in &ended.said {
+                        self.arguments.say(&format!("{name}: {text}"));
+                    }
+                    for warning in &ended.warnings {
+                        warn(&format!("{name}: warning: {warning}"));
+                    }
+                    match ended.end {
+                        Ok(end) => end,
+                        Err(Failure::Interrupted) => End::Stopped,
+                        Err(failure) => {
+                            let reason = failure.reason();
+                            let reason = reason
+                                .strip_prefix(&format!("{}: ", item.name))
+                                .unwrap_or(&reason);
+                            let reason = escape::line(reason).into_owned();
+                            failures.push((item.name.clone(), failure));
+                            End::Failed(reason)
+                        }
+                    }
+                }
+            };
+            rows.push(Row { name, end });
+        }
+        self.arguments.say(&table(&rows, began.elapsed()));
+        let is_whole = |row: &Row| !matches!(row.end, End::Short(_) | End::Stopped | End::NotBegun);
+        if self.jobs.is_interrupted() && !rows.iter().all(is_whole) {
+            return Err(Failure::Interrupted);
+        }
+        verdict(failures, rows.len(), self.arguments)
+    }
+}
+
+/// The error that the program ends with.
+fn verdict(
+    mut failures: Vec<(String, Failure)>,
+    count: usize,
+    arguments: &FilterArguments,
+) -> Result<(), Failure> {
+    if failures.is_empty() {
+        return Ok(());
+    }
+    if !arguments.keep_going {
+        let (name, failure) = failures.swap_remove(0);
+        return Err(failure.about(&name));
+    }
+    let text = format!("{} of {count} files failed", failures.len());
+    if arguments.quiet == 0 {
+        // The table has the reasons.
+        return Err(Failure::Failed(text));
+    }
+    let lines = failures
+        .into_iter()
+        .map(|(name, failure)| format!("  {}", failure.about(&name).reason()));
+    Err(Failure::Listed(format!("{text}:"), lines.collect()))
+}
+
+fn end_of(item: &Item<'_>, finished: &Finished) -> End {
+    let on_disk = item.single.output.path().and_then(|path| path.metadata().ok());
+    let figures = Figures {
+        frames: finished.frames,
+        time: finished.measured.wall,
+        bytes: on_disk.map(|facts| facts.len()).or(finished.bytes).unwrap_or(0),
+    };
+    match finished.measured.ending {
+        Ending::Interrupted if figures.frames == 0 => End::Stopped,
+        Ending::Interrupted => End::Short(figures),
+        Ending::Complete | Ending::Closed => End::Done(figures),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The jobs that run, so that one hand ends all of them.
+#[derive(Default)]
+struct Jobs(Mutex<Running>);
+
+#[derive(Default)]
+struct Running {
+    jobs: Vec<(usize, Stop, Policy)>,
+    /// No more are begun.
+    is_ending: bool,
+    /// The user ended them.
+    is_interrupted: bool,
+}
+
+impl Jobs {
+    /// The stop of job `number`; `None` if it is not to be begun.
+    fn begin(&self, number: usize, policy: Policy) -> Option<Stop> {
+        let mut running = lock(&self.0);
+        if running.is_ending {
+            return None;
+        }
+        let stop = Stop::new();
+        running.jobs.push((number, stop.clone(), policy));
+        Some(stop)
+    }
+
+    fn end(&self, number: usize) {
+        lock(&self.0).jobs.retain(|(other, ..)| *other != number);
+    }
+
+    /// Ends all by a first signal; true if that ends any gently.
+    fn finish(&self, signal: i32) -> bool {
+        let mut running = lock(&self.0);
+        (running.is_ending, running.is_interrupted) = (true, true);
+        let (gentle, hard): (Vec<_>, Vec<_>) =
+            running.jobs.iter().partition(|(.., policy)| policy.keeps(signal));
+        hard.iter().for_each(|(_, stop, _)| stop.abandon());
+        gentle.iter().for_each(|(_, stop, _)| stop.finish());
+        !gentle.is_empty()
+    }
+
+    /// Ends all at once, by the user or because one failed.
+    fn abandon(&self, by_user: bool) {
+        let mut running = lock(&self.0);
+        running.is_ending = true;
+        running.is_interrupted |= by_user;
+        running.jobs.iter().for_each(|(_, stop, _)| stop.abandon());
+    }
+
+    fn is_interrupted(&self) -> bool {
+        lock(&self.0).is_interrupted
+    }
+}

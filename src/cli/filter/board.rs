@@ -1,0 +1,100 @@
+//! How far several jobs are: one line over all of them, or each by itself for programs.
+
+use crate::cli::progress::{Look, Meter, Watch, Watched};
+use framepipe::pipeline::Progress;
+use framepipe::report::Stage;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The counters of all jobs of a batch.
+pub(super) struct Board {
+    /// How many files there are.
+    files: usize,
+    /// Frames of a pipeline in one of the output.
+    parts: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    done: usize,
+    /// Frames of the jobs that have ended.
+    frames: u64,
+    /// Counters of the jobs that run, by their numbers.
+    running: Vec<(usize, Arc<Progress>)>,
+}
+
+impl Board {
+    pub(super) fn new(files: usize, parts: u64) -> Board {
+        Board {
+            files,
+            parts,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Job `number` begins, and counts here.
+    pub(super) fn begin(&self, number: usize) -> Arc<Progress> {
+        let counters = Arc::new(Progress::new());
+        self.state().running.push((number, counters.clone()));
+        counters
+    }
+
+    /// Job `number` has ended.
+    pub(super) fn end(&self, number: usize) {
+        let mut state = self.state();
+        if let Some(place) = state.running.iter().position(|(n, _)| *n == number) {
+            let (_, counters) = state.running.swap_remove(place);
+            state.frames += counters.frames(Stage::Encode) / self.parts;
+        }
+        state.done += 1;
+    }
+
+    fn done(&self) -> usize {
+        self.state().done
+    }
+}
+
+impl Watch for Board {
+    fn look(&self, meter: &mut Meter) -> Look {
+        let state = self.state();
+        let running = || state.running.iter().map(|(_, counters)| counters);
+        let written = state.frames
+            + running()
+                .map(|counters| counters.frames(Stage::Encode) / self.parts)
+                .sum::<u64>();
+        let busy = |stage: Stage| running().map(|counters| counters.busy(stage)).sum::<Duration>();
+        Look {
+            written,
+            fps: meter.speed(written),
+            elapsed: meter.elapsed(),
+            busiest: Stage::ALL
+                .into_iter()
+                .filter(|&stage| !busy(stage).is_zero())
+                .max_by_key(|&stage| busy(stage)),
+            files: Some((state.done, self.files)),
+            ..Look::default()
+        }
+    }
+}
+
+/// A job of the batch, for whoever wants to know of each.
+pub(super) struct OneOf<'a> {
+    pub(super) watched: Watched<'a>,
+    pub(super) name: String,
+    pub(super) board: &'a Board,
+}
+
+impl Watch for OneOf<'_> {
+    fn look(&self, meter: &mut Meter) -> Look {
+        Look {
+            file: Some(self.name.clone()),
+            files: Some((self.board.done(), self.board.files)),
+            ..self.watched.look(meter)
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Several inputs in one call, and what their outputs are called.
+//!
+//! ```text
+//! a.mp4 b.mkv 'clips/*.mov' OUT/  ->  OUT/a.mp4  OUT/b.mkv  OUT/one.mov  OUT/two.mov
+//! a.mp4 b.mkv OUT/ --format webm  ->  OUT/a.webm  OUT/b.webm
+//! ```
+
+use crate::cli::Failure;
+use crate::cli::endpoint::{Input, Output, PIPE};
+use framepipe::sink::video::{can_be_written, extension_of};
+use framepipe::source::images::listing::{self, Selection};
+use framepipe::still::ImageKind;
+use framepipe::still::pattern::Pattern;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Extensions of the files of a folder that are taken for videos.
+const VIDEOS: &[&str] = &[
+    "3g2", "3gp", "apng", "asf", "avi", "f4v", "flv", "gif", "h264", "hevc", "ivf", "m2ts", "m2v", "m4v",
+    "mkv", "mov", "mp4", "mpeg", "mpg", "mts", "mxf", "nut", "obu", "ogm", "ogv", "rm", "rmvb", "ts", "vob",
+    "webm", "wmv", "y4m",
+];
+
+/// What the names come to.
+pub(super) enum Gathered {
+    /// One input, as it stands.
+    One(Input),
+    /// Several, each of which gives an output in the folder.
+    Several {
+        /// Files, at least one.
+        inputs: Vec<Input>,
+        /// It may be missing.
+        folder: PathBuf,
+    },
+}
+
+/// What a name stands for that is no single input.
+enum Group {
+    /// Files, each of them an input.
+    Files(Vec<PathBuf>),
+    /// Image files that are the frames of one input.
+    Sequence,
+}
+
+/// Reads the names of inputs and of their output. A single one is one input, but for a glob or a folder of
+/// videos, and where `counts_as_several`.
+pub(super) fn gather(
+    names: &[OsString],
+    output: &OsStr,
+    counts_as_several: bool,
+) -> Result<Gathered, Failure> {
+    let mut inputs = Vec::new();
+    for name in names {
+        inputs.push(Input::from_argument(name.clone()).map_err(|e| Failure::usage(&e))?);
+    }
+    if inputs.len() == 1 && !counts_as_several {
+        let input = inputs.remove(0);
+        return match group(&input) {
+            Ok(Some(Group::Files(files))) if !files.iter().all(|file| listing::names_images(file)) => {
+                let held = format!("{} stands for {} files", input.name(), files.len());
+                Ok(Gathered::Several {
+                    inputs: files.into_iter().map(Input::named).collect(),
+                    folder: folder(output, &held)?,
+                })
+            }
+            // What is wrong with it is found again where it is opened.
+            _ => Ok(Gathered::One(input)),
+        };
+    }
+    let because = match inputs.len() {
+        1 => "--at-once is for inputs".to_owned(),
+        count => format!("there are {count} inputs"),
+    };
+    let folder = folder(output, &because)?;
+    let mut files = Vec::new();
+    for input in inputs {
+        match group(&input)? {
+            Some(Group::Files(found)) => files.extend(found.into_iter().map(Input::named)),
+            Some(Group::Sequence) => {
+                return Err(Failure::Usage(format!(
+                    "{} is a sequence of images, which is one input; filter it by itself, or write a glob for \
+                     an output from each file, such as 'frames/*.png' with --at-once 1",
+                    input.name()
+                )));
+            }
+            None => files.push(input),
+        }
+    }
+    Ok(Gathered::Several {
+        inputs: files,
+        folder,
+    })
+}
+
+/// The folder that `output` names. `because` says why it must be one.
+fn folder(output: &OsStr, because: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(output);
+    if path.is_dir() || output.as_encoded_bytes().ends_with(b"/") {
+        return Ok(path);
+    }
+    let shown = path.display().to_string();
+    let offer = if shown == PIPE || shown.contains(':') {
+        "out/".to_owned()
+    } else {
+        format!("{shown}/")
+    };
+    Err(Failure::Usage(format!(
+        "{because}, whose outputs go into a folder; {shown} is none: write {offer} (it is made if it is missing)"
+    )))
+}
+
+/// What the input stands for, if that is not one file; an error if it stands for nothing, or for what has no
+/// name.
+fn group(input: &Input) -> Result<Option<Group>, Failure> {
+    let path = match input {
+        Input::Synthetic(_) => return Err(no_file("made-up frames have")),
+        Input::Y4m(path) | Input::Raw(_, path) | Input::Video(path) if path == Path::new(PIPE) => {
+            return Err(no_file("standard input has"));
+        }
+        Input::Images(path) => path,
+        Input::Y4m(_) | Input::Raw(..) | Input::Video(_) => return Ok(None),
+    };
+    if path.is_dir() {
+        // A folder with both is a sequence with something beside it.
+        if listing::list(path, &Selection::default()).is_ok() {
+            return Ok(Some(Group::Sequence));
+        }
+        let pattern = glob::Pattern::escape(&path.to_string_lossy());
+        let all = listing::list(&Path::new(&pattern).join("*"), &Selection::default());
+        let files: Vec<PathBuf> = all.map_or_else(|_| Vec::new(), |all| all.files);
+        let files: Vec<PathBuf> = files.into_iter().filter(|file| is_video(file)).collect();
+        return match files.is_empty() {
+            false => Ok(Some(Group::Files(files))),
+            true => Err(Failure::Failed(format!(
+                "{} holds neither images nor videos that are known by their extensions",
+                path.display()
+            ))),
+        };
+    }
+    if path.exists() {
+        return Ok(None);
+    }
+    if matches!(Pattern::parse(path), Ok(Some(_))) {
+        return Ok(Some(Group::Sequence));
+    }
+    if path.to_string_lossy().contains(['*', '?', '[']) {
+        return Ok(Some(Group::Files(
+            listing::list(path, &Selection::default())?.files,
+        )));
+    }
+    Ok(None)
+}
+
+fn no_file(what: &str) -> Failure {
+    Failure::Usage(format!(
+        "{what} no name for an output in a folder; filter it by itself, with an output of its own"
+    ))
+}
+
+fn is_video(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|e| VIDEOS.iter().any(|video| video.eq_ignore_ascii_case(e)))
+}
+
+/// The output in `folder` for an input that is a file: its name, with the extension of `format` if there is
+/// one.
+pub(super) fn output_of(input: &Input, folder: &Path, format: Option<&str>) -> Result<Output, Failure> {
+    let shown = input.name();
+    let refuse = |problem: &str| Err(Failure::Usage(format!("{shown}: {problem}")));
+    let Some(name) = input.path().and_then(Path::file_name) else {
+        return refuse("this has no name for an output; filter it by itself");
+    };
+    let mut name = Path::new(name).to_owned();
+    if let Some(format) = format {
+        let image = format.parse::<ImageKind>().ok().filter(|_| input.is_images());
+        let extension = match image {
+            Some(_) => Some(format.to_lowercase()),
+            None => extension_of(format),
+        };
+        match extension {
+            Some(extension) => name.set_extension(extension),
+            None => {
+                return refuse(&format!(
+                    "--format {format} is no container that this FFmpeg writes and that has an extension of \
+                     its own; try mp4, mkv, webm or mov"
+                ));
+            }
+        };
+    }
+    let extension = name
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    // A percent sign in the name of a still would be one of a pattern.
+    let escaped = match name.to_str() {
+        Some(text) if ImageKind::of(&name).is_some() => PathBuf::from(text.replace('%', "%%")),
+        _ => name,
+    };
+    let output = Output::named(folder.join(escaped)).for_input(input);
+    match (&output, input.is_images()) {
+        _ if extension.is_empty() => refuse(
+            "its name has no extension to tell how the output is to be written; name a container with \
+             --format, such as --format mkv",
+        ),
+        (Output::Images(_), true) | (Output::Y4m(_), _) => Ok(output),
+        (Output::Images(_), false) => refuse(&format!(
+            "an animation is not written to a .{extension} file; name another container with --format, such \
+             as --format apng"
+        )),
+        (_, true) if format.is_none() => refuse(&format!(
+            "framepipe writes no .{extension} files; name another kind with --format, such as --format png"
+        )),
+        (Output::Video(path), _) if can_be_written(path) => Ok(output),
+        _ => refuse(&format!(
+            "framepipe writes no .{extension} files; name a container with --format, such as --format mkv"
+        )),
+    }
+}

@@ -1,0 +1,203 @@
+//! One input with its output and the options: what can be said of them before anything is opened.
+
+use super::FilterArguments;
+use crate::cli::Failure;
+use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
+use crate::cli::interrupt::{OnInterrupt, Policy};
+use framepipe::source::images::listing::Selection;
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// One input, one output, and the options.
+pub(super) struct Single<'a> {
+    arguments: &'a FilterArguments,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    /// What there is to say is kept for later where others are at work meanwhile.
+    kept: Option<Mutex<Vec<String>>>,
+}
+
+impl Deref for Single<'_> {
+    type Target = FilterArguments;
+
+    fn deref(&self) -> &FilterArguments {
+        self.arguments
+    }
+}
+
+impl<'a> Single<'a> {
+    /// A job by itself.
+    pub(super) fn new(arguments: &'a FilterArguments, input: Input, output: Output) -> Single<'a> {
+        let container = arguments.encoding.format.as_deref();
+        Single {
+            arguments,
+            output: output.with_container(container).for_input(&input),
+            input,
+            kept: None,
+        }
+    }
+
+    /// A job of several, which says nothing before it has ended.
+    pub(super) fn of_several(arguments: &'a FilterArguments, input: Input, output: Output) -> Single<'a> {
+        Single {
+            kept: Some(Mutex::default()),
+            ..Single::new(arguments, input, output)
+        }
+    }
+
+    /// Prints to stderr unless the run is quiet.
+    pub(super) fn say(&self, text: &str) {
+        match &self.kept {
+            None => self.arguments.say(text),
+            Some(kept) => kept
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(text.to_owned()),
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn said(&self) -> Vec<String> {
+        let kept = self.kept.as_ref().map(Mutex::lock);
+        kept.map_or_else(Vec::new, |kept| {
+            std::mem::take(&mut *kept.unwrap_or_else(PoisonError::into_inner))
+        })
+    }
+
+    /// Refuses what cannot be, before anything is opened.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.engine.check()?;
+        self.check_ends()?;
+        self.trace.check()?;
+        if let Some(report) = &self.report {
+            let extension = report.extension().unwrap_or_default();
+            if extension != "json" && extension != "html" {
+                return Err(Failure::Usage(format!(
+                    "--report {}: the name must end in .json or .html",
+                    report.display()
+                )));
+            }
+        }
+        for (noun, path) in [("report", &self.report), ("trace", &self.trace.trace)] {
+            if let Some(path) = path {
+                self.check_own(noun, path)?;
+            }
+        }
+        if let (Some(report), Some(trace)) = (&self.report, &self.trace.trace)
+            && names_same_file(report, trace)
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both report and trace; choose another name",
+                report.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Refuses an input and an output that do not go together, or not with the options.
+    pub(super) fn check_ends(&self) -> Result<(), Failure> {
+        self.output.check(&self.encoding)?;
+        self.output.check_extension(&self.input)?;
+        check_distinct(&self.input, &self.output)
+    }
+
+    /// Refuses a file to be written that is the input or the output as well.
+    fn check_own(&self, noun: &str, path: &Path) -> Result<(), Failure> {
+        if self
+            .output
+            .path()
+            .is_some_and(|output| names_same_file(output, path))
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both output and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        if let Input::Video(input) | Input::Images(input) | Input::Raw(_, input) | Input::Y4m(input) =
+            &self.input
+            && names_same_file(input, path)
+        {
+            return Err(Failure::Usage(format!(
+                "{} is both input and {noun}; choose another name",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The folders in which files of this run are made.
+    pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
+        let own = [self.report.as_deref(), self.trace.trace.as_deref()]
+            .into_iter()
+            .flatten();
+        own.map(|file| parent(file).to_owned())
+            .chain(self.output.folder())
+            .collect()
+    }
+
+    /// Which image files are to be read.
+    fn selection(&self) -> Selection {
+        let frames = self.reading.selection(&self.input);
+        Selection {
+            first: self
+                .start_number
+                .filter(|_| self.input.is_images())
+                .or(frames.first),
+            ..frames
+        }
+    }
+
+    /// Which of the image files, and how.
+    pub(super) fn file_choice(&self) -> Result<FileChoice<'_>, Failure> {
+        let of_images = [
+            (self.skip_existing, "--skip-existing"),
+            (self.keep_going, "--keep-going"),
+        ];
+        for (given, option) in of_images {
+            if given && !(self.input.is_images() && self.output.is_images()) {
+                return Err(Failure::Usage(format!(
+                    "{option} is for image files that become image files, one by one"
+                )));
+            }
+        }
+        Ok(FileChoice {
+            selection: self.selection(),
+            range: self.reading.range(&self.input)?,
+            keep_going: self.keep_going,
+            missing_in: self.skip_existing.then_some(&self.output),
+        })
+    }
+
+    /// The number of the first image file to be written, where those that are read have none.
+    pub(super) fn first_written(&self) -> Result<Option<i64>, Failure> {
+        match self.start_number {
+            Some(_) if self.input.is_images() => Ok(None),
+            Some(_) if !self.output.is_numbered() => Err(Failure::Usage(
+                "--start-number is for image files with numbers in their names, and neither input nor output \
+                 is such"
+                    .to_owned(),
+            )),
+            start => Ok(start),
+        }
+    }
+
+    /// Threads of the decoder; `None` leaves the number to it. A video encoder works several times as long on
+    /// a frame as the decoder, on all cores, so that a decoder with as many threads only takes turns with it:
+    /// half of them do.
+    pub(super) fn decoder_threads(&self) -> Option<usize> {
+        let encodes = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
+        self.reading.decoder_threads(encodes)
+    }
+
+    /// What a signal does to the output.
+    pub(super) fn interrupt_policy(&self) -> Policy {
+        Policy {
+            wanted: self
+                .on_interrupt
+                .or(self.reading.untrusted.then_some(OnInterrupt::Discard)),
+            replaces: self.encoding.overwrite && self.output.path().is_some_and(Path::is_file),
+        }
+    }
+}

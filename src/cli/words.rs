@@ -1,0 +1,136 @@
+//! Values that shells complete, for options that take more than a list of words: a parser keeps its own rules
+//! and its own errors, and names the words beside them.
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command, Error};
+use framepipe::filter::{NAMED_MASKS, OWN_MASK};
+use framepipe::frame::PixelFormat;
+use framepipe::sink::video::usual_encoders;
+use std::ffi::OsStr;
+
+/// The modes of `--border` in our own words.
+const BORDERS: &[&str] = &["replicate", "zero", "constant:", "reflect", "mirror", "wrap"];
+
+/// The usual choices of `--planes`.
+const PLANES: &[&str] = &[
+    "all",
+    "all+alpha",
+    "luma",
+    "gray",
+    "chroma",
+    "y",
+    "u",
+    "v",
+    "r",
+    "g",
+    "b",
+    "a",
+];
+
+/// Containers that most people want, by the extensions of their files.
+const CONTAINERS: &[&str] = &[
+    "mp4", "mov", "mkv", "webm", "avi", "gif", "apng", "webp", "ts", "mxf", "nut", "ogv",
+];
+
+/// Presets of x264 and x265.
+const PRESETS: &[&str] = &[
+    "ultrafast",
+    "superfast",
+    "veryfast",
+    "faster",
+    "fast",
+    "medium",
+    "slow",
+    "slower",
+    "veryslow",
+    "placebo",
+];
+
+/// A parser whose words are known to shells.
+#[derive(Clone)]
+pub(crate) struct Completing<P> {
+    parser: P,
+    words: fn() -> Vec<&'static str>,
+}
+
+impl<P: TypedValueParser> TypedValueParser for Completing<P> {
+    type Value = P::Value;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<P::Value, Error> {
+        self.parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// `parser`, with the names of all filters.
+pub(crate) fn filters<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || {
+        let names = NAMED_MASKS.iter().map(|named| named.name);
+        names.chain([OWN_MASK]).collect()
+    };
+    Completing { parser, words }
+}
+
+/// `parser`, with the modes of borders.
+pub(crate) fn borders<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || BORDERS.to_vec();
+    Completing { parser, words }
+}
+
+/// `parser`, with the choices of planes.
+pub(crate) fn planes<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || PLANES.to_vec();
+    Completing { parser, words }
+}
+
+/// `parser`, with the encoders that are the usual ones for some container.
+pub(crate) fn encoders<P: TypedValueParser>(parser: P) -> Completing<P> {
+    Completing {
+        parser,
+        words: usual_encoders,
+    }
+}
+
+/// `parser`, with the pixel formats that framepipe filters.
+pub(crate) fn pixel_formats<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || PixelFormat::all().map(PixelFormat::name).collect();
+    Completing { parser, words }
+}
+
+/// `parser`, with containers.
+pub(crate) fn containers<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || CONTAINERS.to_vec();
+    Completing { parser, words }
+}
+
+/// `parser`, with presets.
+pub(crate) fn presets<P: TypedValueParser>(parser: P) -> Completing<P> {
+    let words = || PRESETS.to_vec();
+    Completing { parser, words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framepipe::filter::{Border, Chain, Planes};
+
+    #[test]
+    fn every_word_is_understood() {
+        for word in BORDERS.iter().filter(|word| !word.ends_with(':')) {
+            assert!(word.parse::<Border>().is_ok(), "{word}");
+        }
+        for word in PLANES {
+            assert!(word.parse::<Planes>().is_ok(), "{word}");
+        }
+        for named in NAMED_MASKS {
+            assert!(Chain::parse(named.name).is_ok(), "{}", named.name);
+        }
+        assert!(usual_encoders().contains(&"ffv1"));
+        for word in CONTAINERS {
+            assert!(framepipe::sink::video::extension_of(word).is_some(), "{word}");
+        }
+    }
+}
