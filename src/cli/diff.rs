@@ -4,7 +4,7 @@ use super::encoding::EncodingArguments;
 use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct, check_files};
 use super::interrupt::Policy;
 use super::progress::{Form, Watched};
-use super::reading::ReadingArguments;
+use super::reading::{RangeArguments, ReadingArguments};
 use super::{Failure, escape, interrupt, progress, to_stdout, untrusted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -38,6 +38,8 @@ pub(crate) struct DiffArguments {
     /// Print no comparison: the exit code says it; -qq keeps warnings back, too.
     #[arg(short, long, action = clap::ArgAction::Count)]
     quiet: u8,
+    #[command(flatten)]
+    range: RangeArguments,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -90,8 +92,8 @@ impl DiffArguments {
             _ => options.stream = None,
         }
         let choice = FileChoice {
-            selection: self.reading.selection(input),
-            range: self.reading.range(input)?,
+            selection: self.range.selection(input),
+            range: self.range.times(input)?,
             ..FileChoice::default()
         };
         let opened = input.open(rate, &options, &choice)?;

@@ -10,6 +10,7 @@ mod engine;
 mod escape;
 mod failure;
 mod filter;
+mod filtering;
 mod interrupt;
 mod limits;
 pub(crate) mod log;

@@ -18,13 +18,10 @@ const UNTRUSTED_PIXELS: u64 = 100_000_000;
 /// How long a stranger's input may give nothing.
 const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which frames are read, and what is taken for granted of the input.
+/// Which frames are read.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Input")]
-pub(crate) struct ReadingArguments {
-    /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub(crate) fps: Option<Rational>,
+pub(crate) struct RangeArguments {
     /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
     /// for the frame behind the first 120. Sound and subtitles are cut to the same range.
     #[arg(long, value_name = "T")]
@@ -40,6 +37,15 @@ pub(crate) struct ReadingArguments {
     /// -1100 (from the beginning), 0-99:2 (every second).
     #[arg(long, value_name = "N|A-B[:STEP]", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Selection>,
+}
+
+/// How they are read, and what is taken for granted of the input.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct ReadingArguments {
+    /// Frames a second of image files, such as 24 or 30000/1001 [default: 25 where the output needs it].
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) fps: Option<Rational>,
     /// Index of the video stream to read [default: the one that a player would show].
     #[arg(long, value_name = "N")]
     pub(crate) stream: Option<usize>,
@@ -71,21 +77,7 @@ pub(crate) struct ReadingArguments {
     max_pixels: Option<u64>,
 }
 
-impl ReadingArguments {
-    /// True if an input may be a URL.
-    pub(crate) fn allows_urls(&self) -> bool {
-        self.allow_urls
-    }
-
-    /// The most pixels that a picture of the input may have.
-    pub(crate) fn most_pixels(&self) -> u64 {
-        self.max_pixels.unwrap_or(if self.untrusted {
-            UNTRUSTED_PIXELS
-        } else {
-            MOST_PIXELS
-        })
-    }
-
+impl RangeArguments {
     /// How many frames `--frames N` allows of what is no image file.
     fn most_frames(&self, input: &Input) -> Option<u64> {
         let one = |frames: &Selection| frames.first == frames.last && frames.step == 1;
@@ -100,9 +92,25 @@ impl ReadingArguments {
     }
 
     /// Which frames are to be read, of any input.
-    pub(crate) fn range(&self, input: &Input) -> Result<TimeRange, Failure> {
+    pub(crate) fn times(&self, input: &Input) -> Result<TimeRange, Failure> {
         TimeRange::new(self.start, self.end, self.duration, self.most_frames(input))
             .map_err(|e| Failure::usage(&e))
+    }
+}
+
+impl ReadingArguments {
+    /// True if an input may be a URL.
+    pub(crate) fn allows_urls(&self) -> bool {
+        self.allow_urls
+    }
+
+    /// The most pixels that a picture of the input may have.
+    pub(crate) fn most_pixels(&self) -> u64 {
+        self.max_pixels.unwrap_or(if self.untrusted {
+            UNTRUSTED_PIXELS
+        } else {
+            MOST_PIXELS
+        })
     }
 
     /// Threads of a video's decoder: as many as the user wants, else half of the cores if something else

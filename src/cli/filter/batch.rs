@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     let side_by_side = arguments.at_once.map_or(1, NonZeroUsize::get);
     let batch = Batch {
         arguments,
-        board: Board::new(items.len(), if arguments.fields { 2 } else { 1 }),
+        board: Board::new(items.len(), if arguments.filtering.fields { 2 } else { 1 }),
         ends: items.iter().map(|_| Mutex::new(None)).collect(),
         items,
         engines,

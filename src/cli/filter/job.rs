@@ -5,7 +5,7 @@ use super::single::Single;
 use crate::cli::endpoint::{Files, Input, Output, check_files};
 use crate::cli::limits::Room;
 use crate::cli::progress::{self, Form, Watch, Watched};
-use crate::cli::{Failure, escape, interrupt, summary, to_stdout};
+use crate::cli::{Failure, escape, interrupt, origin, summary, to_stdout};
 use framepipe::engine::Engine;
 use framepipe::engine::spare::Spares;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
@@ -66,13 +66,9 @@ impl Finished {
 
 impl Single<'_> {
     /// Says of interlaced pictures that the mask mixes their fields.
-    fn note_fields(&self, times: &str) {
-        if let Some(filter) = self.mixes_fields() {
-            self.say(&format!(
-                "note: {times} pictures are interlaced, and {} mixes their fields; --fields filters them \
-                 apart",
-                filter.label
-            ));
+    fn note_fields(&self, whose: &str) {
+        if let Some(note) = self.filtering.note_on_fields(whose) {
+            self.say(&note);
         }
     }
 
@@ -102,7 +98,7 @@ impl Single<'_> {
             check_files(files, &self.output)?;
         }
         let is_interlaced = Arc::new(AtomicBool::new(false));
-        let source = if self.fields {
+        let source = if self.filtering.fields {
             let split = source::fields::split(opened.source);
             split.map_err(|e| Failure::Usage(format!("--fields: {e}")))?
         } else if info.field_order != FieldOrder::Progressive {
@@ -122,7 +118,7 @@ impl Single<'_> {
 
     /// Frames of the pipeline in one of the output.
     pub(super) fn parts(&self) -> u64 {
-        if self.fields { 2 } else { 1 }
+        if self.filtering.fields { 2 } else { 1 }
     }
 
     /// Makes the output, which refuses what it can know before the first frame.
@@ -134,7 +130,7 @@ impl Single<'_> {
             files,
             self.first_written()?,
         )?;
-        Ok(if self.fields {
+        Ok(if self.filtering.fields {
             sink::fields::weaving(sink, self.output.to_string())
         } else {
             sink
@@ -143,14 +139,14 @@ impl Single<'_> {
 
     /// What filters frames such as `info` tells of.
     fn start_engine(&self, info: &StreamInfo, spares: &Spares) -> Result<Box<dyn Engine>, Failure> {
-        let engine = self.engine.start_or_reuse(self.chain(), info, spares)?;
+        let engine = self.engine.start_or_reuse(self.filtering.chain(), info, spares)?;
         Ok(engine)
     }
 
     /// What a run would do. The engine is started for its description.
     pub(super) fn plan(&self, info: &StreamInfo, spares: &Spares) -> Result<String, Failure> {
         let engine = self.start_engine(info, spares)?.description();
-        let labels: Vec<&str> = self.filters().map(|filter| filter.label.as_str()).collect();
+        let labels: Vec<&str> = self.filtering.filters().map(|filter| filter.label.as_str()).collect();
         let frames = info
             .frames
             .map_or_else(String::new, |frames| format!(", {frames} frames"));
@@ -168,9 +164,9 @@ impl Single<'_> {
             "input   {}{frames}\nfilter  {} ({}, border {}, planes {})\nengine  {engine}\noutput  {output}",
             info.description,
             labels.join(", then "),
-            self.algorithm,
-            self.border,
-            self.planes,
+            self.filtering.algorithm,
+            self.filtering.border,
+            self.filtering.planes,
         ))
     }
 
@@ -211,15 +207,16 @@ impl Single<'_> {
             self.note_fields("some of its");
         }
         let task = Task {
-            input: if self.fields {
+            input: if self.filtering.fields {
                 format!("{}, each field filtered and counted as a frame", info.description)
             } else {
                 info.description
             },
             output: written.description,
-            filters: self.filters().map(|f| f.label.clone()).collect(),
+            filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
             engine: engine_name,
             engine_description,
+            origin: Some(origin::here()),
         };
         Ok(Finished {
             task,

@@ -19,12 +19,12 @@ use super::encoding::EncodingArguments;
 use super::endpoint::Output;
 use super::engine::{EngineArguments, TUNING};
 use super::interrupt::OnInterrupt;
-use super::reading::ReadingArguments;
+use super::filtering::FilteringArguments;
+use super::reading::{RangeArguments, ReadingArguments};
 use super::trace::TraceArguments;
-use super::{Failure, escape, progress, untrusted, words};
+use super::{Failure, escape, progress, untrusted};
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueHint};
-use framepipe::filter::{Algorithm, Border, Chain, Filter, Planes};
 use framepipe::frame::Remarks;
 use framepipe::pipeline::PipelineOptions;
 use framepipe::report::Recording;
@@ -70,37 +70,8 @@ pub(crate) struct FilterArguments {
     #[arg(value_name = "INPUT", required = true, hide = true)]
     #[arg(value_parser = OsStringValueParser::new(), value_hint = ValueHint::AnyPath)]
     paths: Vec<OsString>,
-    /// What is done to each frame, such as gaussian:sigma=2 or gaussian:2 (`framepipe masks` lists them);
-    /// several are applied in order, given one by one or with commas between them.
-    #[arg(
-        short,
-        long = "filter",
-        value_name = "SPEC",
-        required = true,
-        hide_possible_values = true
-    )]
-    #[arg(value_parser = words::filters(Chain::parse))]
-    filters: Vec<Chain>,
-    /// The pixels outside the frame: replicate (aaa|abcd|ddd), zero, constant:V, reflect (cba|abcd|dcb),
-    /// mirror (dcb|abcd|cba) or wrap (bcd|abcd|abc); OpenCV's, NumPy's and SciPy's names are known, too.
-    #[arg(long, value_name = "MODE", default_value_t, hide_possible_values = true)]
-    #[arg(value_parser = words::borders(str::parse::<Border>))]
-    border: Border,
-    /// The components to change: all, all+alpha, luma (of RGB, too: the difference is added to red, green and
-    /// blue), gray (luma filtered, colour dropped), chroma, or a list of y,u,v,r,g,b,a.
-    #[arg(long, value_name = "PLANES", default_value_t, hide_possible_values = true)]
-    #[arg(value_parser = words::planes(str::parse::<Planes>))]
-    planes: Planes,
-    /// How masks are applied: auto, direct, or separable (masks of rank 1 only).
-    #[arg(long, value_name = "NAME", default_value_t)]
-    algorithm: Algorithm,
-    /// Turn every mask by 180 degrees: convolution in the mathematical sense instead of correlation.
-    #[arg(long)]
-    flip: bool,
-    /// Filter the two fields of each picture separately, for interlaced video: the even rows as one picture,
-    /// the odd ones as another.
-    #[arg(long)]
-    fields: bool,
+    #[command(flatten)]
+    filtering: FilteringArguments,
     /// The number of the first image file: to be read, of a numbered sequence [default: the first that there
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -117,6 +88,8 @@ pub(crate) struct FilterArguments {
     /// as several are.
     #[arg(long, value_name = "N")]
     at_once: Option<NonZeroUsize>,
+    #[command(flatten)]
+    range: RangeArguments,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -158,19 +131,6 @@ pub(crate) struct FilterArguments {
     /// Threads that read and that write image files [default: as many as there are cores].
     #[arg(long, value_name = "N", help_heading = TUNING)]
     workers: Option<NonZeroUsize>,
-}
-
-/// A note about a mask of the user's own that makes pictures brighter or darker throughout.
-fn brightness(filter: &Filter) -> Option<String> {
-    let sum: f64 = filter.mask.weights().iter().sum();
-    let is_plain = [0.0, 1.0].iter().any(|plain| (sum - plain).abs() < 1e-3);
-    (filter.is_own() && !is_plain && filter.bias == 0.0).then(|| {
-        format!(
-            "the weights of {} add up to {}, which changes the brightness; divisor=sum keeps it",
-            filter.label,
-            (sum * 1000.0).round() / 1000.0
-        )
-    })
 }
 
 /// How a pipeline runs with this queue and these threads for image files.
@@ -226,12 +186,7 @@ impl FilterArguments {
 
     /// Leaves the process what `--untrusted` allows: to read these, and to write in these folders.
     fn confine(&self, reads: &[&Path], folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
-        if let Some(filter) = self.filters().find(|filter| filter.is_from_file()) {
-            return Err(Failure::Usage(format!(
-                "--untrusted reads no mask files; write the mask of {} in rows=",
-                filter.label
-            )));
-        }
+        self.filtering.check_untrusted()?;
         let said = untrusted::confine(reads, folders, self.engine.wants_card())?;
         self.say(&format!("confined: {said}"));
         Ok(())
@@ -241,11 +196,6 @@ impl FilterArguments {
     fn wants_page(&self) -> bool {
         let extension = self.report.as_ref().and_then(|path| path.extension());
         extension.is_some_and(|e| e == "html")
-    }
-
-    /// The filters, in the order of their application.
-    fn filters(&self) -> impl Iterator<Item = &Filter> {
-        self.filters.iter().flat_map(|chain| &chain.filters)
     }
 
     /// The names in their order: the inputs, and the output.
@@ -260,43 +210,13 @@ impl FilterArguments {
         }
     }
 
-    /// [`FilterArguments::caveats`], which `--strict` refuses if there are warnings among them.
+    /// What there is to say of the filters, which `--strict` refuses if there are warnings among it.
     fn accepted_caveats(&self) -> Result<Remarks, Failure> {
-        let remarks = self.caveats();
+        let remarks = self.filtering.caveats();
         match remarks.refusal().filter(|_| self.reading.strict) {
             Some(problem) => Err(Failure::Failed(problem)),
             None => Ok(remarks),
         }
-    }
-
-    /// Where masks are not quite what was requested, or perhaps not what was meant.
-    fn caveats(&self) -> Remarks {
-        Remarks {
-            warnings: self
-                .filters()
-                .filter_map(|filter| filter.caveat.clone())
-                .collect(),
-            notes: self.filters().filter_map(brightness).collect(),
-        }
-    }
-
-    fn chain(&self) -> Chain {
-        let mut filters: Vec<Filter> = self.filters().cloned().collect();
-        if self.flip {
-            filters = filters.into_iter().map(Filter::flipped).collect();
-        }
-        Chain {
-            filters,
-            border: self.border,
-            planes: self.planes.clone(),
-            algorithm: self.algorithm,
-        }
-    }
-
-    /// The filter that mixes the fields of interlaced pictures, if one does.
-    fn mixes_fields(&self) -> Option<&Filter> {
-        self.filters()
-            .find(|filter| !self.fields && filter.mask.height() > 1)
     }
 
     fn options(&self) -> PipelineOptions {

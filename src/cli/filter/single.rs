@@ -139,7 +139,7 @@ impl<'a> Single<'a> {
 
     /// Which image files are to be read.
     fn selection(&self) -> Selection {
-        let frames = self.reading.selection(&self.input);
+        let frames = self.range.selection(&self.input);
         Selection {
             first: self
                 .start_number
@@ -164,7 +164,7 @@ impl<'a> Single<'a> {
         }
         Ok(FileChoice {
             selection: self.selection(),
-            range: self.reading.range(&self.input)?,
+            range: self.range.times(&self.input)?,
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
         })
