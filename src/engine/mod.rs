@@ -1,5 +1,6 @@
 //! What convolves: the plain reference, the threaded CPU engine, CUDA.
 
+pub mod compare;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -11,7 +12,7 @@ pub mod spare;
 pub mod verify;
 
 use crate::filter::PlanError;
-use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError};
+use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError, PixelFormat};
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +42,13 @@ pub trait Engine: Send {
 
     /// Makes the memory that the engine writes frames to fastest.
     fn output_allocator(&self) -> Arc<dyn Allocator>;
+
+    /// Pixels across and rows of what is made of frames of this format and size: the same, for all that only
+    /// filter.
+    fn output_size(&self, format: PixelFormat, width: usize, height: usize) -> (usize, usize) {
+        let _ = format;
+        (width, height)
+    }
 
     /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned
     /// to `row_alignment` bytes.

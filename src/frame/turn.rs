@@ -1,6 +1,7 @@
 //! Turns by right angles and mirrorings, as display matrices and Exif state them, and carried out on pixels.
 
-use super::{AllocationError, Buffer, Frame, Layout, LayoutError, PixelFormat};
+use super::fact::Fact;
+use super::{AllocationError, Buffer, Frame, Layout, LayoutError, Metadata, PixelFormat, SideData};
 
 /// A turn by a multiple of 90 degrees, perhaps mirrored: a pixel at (x, y) is shown at (a x + c y, b x + d
 /// y), y pointing down.
@@ -72,6 +73,18 @@ impl Turn {
         EXIF.get(index).map(|(turn, _)| *turn)
     }
 
+    /// The turn that a stream's or a frame's blocks state.
+    pub fn of_blocks(blocks: &[SideData]) -> Option<Turn> {
+        let block = blocks.iter().find(|block| block.fact == Fact::Rotation)?;
+        Turn::from_matrix(&block.data)
+    }
+
+    /// The turn that a frame states, in its blocks or by its Exif orientation. What its stream states comes
+    /// first.
+    pub fn of_frame(metadata: &Metadata) -> Option<Turn> {
+        Turn::of_blocks(&metadata.side_data).or_else(|| Turn::from_exif(metadata.orientation?))
+    }
+
     /// The display matrix that says it to FFmpeg.
     pub fn to_matrix(self) -> Vec<u8> {
         let scaled = |v: i8| i32::from(v) << 16;
@@ -90,6 +103,12 @@ impl Turn {
     /// True if width and height change places.
     pub fn swaps_axes(self) -> bool {
         self.a == 0
+    }
+
+    /// True if what is shown on the left lies at the far end of its row, or of its column where axes are
+    /// swapped.
+    pub fn shows_far_end_first(self) -> bool {
+        self.a + self.c < 0
     }
 
     /// The turn in words.

@@ -22,13 +22,15 @@ impl Budget {
         }
     }
 
-    /// No more buffers in either pool than there are frames.
+    /// No more buffers in either pool than there are frames. Where the sink keeps buffers it may have all of
+    /// them in the end: the engine's thread, which takes one before it knows that no frame follows, needs one
+    /// more.
     #[must_use]
-    pub fn at_most(self, frames: u64) -> Budget {
+    pub fn at_most(self, frames: u64, sink_keeps: bool) -> Budget {
         let most = usize::try_from(frames).unwrap_or(usize::MAX).max(1);
         Budget {
             input_buffers: self.input_buffers.min(most),
-            output_buffers: self.output_buffers.min(most),
+            output_buffers: self.output_buffers.min(most.saturating_add(sink_keeps.into())),
         }
     }
 
@@ -47,9 +49,11 @@ mod tests {
         let budget = Budget::new(3, 1, (2, 0), (2, 4));
         assert_eq!((budget.input_buffers, budget.output_buffers), (7, 11));
         assert_eq!(budget.bytes(100, 1000), 11_700);
-        let short = budget.at_most(5);
+        let short = budget.at_most(5, false);
         assert_eq!((short.input_buffers, short.output_buffers), (5, 5));
-        assert_eq!(budget.at_most(8).output_buffers, 8);
+        let short = budget.at_most(5, true);
+        assert_eq!((short.input_buffers, short.output_buffers), (5, 6));
+        assert_eq!(budget.at_most(8, false).output_buffers, 8);
         assert!(Budget::new(2, 3, (1, 0), (1, 0)).bytes(usize::MAX, usize::MAX) > usize::MAX as u128);
     }
 }

@@ -31,7 +31,7 @@ pub use progress::Progress;
 pub use stop::Stop;
 
 use crate::engine::Engine;
-use crate::frame::{Frame, FramePool, Layout, Remarks};
+use crate::frame::{Frame, FramePool, Layout, LayoutError, Remarks};
 use crate::report::{Doing, Ending, Latencies, Measurements, PoolMemory, Recording, Stage, StageClock};
 use crate::shortage::thread_error;
 use crate::sink::{AnySink, Written};
@@ -120,18 +120,25 @@ impl Job {
         match &self.source {
             // What a stream says of its length is a hint only.
             AnySource::Stream(_) => budget,
-            AnySource::Indexed(source) => budget.at_most(source.len()),
+            AnySource::Indexed(source) => budget.at_most(source.len(), sink.1 > 0),
         }
     }
 
     /// Bytes that the run's frame buffers may come to, by the first frame's size.
     pub fn buffer_bytes(&self) -> u128 {
-        let info = self.source.info();
-        let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
-        match (size(64), size(self.sink.row_alignment())) {
-            (Ok(input), Ok(output)) => self.budget().bytes(input, output),
-            _ => 0,
+        match self.frame_bytes() {
+            Ok((input, output)) => self.budget().bytes(input, output),
+            Err(_) => 0,
         }
+    }
+
+    /// Bytes of the first frame before and after the engine.
+    fn frame_bytes(&self) -> Result<(usize, usize), LayoutError> {
+        let info = self.source.info();
+        let input = Layout::new(info.format, info.width, info.height, 64)?;
+        let (width, height) = self.engine.output_size(info.format, info.width, info.height);
+        let output = Layout::new(info.format, width, height, self.sink.row_alignment())?;
+        Ok((input.size(), output.size()))
     }
 }
 
@@ -225,9 +232,8 @@ impl Pools {
         if !info.uniform {
             return Ok(());
         }
-        let size = |alignment| Layout::new(info.format, info.width, info.height, alignment).map(|l| l.size());
         // A source of impossible geometry says so better itself.
-        if let (Ok(input), Ok(output)) = (size(64), size(job.sink.row_alignment())) {
+        if let Ok((input, output)) = job.frame_bytes() {
             if !info.brings_memory {
                 self.input.prepare(input)?;
             }
