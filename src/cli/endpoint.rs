@@ -318,8 +318,7 @@ fn keep_range(listing: &mut Listing, range: &TimeRange, rate: Option<Rational>) 
     let count = listing.files.len();
     let Some((first, end)) = range.numbers(rate) else {
         return Err(Failure::Usage(
-            "image files have no times without --fps; give the range in frames, such as --start 120f"
-                .to_owned(),
+            "image files have no times without --fps; give the range in frames, such as 120f".to_owned(),
         ));
     };
     let place = |number: u64| usize::try_from(number).unwrap_or(count).min(count);

@@ -225,6 +225,8 @@ struct Ranged {
     /// Frames that have come, in the range and before it; unknown once some were passed over.
     seen: u64,
     kept: u64,
+    /// When the frame that came last is shown, in ticks.
+    last: Option<i64>,
     ended: bool,
 }
 
@@ -268,6 +270,7 @@ impl Ranged {
             start,
             seen: 0,
             kept: 0,
+            last: None,
             ended: false,
         })
     }
@@ -338,13 +341,16 @@ impl Source for Ranged {
     }
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let mut found_end = false;
         while !self.ended && !self.is_full() {
             let Some(mut frame) = self.inner.next(supply)? else {
+                found_end = true;
                 break;
             };
             let number = self.seen;
             self.seen += 1;
             let at = frame.metadata.pts.unwrap_or_else(|| self.time_by_rate(number));
+            self.last = Some(at);
             if self.is_before(number, at) {
                 continue;
             }
@@ -359,7 +365,11 @@ impl Source for Ranged {
         }
         self.ended = true;
         if self.kept == 0 {
-            return Err(self.invalid("no frame lies in the range".to_owned()));
+            let last = self.last.filter(|_| found_end).map(|last| {
+                let last = Point::Time(nanos(last, self.info.time_base));
+                format!(": the last one is shown at {last}")
+            });
+            return Err(self.invalid(format!("no frame lies in the range{}", last.unwrap_or_default())));
         }
         Ok(None)
     }
@@ -390,7 +400,7 @@ impl Part {
         };
         let Some((first, end)) = range.numbers(info.frame_rate) else {
             return Err(invalid(
-                "it has no frame rate, so that a range is in frames, such as --start 120f".to_owned(),
+                "it has no frame rate, so that a range is in frames, such as 120f".to_owned(),
             ));
         };
         let end = end.unwrap_or(u64::MAX).min(inner.len());
