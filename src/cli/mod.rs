@@ -1,6 +1,7 @@
 //! The command line: what may be written on it, and one file a subcommand. Nothing below knows clap.
 
 mod bench;
+mod comparison;
 mod completions;
 mod devices;
 mod diff;

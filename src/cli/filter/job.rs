@@ -124,7 +124,7 @@ impl Single<'_> {
     /// Makes the output, which refuses what it can know before the first frame.
     fn open_sink(&self, info: &StreamInfo, files: Option<Files>) -> Result<AnySink, Failure> {
         let sink = self.output.open(
-            info,
+            &self.comparison.output_info(info, &self.output),
             &self.encoding,
             self.reading.strict,
             files,
@@ -140,7 +140,7 @@ impl Single<'_> {
     /// What filters frames such as `info` tells of.
     fn start_engine(&self, info: &StreamInfo, spares: &Spares) -> Result<Box<dyn Engine>, Failure> {
         let engine = self.engine.start_or_reuse(self.filtering.chain(), info, spares)?;
-        Ok(engine)
+        Ok(self.comparison.around(engine, info, &self.output))
     }
 
     /// What a run would do. The engine is started for its description.

@@ -15,6 +15,7 @@ mod job;
 mod single;
 mod table;
 
+use super::comparison::ComparisonArguments;
 use super::encoding::EncodingArguments;
 use super::endpoint::Output;
 use super::engine::{EngineArguments, TUNING};
@@ -72,6 +73,8 @@ pub(crate) struct FilterArguments {
     paths: Vec<OsString>,
     #[command(flatten)]
     filtering: FilteringArguments,
+    #[command(flatten)]
+    comparison: ComparisonArguments,
     /// The number of the first image file: to be read, of a numbered sequence [default: the first that there
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]

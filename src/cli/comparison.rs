@@ -1,0 +1,65 @@
+//! `--compare`: before and after in every frame.
+
+use super::endpoint::Output;
+use clap::{Args, ValueEnum};
+use framepipe::engine::Engine;
+use framepipe::engine::compare::{Arrangement, Compare, Shown};
+use framepipe::engine::none::NoFilter;
+use framepipe::source::StreamInfo;
+
+/// How before and after share a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Comparison {
+    /// The left half before, the right half after, a line between them; the size stays.
+    Split,
+    /// Both whole, before on the left; the width doubles.
+    Side,
+}
+
+/// Whether frames show what the filter does.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ComparisonArguments {
+    /// Show what the filter does: every frame of the output has before and after, in the input's own samples
+    /// and pixel format.
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    compare: Option<Comparison>,
+}
+
+impl ComparisonArguments {
+    /// How before and after lie in the output's frames; `None` where they are not wanted. `info` is what those
+    /// would be without.
+    fn layout(&self, info: &StreamInfo, output: &Output) -> Option<(Arrangement, Shown)> {
+        let arrangement = match self.compare? {
+            Comparison::Split => Arrangement::Split,
+            Comparison::Side => Arrangement::Side,
+        };
+        let shown = match output {
+            Output::Y4m(_) | Output::Raw(_) => Shown::AsStored,
+            Output::Images(_) | Output::Video(_) | Output::Null => Shown::turned(&info.side_data),
+        };
+        Some((arrangement, shown))
+    }
+
+    /// The stream as the output gets it.
+    pub(super) fn output_info(&self, info: &StreamInfo, output: &Output) -> StreamInfo {
+        let mut both = info.clone();
+        if let Some((arrangement, shown)) = self.layout(info, output) {
+            let sized = Compare::new(Box::new(NoFilter::default()), arrangement, shown);
+            (both.width, both.height) = sized.output_size(info.format, info.width, info.height);
+        }
+        both
+    }
+
+    /// `engine`, behind one that shows before and after if that is wanted.
+    pub(super) fn around(
+        &self,
+        engine: Box<dyn Engine>,
+        info: &StreamInfo,
+        output: &Output,
+    ) -> Box<dyn Engine> {
+        match self.layout(info, output) {
+            Some((arrangement, shown)) => Box::new(Compare::new(engine, arrangement, shown)),
+            None => engine,
+        }
+    }
+}
