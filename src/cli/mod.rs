@@ -18,6 +18,7 @@ pub(crate) mod log;
 mod man;
 mod masks;
 mod origin;
+mod preview;
 mod progress;
 mod reading;
 mod summary;
@@ -59,6 +60,8 @@ fn help() -> String {
 enum Command {
     /// Filter a video, images or a pipe.
     Filter(Box<filter::FilterArguments>),
+    /// Show what a filter does: one frame before and after, in one picture.
+    Preview(Box<preview::PreviewArguments>),
     /// Compare two videos, images, folders or pipes sample by sample: differences, PSNR, SSIM. Exits with 0
     /// if they are equal, with 1 if they differ, and with 2 if they cannot be compared.
     Diff(Box<diff::DiffArguments>),
@@ -97,13 +100,18 @@ impl Arguments {
 
     /// True if what engines pick is to be told.
     pub(crate) fn explains(&self) -> bool {
-        matches!(&self.command, Command::Filter(arguments) if arguments.explains())
+        match &self.command {
+            Command::Filter(arguments) => arguments.explains(),
+            Command::Preview(arguments) => arguments.explains(),
+            _ => false,
+        }
     }
 
     /// Does what was requested.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Filter(arguments) => filter::run(*arguments, self.verbose > 0),
+            Command::Preview(arguments) => preview::run(*arguments),
             Command::Diff(arguments) => diff::run(&arguments),
             Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
             Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {

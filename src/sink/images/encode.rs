@@ -2,21 +2,48 @@
 
 use super::ImageOptions;
 use super::film;
-use super::stored::Stored;
+use super::stored::{Stored, cannot_hold, stored};
 #[cfg(test)]
 use crate::frame::PixelFormat;
 use crate::frame::{Channel, Colour, Frame};
+use crate::sink::SinkError;
 use crate::still::{Encoding, ImageKind};
 use image::codecs::bmp::BmpEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{ImageEncoder, ImageError};
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::sync::Arc;
 use tiff::encoder::colortype::{Gray8, Gray16, RGB8, RGB16, RGBA8, RGBA16};
 use tiff::encoder::{TiffEncoder, TiffValue};
 use tiff::tags::{Tag, Type};
+
+/// `frame` as the bytes of a file of `kind`, without anything beside its pixels.
+pub fn encoded(frame: &Frame, kind: ImageKind) -> Result<Vec<u8>, SinkError> {
+    let refused = |problem: String| SinkError::Unsupported {
+        path: format!("a {kind} file"),
+        problem,
+    };
+    let stored = stored(kind, frame.format()).ok_or_else(|| refused(cannot_hold(kind, frame.format())))?;
+    let size =
+        |pixels: usize| u32::try_from(pixels).map_err(|_| refused("the picture is too large".to_owned()));
+    let picture = Picture {
+        pixels: pixels(frame, stored),
+        width: size(frame.layout().width())?,
+        height: size(frame.layout().height())?,
+        stored,
+        icc: None,
+        orientation: None,
+        colour: frame.metadata.colour,
+        depth: frame.format().depth(),
+        is_bare: false,
+    };
+    let mut file = Cursor::new(Vec::new());
+    let encoding = picture.encode(kind, &ImageOptions::default(), &mut file);
+    encoding.map_err(|e| refused(format!("the encoder refused the picture: {e}")))?;
+    Ok(file.into_inner())
+}
 
 /// Pixels as a file stores them, and what is said about them.
 pub(super) struct Picture<'a> {

@@ -6,6 +6,7 @@ mod film;
 mod naming;
 mod stored;
 
+pub use encode::encoded;
 pub use naming::{Naming, is_target, kind_for};
 pub use stored::{accepts, nearest};
 

@@ -1,0 +1,328 @@
+//! `framepipe preview`: one frame before and after a filter, in one picture.
+//!
+//! ```text
+//!  input at T -> engine -> before and after beside each other -> RGB, upright -> layout, words -> file
+//!                                                                                             or terminal
+//! ```
+
+mod picture;
+mod terminal;
+
+use super::encoding::EncodingArguments;
+use super::endpoint::{FileChoice, Input, Opened, Output, check_distinct};
+use super::engine::EngineArguments;
+use super::filter::pipeline_options;
+use super::filtering::FilteringArguments;
+use super::reading::ReadingArguments;
+use super::{Failure, escape, limits, untrusted};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use framepipe::engine::compare::{Arrangement, Compare, Shown};
+use framepipe::frame::{FieldOrder, Frame, Remarks};
+use framepipe::pipeline::{self, Job, Progress, Stop};
+use framepipe::report::Recording;
+use framepipe::sink::{self, AnySink, Flow, Sink, SinkError, Written, images};
+use framepipe::source::range::{self, Point, TimeRange};
+use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::still::ImageKind;
+use picture::Picture;
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use terminal::Protocol;
+
+const EXAMPLES: &str = "Examples:
+  framepipe preview in.mp4 --filter gaussian:sigma=3 -o try.png
+      a frame a tenth into the film: the left half as it is, the right half filtered
+  framepipe preview in.mp4 1:02:03.5 --filter sobel --planes gray --layout side -o edges.png
+      the frame at that time, twice, beside each other
+  framepipe preview photos/ 12f --filter unsharp:sigma=1.5:amount=0.8
+      the thirteenth picture of a folder, shown in the terminal";
+
+/// How before and after share the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Layout {
+    /// The left half before, the right half after, a line between them.
+    #[default]
+    Split,
+    /// Both whole, before on the left.
+    Side,
+    /// The filtered picture alone, without words in it.
+    After,
+}
+
+/// What is shown, and where.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PreviewArguments {
+    /// A video file, a directory, frames/%05d.png, a glob, an image, - (YUV4MPEG2 on standard input),
+    /// raw:WxH:FORMAT:FPS:PATH or synthetic:WxH:FORMAT:FPS:FRAMES.
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
+    input: Input,
+    /// Which frame: the first that is shown at this time or after it, as seconds or [HH:]MM:SS.mmm, or 120f
+    /// for the frame behind the first 120 [default: a tenth into a video whose length is known, else the
+    /// first].
+    #[arg(value_name = "T")]
+    time: Option<Point>,
+    #[command(flatten)]
+    filtering: FilteringArguments,
+    /// How before and after share the picture.
+    #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
+    layout: Layout,
+    /// The image file to write, of the kind that its name says [default: show the picture in the terminal, if
+    /// that is kitty, Ghostty, Konsole, iTerm2, WezTerm or mintty].
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_parser = OsStringValueParser::new().try_map(Output::from_argument)
+    )]
+    output: Option<Output>,
+    /// Replace an existing file.
+    #[arg(long, short = 'y')]
+    overwrite: bool,
+    /// Say nothing but warnings and errors; -qq errors only.
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    quiet: u8,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+/// Where the picture goes.
+enum Target {
+    File(Output),
+    Terminal(Protocol),
+}
+
+impl PreviewArguments {
+    /// True if what the engine picks is to be told.
+    pub(crate) fn explains(&self) -> bool {
+        self.engine.explain
+    }
+
+    /// Where the picture goes, if it can go anywhere.
+    fn target(&self) -> Result<Target, Failure> {
+        let Some(output) = &self.output else {
+            return terminal_target().map(Target::Terminal);
+        };
+        let is_file =
+            matches!(output, Output::Images(path) if ImageKind::of(path).is_some() && !path.is_dir());
+        if !is_file || output.is_numbered() {
+            return Err(Failure::Usage(format!(
+                "--output {output}: a preview is one image file; name it such as preview.png"
+            )));
+        }
+        check_distinct(&self.input, output)?;
+        Ok(Target::File(output.clone()))
+    }
+
+    /// Leaves the process what `--untrusted` allows.
+    fn confine(&mut self) -> Result<(), Failure> {
+        self.filtering.check_untrusted()?;
+        self.engine.without_card();
+        let folder = self.output.as_ref().and_then(Output::folder);
+        let said = untrusted::confine(&self.input.reads(), folder, self.engine.wants_card())?;
+        self.say(&format!("confined: {said}"));
+        Ok(())
+    }
+
+    /// Prints to stderr unless that is not wanted.
+    fn say(&self, text: &str) {
+        if self.quiet == 0 {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(io::stderr(), "{}", escape::lines(text));
+        }
+    }
+
+    /// Opens the input for the one frame, and says which that is.
+    fn open(&self) -> Result<(Opened, Option<Point>), Failure> {
+        let one =
+            |start: Option<Point>| TimeRange::new(start, None, None, Some(1)).map_err(|e| Failure::usage(&e));
+        // The length that the default depends on is known once the input is open.
+        let is_open = self.time.is_none() && !self.input.is_images();
+        let choice = FileChoice {
+            range: if is_open {
+                TimeRange::default()
+            } else {
+                one(self.time)?
+            },
+            ..FileChoice::default()
+        };
+        let options = self.reading.options(self.reading.decoder_threads(false));
+        let mut opened = self.input.open(self.reading.fps, &options, &choice)?;
+        let info = opened.source.info();
+        source::check_pixels(
+            &self.input.name(),
+            info.width,
+            info.height,
+            self.reading.most_pixels(),
+        )?;
+        let mut time = self.time;
+        if is_open {
+            time = tenth(info);
+            opened.source = range::within(opened.source, one(time)?)?;
+        }
+        Ok((opened, time))
+    }
+
+    /// The frame as the engine gives it: before and after beside each other, or after alone if that is all
+    /// that is shown.
+    fn filtered(&self, source: AnySource, info: &StreamInfo) -> Result<(Frame, Remarks), Failure> {
+        let source = if self.filtering.fields {
+            source::fields::split(source).map_err(|e| Failure::Usage(format!("--fields: {e}")))?
+        } else {
+            source
+        };
+        let mut engine = self.engine.start(self.filtering.chain(), info)?;
+        self.say(&format!("engine: {}", engine.description()));
+        if self.layout != Layout::After {
+            engine = Box::new(Compare::new(engine, Arrangement::Side, Shown::AsStored));
+        }
+        let kept = Arc::default();
+        let mut sink = AnySink::stream(Keep(Arc::clone(&kept)));
+        if self.filtering.fields {
+            sink = sink::fields::weaving(sink, "the preview".to_owned());
+        }
+        let mut options = pipeline_options(1, Some(NonZeroUsize::MIN), Recording::default());
+        options.strict = self.reading.strict;
+        let job = Job {
+            source,
+            engine,
+            sink,
+            options,
+        };
+        limits::check_memory(&job, None)?;
+        let outcome = pipeline::run(job, &Stop::new(), &Progress::new())?;
+        let frame = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Two fields make a frame, and a stream that ends between them has none.
+        let frame = frame
+            .ok_or_else(|| Failure::Failed(format!("the input has no whole frame ({})", info.description)))?;
+        Ok((frame, outcome.remarks))
+    }
+
+    /// Writes the picture, and says what was written.
+    fn write(&self, picture: Picture, output: &Output) -> Result<Written, Failure> {
+        let encoding = EncodingArguments {
+            overwrite: self.overwrite,
+            ..EncodingArguments::default()
+        };
+        let sink = output.open(&picture.info, &encoding, self.reading.strict, None, None)?;
+        Ok(match sink {
+            AnySink::Stream(mut sink) => {
+                sink.write(picture.frame)?;
+                sink.finish()?
+            }
+            AnySink::Indexed(sink) => {
+                sink.write(picture.frame)?;
+                sink.finish()?
+            }
+        })
+    }
+}
+
+/// The protocol of the terminal that standard output is.
+fn terminal_target() -> Result<Protocol, Failure> {
+    let problem = if !io::stdout().is_terminal() {
+        "standard output is no terminal to show the picture in"
+    } else if let Some(protocol) = Protocol::of(|name| std::env::var(name).ok()) {
+        return Ok(protocol);
+    } else {
+        "this terminal is not known to show pictures"
+    };
+    Err(Failure::Usage(format!(
+        "{problem}; write it to a file with -o preview.png"
+    )))
+}
+
+/// Shows the picture in the terminal.
+fn show(picture: &Picture, protocol: Protocol) -> Result<(), Failure> {
+    let png = images::encoded(&picture.frame, ImageKind::Png)?;
+    let size = (picture.info.width, picture.info.height);
+    let cells = terminal_size::terminal_size().map(|(columns, rows)| (columns.0.into(), rows.0.into()));
+    let columns = cells.and_then(|cells| terminal::columns(size, cells));
+    super::to_stdout(|out| Ok(out.write_all(protocol.sequence(&png, columns).as_bytes())?))
+}
+
+/// The time a tenth into an input whose length is known.
+fn tenth(info: &StreamInfo) -> Option<Point> {
+    let (frames, rate) = (info.frames?, info.frame_rate?);
+    let frame = i64::try_from(frames / 10).ok().filter(|&frame| frame > 0)?;
+    let nanos = i128::from(frame) * i128::from(rate.den) * 1_000_000_000 / i128::from(rate.num.max(1));
+    i64::try_from(nanos).ok().map(Point::Time)
+}
+
+/// Which frame that is.
+fn which(time: Option<Point>) -> String {
+    match time {
+        None => "its first frame".to_owned(),
+        Some(point @ Point::Time(_)) => format!("the first frame from {point} on"),
+        Some(point @ Point::Frame(_)) => point.to_string(),
+    }
+}
+
+/// A sink for one frame.
+struct Keep(Arc<Mutex<Option<Frame>>>);
+
+impl Sink for Keep {
+    fn held_buffers(&self) -> usize {
+        1
+    }
+
+    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(frame);
+        Ok(Flow::More)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
+        Ok(Written::default())
+    }
+}
+
+/// Shows what the filter does to one frame.
+pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
+    arguments.engine.check()?;
+    let target = arguments.target()?;
+    if arguments.reading.untrusted {
+        arguments.confine()?;
+    }
+    let mut remarks = arguments.filtering.caveats();
+    if let Some(problem) = remarks.refusal().filter(|_| arguments.reading.strict) {
+        return Err(Failure::Failed(problem));
+    }
+    let (opened, time) = arguments.open()?;
+    let info = opened.source.info().clone();
+    let (frame, of_source) = arguments.filtered(opened.source, &info)?;
+    remarks.append(of_source);
+    let is_interlaced = [info.field_order, frame.metadata.field_order]
+        .iter()
+        .any(|order| *order != FieldOrder::Progressive);
+    if let Some(note) = arguments
+        .filtering
+        .note_on_fields("its")
+        .filter(|_| is_interlaced)
+    {
+        arguments.say(&note);
+    }
+    let picture = Picture::new(frame, arguments.layout, &info)?;
+    let mut said = format!("input   {}: {}", info.description, which(time));
+    match target {
+        Target::File(output) => {
+            let written = arguments.write(picture, &output)?;
+            remarks.append(written.remarks);
+            said.push_str(&format!("\noutput  {}", written.description));
+        }
+        Target::Terminal(protocol) => show(&picture, protocol)?,
+    }
+    arguments.say(&said);
+    for note in &remarks.notes {
+        arguments.say(&format!("note: {note}"));
+    }
+    if arguments.quiet < 2 {
+        for warning in &remarks.warnings {
+            let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
+        }
+    }
+    Ok(())
+}

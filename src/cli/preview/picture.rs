@@ -1,0 +1,98 @@
+//! The picture of a preview: what comes before and after, in the colours and the position of a still.
+
+use super::Layout;
+use crate::cli::Failure;
+use framepipe::convert::{Converter, colour_after};
+use framepipe::engine::compare::{Arrangement, Composition, label};
+use framepipe::frame::fact::Fact;
+use framepipe::frame::{Buffer, Frame, Turn};
+use framepipe::sink::images;
+use framepipe::source::StreamInfo;
+use framepipe::still::ImageKind;
+
+/// Pixels between pictures that stand beside each other.
+const GAP: usize = 4;
+
+/// A picture, and what a sink has to know of it.
+pub(super) struct Picture {
+    pub(super) frame: Frame,
+    pub(super) info: StreamInfo,
+}
+
+impl Picture {
+    /// The picture in this layout, from a frame that holds before and after beside each other, or after alone
+    /// where that is the layout.
+    pub(super) fn new(frame: Frame, layout: Layout, info: &StreamInfo) -> Result<Picture, Failure> {
+        let turn = Turn::of_blocks(&info.side_data)
+            .or_else(|| Turn::of_frame(&frame.metadata))
+            .filter(|turn| !turn.is_upright());
+        let arrangement = match layout {
+            Layout::After => None,
+            Layout::Side => Some(Arrangement::Side),
+            Layout::Split => Some(Arrangement::Split),
+        };
+        let frame = match arrangement {
+            None => still(frame, turn)?,
+            Some(arrangement) => {
+                let (before, after) = Composition::new(Arrangement::Side).parts(&frame)?;
+                compose(&still(before, turn)?, still(after, turn)?, arrangement)?
+            }
+        };
+        let mut info_after = info.clone();
+        info_after.colour = colour_after(info.colour, info.format, frame.format(), info.height);
+        info_after.format = frame.format();
+        (info_after.width, info_after.height) = (frame.layout().width(), frame.layout().height());
+        info_after.frames = Some(1);
+        info_after.uniform = true;
+        if let Some(turn) = turn {
+            info_after.side_data.retain(|block| block.fact != Fact::Rotation);
+            let (num, den) = info.sample_aspect;
+            if turn.swaps_axes() && num > 0 {
+                info_after.sample_aspect = (den, num);
+            }
+        }
+        Ok(Picture {
+            frame,
+            info: info_after,
+        })
+    }
+}
+
+/// A frame in the samples that PNG files have, by the conversion that writes them, and upright.
+fn still(frame: Frame, turn: Option<Turn>) -> Result<Frame, Failure> {
+    let format = frame.format();
+    let to = images::nearest(ImageKind::Png, format).unwrap_or(format);
+    let mut frame = if to == format {
+        frame
+    } else {
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        let mut converter = Converter::new((format, frame.metadata.colour), to, width, height)?;
+        converter.convert(&frame)?
+    };
+    if let Some(turn) = turn {
+        frame = turn.apply(&frame)?;
+        frame.metadata.orientation = None;
+        frame
+            .metadata
+            .side_data
+            .retain(|block| block.fact != Fact::Rotation);
+    }
+    Ok(frame)
+}
+
+/// Both in one picture, with a word in each.
+fn compose(before: &Frame, after: Frame, arrangement: Arrangement) -> Result<Frame, Failure> {
+    let composition = Composition::new(arrangement).with_gap(GAP);
+    let room = Buffer::unpooled(Box::new(Vec::new()));
+    let mut both = composition.canvas(after.layout(), room, 64)?;
+    composition.put_before(before, &mut both);
+    composition.put_after(&after, &mut both);
+    both.sequence = after.sequence;
+    both.born = after.born;
+    both.metadata = after.into_parts().0;
+    composition.finish(&mut both);
+    let width = both.layout().width();
+    label(&mut both, "before", (0, width / 2), false);
+    label(&mut both, "after", (width / 2, width), true);
+    Ok(both)
+}
