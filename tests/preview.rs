@@ -414,29 +414,35 @@ fn a_preview_shows_the_frame_of_that_time_in_the_colours_of_stills() {
                 ];
                 done(&[&words[..], &time.into_iter().collect::<Vec<_>>()].concat())
             };
-            let before = still(&folder, input, "identity", &["--start", start]);
-            let before = |across, down| part(&["-i", &before], across, down);
             let of = |path: &str, across, down| part(&["-i", path], across, down);
-            let rows = (BELOW, 64 - BELOW);
-            let expected = [before((0, 47), rows), before((0, 96), rows)];
             let plain = still(&folder, input, BOX, &["--start", start]);
+            let plain = |across, down| of(&plain, across, down);
             let name = format!("{input} {time:?}");
-            preview("split");
-            assert_eq!(size(&out), (96, 64));
-            assert_eq!(of(&out, (0, 47), rows), expected[0], "{name}");
-            assert_eq!(of(&out, (49, 47), rows), of(&plain, (49, 47), rows), "{name}");
-            assert_ne!(
-                of(&out, (0, 47), (0, BELOW)),
-                of(&plain, (0, 47), (0, BELOW)),
-                "{name}"
-            );
-            preview("side");
-            assert_eq!(size(&out), (2 * 96 + 4, 64));
-            assert_eq!(of(&out, (0, 96), rows), expected[1], "{name}");
-            assert_eq!(of(&out, (100, 96), rows), of(&plain, (0, 96), rows), "{name}");
+            let whole = plain((0, 96), (0, 64));
             preview("after");
             assert_eq!(size(&out), (96, 64));
-            assert_eq!(of(&out, (0, 96), (0, 64)), of(&plain, (0, 96), (0, 64)), "{name}");
+            assert_eq!(of(&out, (0, 96), (0, 64)), whole, "{name}");
+            // Which frame it is does not depend on the layout.
+            if time != Some("1.3") {
+                continue;
+            }
+            let rows = (BELOW, 64 - BELOW);
+            let filtered = [
+                plain((49, 47), rows),
+                plain((0, 96), rows),
+                plain((0, 47), (0, BELOW)),
+            ];
+            let before = still(&folder, input, "identity", &["--start", start]);
+            let before = |across| of(&before, across, rows);
+            preview("split");
+            assert_eq!(size(&out), (96, 64));
+            assert_eq!(of(&out, (0, 47), rows), before((0, 47)), "{name}");
+            assert_eq!(of(&out, (49, 47), rows), filtered[0], "{name}");
+            assert_ne!(of(&out, (0, 47), (0, BELOW)), filtered[2], "{name}");
+            preview("side");
+            assert_eq!(size(&out), (2 * 96 + 4, 64));
+            assert_eq!(of(&out, (0, 96), rows), before((0, 96)), "{name}");
+            assert_eq!(of(&out, (100, 96), rows), filtered[1], "{name}");
         }
     }
 }
