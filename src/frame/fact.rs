@@ -201,6 +201,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
     let Metadata {
         pts: _,
         duration: _,
+        skipped: _,
         #[cfg(feature = "ffmpeg")]
         annotations,
         stands_in: _,

@@ -7,6 +7,7 @@ mod layout;
 mod memory;
 mod patience;
 mod pixel_format;
+mod point;
 mod range;
 mod rational;
 mod remarks;
@@ -19,6 +20,7 @@ pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable
 #[doc(hidden)]
 pub use patience::{Patience, is_closed, wait_a_tick};
 pub use pixel_format::{Channel, ColourModel, PixelFormat, PlaneFormat, UnknownPixelFormat};
+pub use point::{InvalidPoint, Point, Skipped};
 pub(crate) use range::RangeChange;
 pub use rational::{BadRate, Rational, parse_rate};
 pub use remarks::Remarks;
@@ -95,6 +97,8 @@ pub struct Metadata {
     pub pts: Option<i64>,
     /// How long the frame is shown, in the stream's time base.
     pub duration: Option<i64>,
+    /// What a range of the input left out before the run's first frame.
+    pub skipped: Skipped,
     /// Colour facts.
     pub colour: Colour,
     /// Width over height of a pixel; (0, 1) if unknown.

@@ -13,78 +13,12 @@
 #[cfg(feature = "ffmpeg")]
 use super::Stretch;
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Buffer, Frame, Rational, Remarks};
-use std::fmt;
-use std::str::FromStr;
+use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
+pub use crate::frame::{InvalidPoint, Point};
 use std::sync::Arc;
 
 /// Nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
-
-/// A place in an input, or a length of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
-    /// Nanoseconds from the beginning of the input's clock.
-    Time(i64),
-    /// Frames from the first one.
-    Frame(u64),
-}
-
-/// A text that is no time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no time; write seconds such as 12.5, [HH:]MM:SS.mmm, or frames such as 120f")]
-pub struct InvalidPoint(pub String);
-
-impl FromStr for Point {
-    type Err = InvalidPoint;
-
-    /// Reads seconds (`12.5`), a clock (`1:02:03.25`, `2:03`), or a number of frames (`120f`).
-    fn from_str(text: &str) -> Result<Point, InvalidPoint> {
-        let invalid = || InvalidPoint(text.to_owned());
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if let Some(frames) = text.strip_suffix('f') {
-            let frames = Some(frames).filter(|frames| is_number(frames));
-            return frames
-                .and_then(|frames| frames.parse().ok())
-                .map(Point::Frame)
-                .ok_or_else(invalid);
-        }
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-        let parts: Vec<&str> = whole.split(':').collect();
-        let sound = parts.iter().all(|part| is_number(part)) && is_number(fraction);
-        if !sound || parts.len() > 3 {
-            return Err(invalid());
-        }
-        let mut seconds = 0_i64;
-        for (place, part) in parts.iter().enumerate() {
-            let part: i64 = part.parse().map_err(|_| invalid())?;
-            if place > 0 && part >= 60 {
-                return Err(invalid());
-            }
-            seconds = seconds
-                .checked_mul(60)
-                .and_then(|s| s.checked_add(part))
-                .ok_or_else(invalid)?;
-        }
-        // Nine digits; what follows is less than a nanosecond.
-        let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-        let nanos: i64 = digits.parse().map_err(|_| invalid())?;
-        seconds
-            .checked_mul(SECOND)
-            .and_then(|s| s.checked_add(nanos))
-            .map(Point::Time)
-            .ok_or_else(invalid)
-    }
-}
-
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Point::Time(nanos) => write!(f, "{} s", *nanos as f64 / SECOND as f64),
-            Point::Frame(frame) => write!(f, "frame {frame}"),
-        }
-    }
-}
 
 /// Which frames of an input are read: those from `start` on that meet neither `end` nor `length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -222,8 +156,11 @@ struct Ranged {
     range: TimeRange,
     /// The tick that the range begins at; that of its first frame, where frames are counted.
     start: Option<i64>,
-    /// Frames that have come, in the range and before it; unknown once some were passed over.
+    /// Frames that have come, in the range and before it.
     seen: u64,
+    /// How many frames come before the range, where the source passes over some of them: known if the range
+    /// begins at a frame.
+    passed_over: Option<Option<u64>>,
     kept: u64,
     /// When the frame that came last is shown, in ticks.
     last: Option<i64>,
@@ -234,6 +171,10 @@ impl Ranged {
     fn new(mut inner: Box<dyn Source>, mut range: TimeRange) -> Result<Ranged, SourceError> {
         let mut info = inner.info().clone();
         let counts = matches!(range.end, Some(Point::Frame(_)));
+        let first = match range.start {
+            Some(Point::Frame(frame)) => Some(frame),
+            _ => None,
+        };
         if let (Some(Point::Frame(frame)), false) = (range.start, counts)
             && let Some(tick) = inner.time_of(frame)?
         {
@@ -244,8 +185,10 @@ impl Ranged {
             Some(Point::Time(start)) => Some(tick_at(start, info.time_base)),
             Some(Point::Frame(_)) => None,
         };
+        let mut passed_over = None;
         if let Some(start) = start.filter(|&start| start > 0 && !counts) {
             inner.pass_over(start);
+            passed_over = Some(first);
         }
         #[cfg(feature = "ffmpeg")]
         if let (Some(origin), Some(start)) = (&mut info.origin, start) {
@@ -269,6 +212,7 @@ impl Ranged {
             range,
             start,
             seen: 0,
+            passed_over,
             kept: 0,
             last: None,
             ended: false,
@@ -359,6 +303,10 @@ impl Source for Ranged {
                 break;
             }
             frame.metadata.pts = frame.metadata.pts.map(|pts| pts - start);
+            frame.metadata.skipped = Skipped {
+                ticks: start,
+                frames: self.passed_over.unwrap_or(Some(number - self.kept)),
+            };
             frame.sequence = self.kept;
             self.kept += 1;
             return Ok(Some(frame));
@@ -433,6 +381,10 @@ impl IndexedSource for Part {
         let mut frame = self.inner.read(self.first + index, buffer)?;
         frame.sequence = index;
         frame.metadata.pts = frame.metadata.pts.map(|pts| pts - self.first as i64);
+        frame.metadata.skipped = Skipped {
+            ticks: self.first as i64,
+            frames: Some(self.first),
+        };
         Ok(frame)
     }
 
@@ -444,37 +396,6 @@ impl IndexedSource for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read() {
-        for (text, expected) in [
-            ("12.5", Point::Time(12_500_000_000)),
-            ("0", Point::Time(0)),
-            ("0.0333333333", Point::Time(33_333_333)),
-            ("1:02:03.25", Point::Time(3_723_250_000_000)),
-            ("2:03", Point::Time(123 * SECOND)),
-            ("90", Point::Time(90 * SECOND)),
-            ("120f", Point::Frame(120)),
-        ] {
-            assert_eq!(text.parse(), Ok(expected), "{text}");
-        }
-        for text in [
-            "",
-            "f",
-            "-1",
-            "1:60",
-            "1:2:3:4",
-            "1.",
-            ".5",
-            "1.5f",
-            "abc",
-            "1e3",
-            "99999999999999999999",
-            "+3",
-        ] {
-            assert_eq!(text.parse::<Point>(), Err(InvalidPoint(text.to_owned())));
-        }
-    }
 
     #[test]
     fn ranges_are_numbers_of_frames_at_a_rate() {

@@ -61,6 +61,8 @@ pub struct Listing {
     pub pages: Option<Vec<Page>>,
     /// What is missing among them or was not taken, a sentence each.
     pub notes: Vec<String>,
+    /// Files that a range left out before the first of these.
+    pub skipped: usize,
 }
 
 /// A page of a file.
@@ -80,6 +82,7 @@ impl Listing {
             items.drain(..first.min(items.len()));
         }
         within(&mut self.files, first, end);
+        self.skipped += first;
         if let Some(numbers) = &mut self.numbers {
             within(numbers, first, end);
         }
@@ -236,6 +239,7 @@ fn matched(input: &Path) -> Result<Listing, SourceError> {
         notes: note(&broken, "links lead nowhere and are left out")
             .into_iter()
             .collect(),
+        skipped: 0,
     })
 }
 
@@ -277,6 +281,7 @@ fn directory(folder: &Path) -> Result<Listing, SourceError> {
         numbers: None,
         pages: None,
         notes: notes.into_iter().flatten().collect(),
+        skipped: 0,
     })
 }
 
@@ -338,6 +343,7 @@ fn numbered(input: &Path, pattern: &Pattern, selection: &Selection) -> Result<Li
         numbers: Some(numbers),
         pages: None,
         notes: notes.into_iter().collect(),
+        skipped: 0,
     })
 }
 

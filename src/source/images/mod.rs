@@ -9,7 +9,7 @@ mod tiff;
 
 use super::animation::is_animated;
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
-use crate::frame::{Buffer, Frame, Layout, Rational, Remarks};
+use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
 use crate::still::annotations::Annotations;
 use listing::{Listing, Page, Selection, list};
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub struct ImageFiles {
     names: Arc<[PathBuf]>,
     numbers: Option<Arc<[i64]>>,
     pages: Option<Vec<Page>>,
+    /// Files that a range left out before the first.
+    skipped: u64,
     info: StreamInfo,
     rules: Rules,
     keep_going: bool,
@@ -83,6 +85,7 @@ pub fn open_listed(
         numbers,
         pages,
         notes,
+        skipped,
     } = listing;
     if options.strict && !notes.is_empty() {
         return Err(invalid(
@@ -143,6 +146,7 @@ pub fn open_listed(
         names: names.into(),
         numbers: numbers.map(Into::into),
         pages,
+        skipped: skipped as u64,
         info,
         rules: Rules::of(options),
         keep_going: options.keep_going,
@@ -303,6 +307,10 @@ impl IndexedSource for ImageFiles {
             read => read?,
         };
         frame.sequence = index;
+        frame.metadata.skipped = Skipped {
+            ticks: self.skipped as i64,
+            frames: Some(self.skipped),
+        };
         if self.info.frame_rate.is_some() {
             frame.metadata.pts = Some(index as i64);
             frame.metadata.duration = Some(1);
