@@ -12,6 +12,7 @@ use super::{DeviceTimes, Engine, EngineError, Ranges};
 use crate::filter::Planes;
 use crate::frame::{
     Allocator, Buffer, Channel, Colour, ColourModel, Frame, FramePool, Layout, Pageable, PixelFormat, Range,
+    Remarks,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -198,6 +199,10 @@ impl Engine for Luma {
     fn device_times(&mut self) -> Option<DeviceTimes> {
         self.inner.device_times()
     }
+
+    fn remarks(&mut self, whole: bool) -> Remarks {
+        self.inner.remarks(whole)
+    }
 }
 
 const COLOURS: [Channel; 3] = [Channel::Red, Channel::Green, Channel::Blue];
@@ -234,17 +239,22 @@ impl Weights {
 
 /// One row of a frame, component by component.
 #[derive(Default)]
-struct Rows {
+pub(super) struct Rows {
     colours: [Vec<u16>; 3],
-    luma: Vec<u16>,
+    pub(super) luma: Vec<u16>,
     other: Vec<u16>,
 }
 
 impl Rows {
-    fn read(&mut self, frame: &Frame, y: usize) {
+    pub(super) fn read(&mut self, frame: &Frame, y: usize) {
         for (samples, channel) in self.colours.iter_mut().zip(COLOURS) {
             take(frame, channel, y, samples);
         }
+    }
+
+    /// Luma of the colours by a picture's colour facts.
+    pub(super) fn weigh(&mut self, colour: &Colour) {
+        self.weighted_sum(Weights::of(colour));
     }
 
     /// Luma of the colours, halves rounded up.
@@ -259,8 +269,8 @@ impl Rows {
     }
 }
 
-/// The samples of one channel of row `y`.
-fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
+/// The words of one channel of row `y`.
+pub(super) fn take(frame: &Frame, channel: Channel, y: usize, samples: &mut Vec<u16>) {
     samples.clear();
     let Some((plane, at)) = frame.format().place(channel) else {
         return;

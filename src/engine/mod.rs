@@ -1,4 +1,4 @@
-//! What convolves: the plain reference, the threaded CPU engine, CUDA.
+//! What convolves: the plain reference, the threaded CPU engine, CUDA; and what stands in front of any of them.
 
 pub mod compare;
 pub mod cpu;
@@ -7,12 +7,13 @@ pub mod cuda;
 pub mod luma;
 pub mod none;
 pub mod reference;
+pub mod region;
 pub mod spare;
 #[doc(hidden)]
 pub mod verify;
 
 use crate::filter::PlanError;
-use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError, PixelFormat};
+use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError, PixelFormat, Remarks};
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
@@ -77,6 +78,13 @@ pub trait Engine: Send {
     /// Another run begins with this engine, which has no frame in flight: times and counts begin anew.
     fn restart(&mut self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// What there is to say of the run; asked for once, after the last frame. `whole` is false if the input
+    /// may have more frames than were submitted.
+    fn remarks(&mut self, whole: bool) -> Remarks {
+        let _ = whole;
+        Remarks::default()
     }
 }
 
@@ -160,6 +168,9 @@ pub enum EngineError {
         /// Size and format of where it goes.
         output: String,
     },
+    /// A part of the picture cannot be filtered.
+    #[error(transparent)]
+    Region(#[from] region::RegionError),
     /// The engine cannot be started on this machine: what is missing and what to do.
     #[error("{0}")]
     Unavailable(String),

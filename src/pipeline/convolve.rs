@@ -5,7 +5,7 @@ use super::order::Reorder;
 use super::stop::Stop;
 use super::{Progress, send};
 use crate::engine::{DeviceTimes, EXPLAIN_TARGET, Engine};
-use crate::frame::{Buffer, Frame, FramePool};
+use crate::frame::{Buffer, Frame, FramePool, Remarks};
 use crate::report::{Doing, Stage, StageClock};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::collections::VecDeque;
@@ -28,6 +28,7 @@ pub(super) struct Output {
 pub(super) struct Convolved {
     pub(super) clock: StageClock,
     pub(super) device: Option<DeviceTimes>,
+    pub(super) remarks: Remarks,
     /// True if the stage stopped taking frames before the decode stage had ended.
     pub(super) left_early: bool,
 }
@@ -288,8 +289,10 @@ impl Running<'_> {
             }
             .into());
         }
+        let whole = !self.left_early && !self.stop.is_ending();
         Ok(Convolved {
             device: self.engine.device_times(),
+            remarks: self.engine.remarks(whole),
             clock: self.clock,
             left_early: self.left_early,
         })

@@ -29,10 +29,10 @@ pub enum PipelineError {
     /// No memory for the frame buffers.
     #[error(transparent)]
     Memory(#[from] AllocationError),
-    /// The run is strict, and the source warns of something.
+    /// The run is strict, and source or engine warn of something.
     #[error("{problem}")]
     Strict {
-        /// The source's warnings.
+        /// The warnings.
         problem: String,
     },
     /// The input holds no frame at all.
@@ -101,7 +101,7 @@ pub(super) enum Halt {
 }
 
 impl Halt {
-    /// True if a source's warnings are the cause.
+    /// True if warnings are the cause.
     pub(super) fn is_strict(&self) -> bool {
         matches!(self, Halt::Failed(_, PipelineError::Strict { .. }))
     }

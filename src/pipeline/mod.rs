@@ -18,6 +18,7 @@ mod decode;
 mod encode;
 mod error;
 mod in_step;
+mod matte;
 mod order;
 mod progress;
 mod stop;
@@ -27,6 +28,7 @@ mod tests;
 pub use budget::Budget;
 pub use error::PipelineError;
 pub use in_step::{InStep, Next, in_step};
+pub use matte::MatteReader;
 pub use progress::Progress;
 pub use stop::Stop;
 
@@ -69,7 +71,7 @@ pub struct PipelineOptions {
     pub source_workers: usize,
     /// Threads that write to an indexed sink, at least 1; a stream has always one.
     pub sink_workers: usize,
-    /// Fail where the source warns of something, before the output gets its name. Sinks have a rule of their
+    /// Fail where source or engine warn of something, before the output gets its name. Sinks have a rule of their
     /// own ([`crate::sink::Rules`]).
     pub strict: bool,
     /// What the stages keep beyond their sums.
@@ -148,7 +150,7 @@ impl Job {
 pub struct Outcome {
     /// The sink's last word; empty if the run was interrupted before its first frame.
     pub written: Written,
-    /// What source and sink have to say, the source first.
+    /// What source, engine and sink have to say, in this order.
     pub remarks: Remarks,
     /// Where the time went.
     pub measurements: Measurements,
@@ -182,6 +184,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         end_to_end,
         written,
         source_remarks,
+        engine_remarks,
     } = halves;
     if let Some(error) = first_cause(halts, stop.is_abandon_asked()) {
         return Err(error);
@@ -197,6 +200,7 @@ pub fn run(job: Job, stop: &Stop, progress: &Progress) -> Result<Outcome, Pipeli
         return Err(PipelineError::NoFrames { input });
     }
     let mut remarks = source_remarks;
+    remarks.append(engine_remarks);
     let mut written = written.unwrap_or_default();
     remarks.append(std::mem::take(&mut written.remarks));
     Ok(Outcome {
@@ -275,6 +279,7 @@ struct Joined {
     end_to_end: Latencies,
     written: Option<Written>,
     source_remarks: Remarks,
+    engine_remarks: Remarks,
 }
 
 fn start<'scope, 'env: 'scope>(
@@ -314,7 +319,7 @@ fn start<'scope, 'env: 'scope>(
     };
     // From the last stage to the first, so that nobody sends to one that could not be started.
     let (encode, unfinished) = starter.encode(sink, options.sink_workers, to_sink)?;
-    let engine = starter.engine(engine, to_engine, output)?;
+    let engine = starter.engine(engine, to_engine, output, options.strict)?;
     let decode = starter.decode(source, &options, &supply, decoded)?;
     Ok(Threads {
         decode,
@@ -379,6 +384,7 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
         engine: Box<dyn Engine>,
         to_engine: Receiver<Frame>,
         output: convolve::Output,
+        strict: bool,
     ) -> Started<ScopedJoinHandle<'scope, Result<Convolved, Halt>>> {
         let &Starter {
             scope,
@@ -391,7 +397,9 @@ impl<'scope, 'env: 'scope> Starter<'scope, 'env> {
         spawn(scope, Stage::Engine, move || {
             // The queue is closed after the gate: `output` outlives the guard.
             guarded(Stage::Engine, stop, || {
-                convolve::run(engine, &to_engine, &output, stop, progress, clock)
+                let mut convolved = convolve::run(engine, &to_engine, &output, stop, progress, clock)?;
+                convolved.remarks = decode::accepted(convolved.remarks, strict)?;
+                Ok(convolved)
             })
         })
     }
@@ -477,6 +485,7 @@ impl Threads<'_> {
         if let Some(convolved) = joined.outcome(Stage::Engine, self.engine.join()) {
             joined.engine = convolved.clock;
             joined.device = convolved.device;
+            joined.engine_remarks = convolved.remarks;
             left_early = convolved.left_early;
         }
         if let Some(sink) = self

@@ -1,0 +1,288 @@
+//! Regions as people write them: when, where, and where to.
+//!
+//! ```text
+//! 200x100+10+20                                       in every frame
+//! 0:05..0:08 200x100+10+20                            from 0:05 on and before 0:08
+//! 0:05..0:08 200x100+10+20 -> 300x100+400+20          moves and grows, and would be there at 0:08
+//! 120f..     200x100+10+20                            from the frame behind the first 120 on
+//! ```
+//!
+//! A file has one region a line; `#` begins a comment.
+
+use super::rectangle::{Rectangle, RectangleError};
+use crate::frame::{InvalidPoint, Point};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// More than a line for each frame of a long film needs; a file beyond it is something else.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// When a region is there: from one place in the input on, and before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// In every frame.
+    Always,
+    /// Nanoseconds of the input's clock.
+    Times(i64, Option<i64>),
+    /// Frames from the first one.
+    Frames(u64, Option<u64>),
+}
+
+/// A rectangle that is there for some time and may move and grow meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// When it is there.
+    pub when: When,
+    /// Where it is first.
+    pub first: Rectangle,
+    /// Where it would be at the end of its time. Another than `first` needs a time with an end.
+    pub last: Rectangle,
+    /// As the user wrote it, with file and line where it has such, for sentences.
+    pub label: String,
+}
+
+/// A text that is no region.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionSyntaxError {
+    /// A rectangle.
+    #[error(transparent)]
+    Rectangle(#[from] RectangleError),
+    /// A time.
+    #[error(transparent)]
+    Point(#[from] InvalidPoint),
+    /// One end is a time, and the other one a number of frames.
+    #[error("'{0}' mixes times and frames; write both ends as times or both as frames")]
+    Mixed(String),
+    /// It ends where it begins, or before.
+    #[error("'{0}' ends before it begins, so that it holds no frame")]
+    Backwards(String),
+    /// A move without an end, or without a beginning.
+    #[error("a region that moves needs the times of both ends, such as 0:05..0:08 {0}")]
+    Endless(String),
+    /// More than two rectangles.
+    #[error("'{0}' has more than one '->'; write a line for each part of the way")]
+    Way(String),
+}
+
+impl FromStr for Region {
+    type Err = RegionSyntaxError;
+
+    /// Reads `[T0..T1] WxH+X+Y [-> WxH+X+Y]`.
+    fn from_str(text: &str) -> Result<Region, RegionSyntaxError> {
+        let text = text.trim();
+        let head = text.split_whitespace().next().unwrap_or_default();
+        let (when, way) = match head.split_once("..") {
+            Some((from, to)) => (span(head, from, to)?, text[head.len()..].trim()),
+            None => (When::Always, text),
+        };
+        let (first, last) = match way.split_once("->") {
+            None => (way.parse()?, None),
+            Some((_, rest)) if rest.contains("->") => return Err(RegionSyntaxError::Way(way.to_owned())),
+            Some((first, last)) => (first.trim().parse()?, Some(last.trim().parse()?)),
+        };
+        let has_end = matches!(when, When::Times(_, Some(_)) | When::Frames(_, Some(_)));
+        if last.is_some() && !has_end {
+            return Err(RegionSyntaxError::Endless(way.to_owned()));
+        }
+        Ok(Region {
+            when,
+            first,
+            last: last.unwrap_or(first),
+            label: text.to_owned(),
+        })
+    }
+}
+
+/// The time from `from` on and before `to`; the beginning or end of the input where one is empty.
+fn span(text: &str, from: &str, to: &str) -> Result<When, RegionSyntaxError> {
+    let point = |text: &str| (!text.is_empty()).then(|| text.parse::<Point>()).transpose();
+    let when = match (point(from)?, point(to)?) {
+        (None, None) => When::Always,
+        (Some(Point::Time(from)), None) => When::Times(from, None),
+        (Some(Point::Frame(from)), None) => When::Frames(from, None),
+        (None, Some(Point::Time(to))) => When::Times(0, Some(to)),
+        (None, Some(Point::Frame(to))) => When::Frames(0, Some(to)),
+        (Some(Point::Time(from)), Some(Point::Time(to))) => When::Times(from, Some(to)),
+        (Some(Point::Frame(from)), Some(Point::Frame(to))) => When::Frames(from, Some(to)),
+        (Some(_), Some(_)) => return Err(RegionSyntaxError::Mixed(text.to_owned())),
+    };
+    let holds_any = match when {
+        When::Times(from, Some(to)) => from < to,
+        When::Frames(from, Some(to)) => from < to,
+        _ => true,
+    };
+    if !holds_any {
+        return Err(RegionSyntaxError::Backwards(text.to_owned()));
+    }
+    Ok(when)
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label)
+    }
+}
+
+/// Why a file holds no regions.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionFileError {
+    /// It cannot be read.
+    #[error("the file of regions {} cannot be read: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It is not text, or far too long.
+    #[error("{} is no file of regions: it is not a text of less than 64 MiB; write a region a line, such as \
+        0:05..0:08 200x100+10+20", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has no regions.
+    #[error("{} has no regions; write one a line, such as 0:05..0:08 200x100+10+20", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line is wrong.
+    #[error("{}, line {line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        problem: RegionSyntaxError,
+    },
+}
+
+/// Reads the regions in the file at `path`.
+pub fn read_regions(path: &Path) -> Result<Vec<Region>, RegionFileError> {
+    let unreadable = |cause| RegionFileError::Unreadable {
+        path: path.to_owned(),
+        cause,
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    let read = file
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    let text = String::from_utf8(bytes).ok().filter(|_| read as u64 <= MAX_BYTES);
+    let text = text.ok_or_else(|| RegionFileError::NotText {
+        path: path.to_owned(),
+    })?;
+    regions(&text, path)
+}
+
+/// The regions of a file's text; `path` is for the sentences.
+fn regions(text: &str, path: &Path) -> Result<Vec<Region>, RegionFileError> {
+    let mut regions = Vec::new();
+    for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let content = line.split('#').next().unwrap_or_default().trim();
+        if content.is_empty() {
+            continue;
+        }
+        let region: Region = content.parse().map_err(|problem| RegionFileError::Line {
+            path: path.to_owned(),
+            line: at + 1,
+            problem,
+        })?;
+        regions.push(Region {
+            label: format!("{}, line {}: {content}", path.display(), at + 1),
+            ..region
+        });
+    }
+    if regions.is_empty() {
+        return Err(RegionFileError::Empty {
+            path: path.to_owned(),
+        });
+    }
+    Ok(regions)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn lines_say_when_and_where() {
+        let rectangle = |text: &str| text.parse::<Rectangle>().unwrap();
+        let second = 1_000_000_000;
+        for (text, when, first, last) in [
+            ("2x1+3+4", When::Always, "2x1+3+4", "2x1+3+4"),
+            (".. 2x1+3+4", When::Always, "2x1+3+4", "2x1+3+4"),
+            (
+                "0:05..0:08 2x1+3+4 -> 4x1+9+4",
+                When::Times(5 * second, Some(8 * second)),
+                "2x1+3+4",
+                "4x1+9+4",
+            ),
+            (
+                "1.5.. 2x1+3+4",
+                When::Times(3 * second / 2, None),
+                "2x1+3+4",
+                "2x1+3+4",
+            ),
+            (
+                "1..2 2x1+3+4",
+                When::Times(second, Some(2 * second)),
+                "2x1+3+4",
+                "2x1+3+4",
+            ),
+            (
+                "..10f 2x1+3+4->2x1-3+4",
+                When::Frames(0, Some(10)),
+                "2x1+3+4",
+                "2x1-3+4",
+            ),
+            ("7f..  2x1+3+4", When::Frames(7, None), "2x1+3+4", "2x1+3+4"),
+        ] {
+            let region: Region = text.parse().unwrap();
+            assert_eq!(
+                (region.when, region.first, region.last),
+                (when, rectangle(first), rectangle(last)),
+                "{text}"
+            );
+        }
+        let said = |text: &str| text.parse::<Region>().unwrap_err().to_string();
+        for (text, part) in [
+            ("", "'' is no rectangle"),
+            ("0:05..0:08", "'' is no rectangle"),
+            ("5..3f 2x1+3+4", "mixes times and frames"),
+            ("5..5 2x1+3+4", "ends before it begins"),
+            ("9f..8f 2x1+3+4", "ends before it begins"),
+            ("..0 2x1+3+4", "ends before it begins"),
+            ("2x1+3+4 -> 2x1+5+4", "times of both ends"),
+            ("3.. 2x1+3+4 -> 2x1+5+4", "times of both ends"),
+            ("1..2 2x1+3+4 -> 2x1+5+4 -> 2x1+6+4", "more than one '->'"),
+            ("1..x 2x1+3+4", "'x' is no time"),
+            ("1..2 2x1+3+4 ->", "'' is no rectangle"),
+            ("1..2 2x0+3+4", "is empty"),
+        ] {
+            assert!(said(text).contains(part), "{text}: {}", said(text));
+        }
+    }
+
+    #[test]
+    fn files_have_comments_and_their_errors_a_line() {
+        let read = |text: &str| regions(text, Path::new("r.txt"));
+        let found = read("\u{feff}# faces\n\n 1x1+2+3 # left\r\n0f..9f 4x4+0+0\n").unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1].label, "r.txt, line 4: 0f..9f 4x4+0+0");
+        let said = read("1x1+2+3\n# x\nx\n").unwrap_err().to_string();
+        assert!(said.starts_with("r.txt, line 3: 'x' is no rectangle"), "{said}");
+        assert!(matches!(read("# nothing\n"), Err(RegionFileError::Empty { .. })));
+    }
+}

@@ -1,0 +1,240 @@
+//! Mattes: pictures whose samples say how much of the filtered picture is seen in each pixel.
+
+use super::RegionError;
+use super::rectangle::Area;
+use crate::engine::luma::{Rows, take};
+use crate::frame::{Channel, ColourModel, Frame, Range, RangeChange, Remarks};
+use std::error::Error;
+use std::sync::Arc;
+
+/// Where mattes come from: one for each frame, or a single one for all.
+pub trait MatteFrames: Send {
+    /// The matte's name in sentences: a file.
+    fn name(&self) -> String;
+
+    /// The next matte; `None` behind the last.
+    fn next(&mut self) -> Result<Option<Frame>, Box<dyn Error + Send + Sync>>;
+
+    /// What there is to say of those that were read, asked for once, at the end.
+    fn remarks(&mut self) -> Remarks {
+        Remarks::default()
+    }
+}
+
+/// The weights of one matte, a pixel each.
+pub(super) struct Matte {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// The weight of what is filtered completely.
+    pub(super) max: u16,
+    weights: Vec<u16>,
+    /// What holds all weights above 0; `None` if there are none.
+    pub(super) hull: Option<Area>,
+}
+
+impl Matte {
+    /// The weights that a picture states: its luma, at full range.
+    pub(super) fn of(mut frame: Frame, name: &str) -> Result<Matte, RegionError> {
+        let format = frame.format();
+        if !frame.is_opaque() {
+            return Err(RegionError::Transparent(name.to_owned()));
+        }
+        if frame.metadata.colour.is_limited(format) {
+            RangeChange::new(format, Range::Full).apply(&mut frame);
+        }
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        let max = format.max_value() as u16;
+        let mut weights = Vec::with_capacity(width * height);
+        let mut rows = Rows::default();
+        for y in 0..height {
+            if format.model() == ColourModel::Rgb {
+                rows.read(&frame, y);
+                rows.weigh(&frame.metadata.colour);
+            } else {
+                take(&frame, Channel::Luma, y, &mut rows.luma);
+            }
+            // A word may hold more than its format's depth.
+            weights.extend(rows.luma.iter().map(|word| (word >> format.shift()).min(max)));
+        }
+        let mut hull: Option<Area> = None;
+        for (y, row) in weights.chunks(width).enumerate() {
+            let Some(first) = row.iter().position(|&w| w > 0) else {
+                continue;
+            };
+            let last = row.iter().rposition(|&w| w > 0).unwrap_or(first);
+            let of_row = Area {
+                x: first,
+                y,
+                width: last + 1 - first,
+                height: 1,
+            };
+            hull = Some(hull.map_or(of_row, |hull| hull.hull(&of_row)));
+        }
+        Ok(Matte {
+            width,
+            height,
+            max,
+            weights,
+            hull,
+        })
+    }
+
+    /// The weights of the pixels that sample (`x`, `y`) of a plane stands for, added up, and what they would
+    /// add up to if all were the largest.
+    pub(super) fn sum(&self, x: usize, y: usize, shift: (u8, u8)) -> (u64, u64) {
+        let max = u64::from(self.max);
+        if shift == (0, 0) {
+            return (u64::from(self.weights[y * self.width + x]), max);
+        }
+        let columns = x << shift.0..((x + 1) << shift.0).min(self.width);
+        let rows = y << shift.1..((y + 1) << shift.1).min(self.height);
+        let pixels = (columns.len() * rows.len()) as u64;
+        let row = |y: usize| &self.weights[y * self.width..][columns.clone()];
+        let sum = rows.flat_map(row).map(|&weight| u64::from(weight)).sum();
+        (sum, pixels * max)
+    }
+}
+
+/// The mattes of a run, in step with its frames.
+pub(super) struct Mattes {
+    frames: Box<dyn MatteFrames>,
+    name: String,
+    latest: Option<Arc<Matte>>,
+    read: u64,
+    ended: bool,
+}
+
+impl Mattes {
+    pub(super) fn new(frames: Box<dyn MatteFrames>) -> Mattes {
+        Mattes {
+            name: frames.name(),
+            frames,
+            latest: None,
+            read: 0,
+            ended: false,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The matte of the next frame.
+    pub(super) fn next(&mut self) -> Result<Arc<Matte>, RegionError> {
+        if !self.ended {
+            let frame = self.frames.next().map_err(RegionError::Matte)?;
+            match frame {
+                Some(frame) => {
+                    self.read += 1;
+                    self.latest = Some(Arc::new(Matte::of(frame, &self.name)?));
+                }
+                None => self.ended = true,
+            }
+        }
+        // One picture is for all frames.
+        match &self.latest {
+            Some(matte) if !self.ended || self.read == 1 => Ok(Arc::clone(matte)),
+            _ => Err(RegionError::Ended {
+                name: self.name.clone(),
+                frames: self.read,
+            }),
+        }
+    }
+
+    /// What there is to say at the end of a run; `whole` if it took all frames of the input.
+    pub(super) fn remarks(&mut self, whole: bool) -> Remarks {
+        let mut remarks = Remarks::default();
+        if whole && !self.ended {
+            match self.frames.next() {
+                Ok(None) => {}
+                Ok(Some(_)) => remarks.warnings.push(format!(
+                    "{} has more pictures than the input: {} were used",
+                    self.name, self.read
+                )),
+                Err(error) => remarks.warnings.push(error.to_string()),
+            }
+        }
+        remarks.append(self.frames.remarks());
+        remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::frame::{Buffer, Layout, PixelFormat};
+
+    fn picture(format: PixelFormat, words: &[u16], width: usize) -> Frame {
+        let layout = Layout::new(format, width, words.len() / width, 1).unwrap();
+        let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
+        let channels = layout.planes()[0].channels;
+        for (y, row) in words.chunks(width).enumerate() {
+            let samples = row.iter().flat_map(|&word| std::iter::repeat_n(word, channels));
+            let bytes = frame.row_mut(0, y);
+            if format.bytes_per_sample() == 1 {
+                bytes
+                    .iter_mut()
+                    .zip(samples)
+                    .for_each(|(b, word)| *b = word as u8);
+            } else {
+                let pairs = bytes.chunks_mut(2).zip(samples);
+                pairs.for_each(|(b, word)| b.copy_from_slice(&word.to_le_bytes()));
+            }
+        }
+        frame
+    }
+
+    #[test]
+    fn weights_are_luma_at_full_range() {
+        let of = |name: &str, words: &[u16]| {
+            let format = PixelFormat::from_name(name).unwrap();
+            Matte::of(picture(format, words, words.len()), "m")
+                .unwrap()
+                .weights
+        };
+        assert_eq!(of("gray", &[0, 16, 128, 235, 255]), [0, 16, 128, 235, 255]);
+        assert_eq!(of("rgb24", &[0, 16, 128, 235, 255]), [0, 16, 128, 235, 255]);
+        assert_eq!(of("gray16le", &[0, 256, 65535]), [0, 256, 65535]);
+        // (v - 16) * 255 / 219, rounded: 112 * 255 / 219 = 130.4.
+        assert_eq!(
+            of("yuv420p", &[0, 16, 17, 128, 235, 255]),
+            [0, 0, 1, 130, 255, 255]
+        );
+        // Ten bits in the upper part of a word: (512 - 64) * 1023 / 876 = 523.2.
+        assert_eq!(of("p010le", &[64 << 6, 512 << 6, 940 << 6]), [0, 523, 1023]);
+        // More than ten bits are the most.
+        assert_eq!(of("gray10le", &[1023, 4000]), [1023, 1023]);
+    }
+
+    #[test]
+    fn the_hull_holds_every_weight() {
+        let of = |words: &[u16]| {
+            let matte = Matte::of(picture(PixelFormat::GRAY, words, 4), "m").unwrap();
+            matte.hull.map(|a| (a.x, a.y, a.width, a.height))
+        };
+        assert_eq!(of(&[0; 12]), None);
+        assert_eq!(of(&[0, 0, 0, 0, 0, 0, 9, 0, 0, 1, 0, 0]), Some((1, 1, 2, 2)));
+        assert_eq!(of(&[1; 12]), Some((0, 0, 4, 3)));
+    }
+
+    #[test]
+    fn coarse_samples_weigh_what_their_pixels_do() {
+        let words = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        let matte = Matte::of(picture(PixelFormat::GRAY, &words, 3), "m").unwrap();
+        assert_eq!(matte.sum(1, 1, (0, 0)), (5, 255));
+        assert_eq!(matte.sum(0, 0, (1, 1)), (12, 4 * 255));
+        assert_eq!(matte.sum(1, 0, (1, 1)), (9, 2 * 255));
+        assert_eq!(matte.sum(1, 1, (1, 1)), (9, 255));
+        assert_eq!(matte.sum(1, 2, (1, 0)), (9, 255));
+        assert_eq!(matte.sum(0, 0, (2, 2)), (45, 9 * 255));
+    }
+
+    #[test]
+    fn what_is_transparent_is_no_matte() {
+        let frame = picture(PixelFormat::YA8, &[7], 1);
+        assert!(matches!(Matte::of(frame, "m"), Err(RegionError::Transparent(_))));
+        let opaque = picture(PixelFormat::YA8, &[255], 1);
+        assert_eq!(Matte::of(opaque, "m").unwrap().weights, [255]);
+    }
+}

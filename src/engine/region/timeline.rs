@@ -1,0 +1,309 @@
+//! Which regions are there at a moment, and where they are by then.
+//!
+//! Moments and the ends of regions are whole numbers of one unit, so that a moved rectangle is a rational
+//! number that is rounded once. Regions are sorted by their beginning: a list of a line for each frame takes
+//! one step a frame.
+
+use super::RegionError;
+use super::line::{Region, When};
+use super::rectangle::Rectangle;
+use crate::frame::{Metadata, Rational};
+
+/// Nanoseconds in a second.
+const SECOND: i128 = 1_000_000_000;
+
+/// What frames' times mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Seconds that one tick of a timestamp stands for.
+    pub time_base: Rational,
+    /// Frames a second, for frames without a timestamp. `None` if the input has no time at all (image files
+    /// without a rate).
+    pub frame_rate: Option<Rational>,
+}
+
+/// All regions of a run.
+pub(super) struct Timeline {
+    clock: Clock,
+    always: Vec<Region>,
+    timed: Lane,
+    counted: Lane,
+    /// Regions that were there in some frame.
+    met: Vec<bool>,
+}
+
+/// A region that is there at a moment.
+pub(super) struct Present<'a> {
+    pub(super) region: &'a Region,
+    pub(super) at: Rectangle,
+}
+
+/// Regions whose ends are written in the same way.
+#[derive(Default)]
+struct Lane {
+    /// By their beginning.
+    stretches: Vec<Stretch>,
+    /// Those before it have begun at the moment that was asked for last.
+    begun: usize,
+    /// Those of them that have not ended.
+    there: Vec<usize>,
+    last: Option<i128>,
+}
+
+struct Stretch {
+    from: i128,
+    to: Option<i128>,
+    region: Region,
+    /// Its place in `Timeline::met`.
+    number: usize,
+}
+
+impl Timeline {
+    pub(super) fn new(regions: Vec<Region>, clock: Clock) -> Result<Timeline, RegionError> {
+        let mut timeline = Timeline {
+            clock,
+            always: Vec::new(),
+            timed: Lane::default(),
+            counted: Lane::default(),
+            met: vec![false; regions.len()],
+        };
+        // A tick is a whole number, too, of nanoseconds over the time base's denominator.
+        let unit = i128::from(clock.time_base.den);
+        for (number, region) in regions.into_iter().enumerate() {
+            let (lane, from, to) = match region.when {
+                When::Always => {
+                    timeline.always.push(region);
+                    timeline.met[number] = true;
+                    continue;
+                }
+                When::Times(..) if clock.frame_rate.is_none() => {
+                    return Err(RegionError::NoTimes(region.label));
+                }
+                When::Times(from, to) => (
+                    &mut timeline.timed,
+                    i128::from(from) * unit,
+                    to.map(|to| i128::from(to) * unit),
+                ),
+                When::Frames(from, to) => (&mut timeline.counted, i128::from(from), to.map(i128::from)),
+            };
+            lane.stretches.push(Stretch {
+                from,
+                to,
+                region,
+                number,
+            });
+        }
+        for lane in [&mut timeline.timed, &mut timeline.counted] {
+            lane.stretches.sort_by_key(|stretch| stretch.from);
+        }
+        Ok(timeline)
+    }
+
+    /// The regions of a frame, the `sequence`th of the run.
+    pub(super) fn at(&mut self, sequence: u64, metadata: &Metadata) -> Result<Vec<Present<'_>>, RegionError> {
+        let number = metadata.skipped.frames.map(|skipped| skipped + sequence);
+        if let (None, Some(stretch)) = (number, self.counted.stretches.first()) {
+            return Err(RegionError::Uncounted(stretch.region.label.clone()));
+        }
+        let now = self.moment(sequence, metadata);
+        let mut present: Vec<Present<'_>> = self
+            .always
+            .iter()
+            .map(|region| Present {
+                region,
+                at: region.first,
+            })
+            .collect();
+        let counted = number.map(i128::from);
+        for (lane, now) in [(&mut self.timed, now), (&mut self.counted, counted)] {
+            let Some(now) = now else { continue };
+            lane.go_to(now);
+            for &index in &lane.there {
+                let stretch = &lane.stretches[index];
+                self.met[stretch.number] = true;
+                present.push(Present {
+                    region: &stretch.region,
+                    at: stretch.at(now),
+                });
+            }
+        }
+        Ok(present)
+    }
+
+    /// When a frame is shown; `None` in an input without times.
+    fn moment(&self, sequence: u64, metadata: &Metadata) -> Option<i128> {
+        let (base, rate) = (self.clock.time_base, self.clock.frame_rate?);
+        let ticks = metadata.pts.unwrap_or_else(|| {
+            // The last tick that is no later, as ranges have it.
+            let ticks = i128::from(sequence) * i128::from(rate.den) * i128::from(base.den);
+            ticks.div_euclid((i128::from(rate.num) * i128::from(base.num)).max(1)) as i64
+        });
+        let ticks = ticks.saturating_add(metadata.skipped.ticks);
+        Some(i128::from(ticks) * i128::from(base.num) * SECOND)
+    }
+
+    /// How many regions no frame met, and the first of them as it was written.
+    pub(super) fn unmet(&self) -> Option<(usize, &str)> {
+        let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);
+        let unmet = lanes.filter(|stretch| !self.met[stretch.number]);
+        let first = unmet.clone().min_by_key(|stretch| stretch.number)?;
+        Some((unmet.count(), &first.region.label))
+    }
+}
+
+impl Lane {
+    fn go_to(&mut self, now: i128) {
+        if self.last.is_some_and(|last| now < last) {
+            (self.begun, self.there) = (0, Vec::new());
+        }
+        self.last = Some(now);
+        while self.stretches.get(self.begun).is_some_and(|s| s.from <= now) {
+            self.there.push(self.begun);
+            self.begun += 1;
+        }
+        let stretches = &self.stretches;
+        self.there
+            .retain(|&index| stretches[index].to.is_none_or(|to| now < to));
+    }
+}
+
+impl Stretch {
+    /// Where the region is at a moment of its time.
+    fn at(&self, now: i128) -> Rectangle {
+        let Region { first, last, .. } = self.region;
+        let Some(to) = self.to.filter(|_| first != last) else {
+            return first;
+        };
+        let (part, whole) = (now - self.from, to - self.from);
+        let between = |first: i64, last: i64| first + rounded(i128::from(last - first), part, whole);
+        Rectangle {
+            x: between(first.x, last.x),
+            y: between(first.y, last.y),
+            width: between(first.width, last.width),
+            height: between(first.height, last.height),
+        }
+    }
+}
+
+/// `way * part / whole`, halves rounded up, for `0 <= part < whole`. A way has 31 bits and a time 94, which
+/// fits.
+fn rounded(way: i128, part: i128, whole: i128) -> i64 {
+    (2 * way * part + whole).div_euclid(2 * whole) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::frame::Skipped;
+
+    fn clock(base: (i32, i32), rate: Option<(i32, i32)>) -> Clock {
+        let rational = |(num, den)| Rational { num, den };
+        Clock {
+            time_base: rational(base),
+            frame_rate: rate.map(rational),
+        }
+    }
+
+    fn timeline(lines: &[&str], clock: Clock) -> Timeline {
+        let regions = lines.iter().map(|line| line.parse().unwrap()).collect();
+        Timeline::new(regions, clock).unwrap()
+    }
+
+    fn shown(pts: Option<i64>, ticks: i64, frames: Option<u64>) -> Metadata {
+        Metadata {
+            pts,
+            skipped: Skipped { ticks, frames },
+            ..Metadata::default()
+        }
+    }
+
+    fn places(timeline: &mut Timeline, sequence: u64, metadata: &Metadata) -> Vec<String> {
+        let present = timeline.at(sequence, metadata).unwrap();
+        present.iter().map(|p| p.at.to_string()).collect()
+    }
+
+    #[test]
+    fn rectangles_move_by_rationals_rounded_half_up() {
+        // 30000/1001 frames a second: frame n is shown at n * 1001 / 30000 s.
+        let mut line = timeline(
+            &["1..2 10x20+0+0 -> 20x10+300-3"],
+            clock((1001, 30000), Some((30000, 1001))),
+        );
+        for n in 0..70_i128 {
+            let (num, den) = (n * 1001 - 30000, 30000);
+            let way = |from: i128, to: i128| (2 * (from * den + (to - from) * num) + den).div_euclid(2 * den);
+            let expected = match num {
+                0..30000 => vec![format!(
+                    "{}x{}{:+}{:+}",
+                    way(10, 20),
+                    way(20, 10),
+                    way(0, 300),
+                    way(0, -3)
+                )],
+                _ => vec![],
+            };
+            assert_eq!(
+                places(&mut line, n as u64, &shown(Some(n as i64), 0, Some(0))),
+                expected,
+                "{n}"
+            );
+            // A frame without a timestamp goes by the rate.
+            assert_eq!(
+                places(&mut line, n as u64, &shown(None, 0, Some(0))),
+                expected,
+                "{n}"
+            );
+        }
+        // Two and a half: half up, in either direction.
+        let mut line = timeline(&["0f..2f 9x9+0+0 -> 9x9+5-5"], clock((1, 25), None));
+        assert_eq!(places(&mut line, 1, &shown(None, 0, Some(0))), ["9x9+3-2"]);
+    }
+
+    #[test]
+    fn the_longest_times_and_ways_are_no_overflow() {
+        let text = "0..9223372036 1073741824x1-1073741824+0 -> 1x1073741824+1073741824+0";
+        let (base, rate) = ((1, i32::MAX), Some((i32::MAX, 1)));
+        let mut line = timeline(&[text], clock(base, rate));
+        // An eighth of the way, less half a second of 292 years.
+        let ticks = 9_223_372_036_i64 / 8 * i64::from(i32::MAX);
+        let place = places(&mut line, 0, &shown(Some(ticks), 0, Some(0)));
+        assert_eq!(place, ["939524096x134217729-805306368+0"]);
+    }
+
+    #[test]
+    fn times_count_from_the_inputs_beginning_and_may_go_back() {
+        let mut line = timeline(
+            &["3..4 1x1+1+0", "..2 1x1+2+0", "75f..76f 1x1+3+0", "1x1+4+0"],
+            clock((1, 25), Some((25, 1))),
+        );
+        let mut at = |sequence, pts, ticks, frames| {
+            let metadata = shown(Some(pts), ticks, frames);
+            places(&mut line, sequence, &metadata).concat()
+        };
+        assert_eq!(at(0, 0, 0, Some(0)), "1x1+4+01x1+2+0");
+        assert_eq!(at(50, 50, 0, Some(0)), "1x1+4+0");
+        assert_eq!(at(0, 0, 75, Some(75)), "1x1+4+01x1+1+01x1+3+0");
+        assert_eq!(at(24, 24, 75, Some(75)), "1x1+4+01x1+1+0");
+        assert_eq!(at(25, 25, 75, Some(75)), "1x1+4+0");
+        assert_eq!(at(0, 1, 0, Some(0)), "1x1+4+01x1+2+0");
+        assert!(matches!(
+            line.at(0, &shown(Some(0), 75, None)),
+            Err(RegionError::Uncounted(_))
+        ));
+        assert_eq!(line.unmet(), None);
+    }
+
+    #[test]
+    fn regions_that_no_frame_met_are_counted() {
+        let mut line = timeline(
+            &["9f..10f 1x1+0+0", "1x1+1+0", "0f.. 1x1+2+0", "7f.. 1x1+0+0"],
+            clock((1, 25), None),
+        );
+        assert_eq!(places(&mut line, 0, &Metadata::default()).len(), 2);
+        assert_eq!(line.unmet(), Some((2, "9f..10f 1x1+0+0")));
+        let timed = vec!["1..2 1x1+0+0".parse().unwrap()];
+        let without = Timeline::new(timed, clock((1, 25), None));
+        assert!(matches!(without, Err(RegionError::NoTimes(_))));
+    }
+}

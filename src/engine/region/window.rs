@@ -1,0 +1,274 @@
+//! What is cut out of a picture so that a region can be filtered by itself.
+//!
+//! ```text
+//!  picture                                   the window: the region and a halo as wide as the chain's masks
+//!  ┌───────────────────────────────┐         reach, so that the filter sees the real pixels around the region
+//!  │    ┌ ─ ─ ─ ─ ─ ─ ┐            │
+//!  │       ┌───────┐      ┌ ─ ─ ─ ─┤         At the picture's edge the window ends there, too, and the border
+//!  │    │  │region │  │   │    ┌───┤         acts as it does in the whole picture. What a border puts
+//!  │       └───────┘           │   │         elsewhere reaches the halo and no further.
+//!  │    └ ─ ─ ─ ─ ─ ─ ┘   └ ─ ─└───┤
+//!  └───────────────────────────────┘         Dashed: two windows of one size, the second shifted inwards.
+//! ```
+//!
+//! A window keeps its size while its region moves, because engines prepare themselves for a size.
+
+use super::rectangle::Area;
+use crate::filter::{Border, Chain};
+use crate::frame::PixelFormat;
+
+/// Windows of regions that change their size get a multiple of so many pixels, so that most are of one size.
+const STEP: usize = 64;
+
+/// How far a chain reaches, in samples of each plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Radius {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+    /// True if what is beyond one edge of a picture is at the opposite one.
+    pub(super) wraps: bool,
+}
+
+impl Radius {
+    pub(super) fn of(chain: &Chain) -> Radius {
+        let filters = &chain.filters;
+        let reach = |size: fn(&crate::filter::Mask) -> usize| {
+            let radii = filters.iter().map(|f| f.masks().map(size).max().unwrap_or(1) / 2);
+            radii.sum()
+        };
+        Radius {
+            columns: reach(crate::filter::Mask::width),
+            rows: reach(crate::filter::Mask::height),
+            wraps: chain.border == Border::Wrap,
+        }
+    }
+}
+
+/// What windows are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Canvas {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Pixels that one sample of the coarsest plane stands for, as a power of two, across and down.
+    grid: (u8, u8),
+    radius: Radius,
+}
+
+/// A region of one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    /// What of it lies in the picture.
+    pub(super) area: Area,
+    /// Its size with what lies outside.
+    pub(super) size: (usize, usize),
+    /// True if it moves.
+    pub(super) moves: bool,
+    /// True if it changes its size.
+    pub(super) grows: bool,
+}
+
+impl Member {
+    /// A region that stays where it is.
+    pub(super) fn fixed(area: Area) -> Member {
+        Member {
+            area,
+            size: (area.width, area.height),
+            moves: false,
+            grows: false,
+        }
+    }
+}
+
+/// Regions that are filtered in one piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) members: Vec<Member>,
+    /// What is cut out of the picture.
+    pub(super) window: Area,
+}
+
+impl Canvas {
+    pub(super) fn new(format: PixelFormat, width: usize, height: usize, radius: Radius) -> Canvas {
+        let planes = format.planes();
+        Canvas {
+            width,
+            height,
+            grid: (
+                planes.iter().map(|p| p.log2_x).max().unwrap_or(0),
+                planes.iter().map(|p| p.log2_y).max().unwrap_or(0),
+            ),
+            radius,
+        }
+    }
+
+    fn window(&self, members: &[Member]) -> Option<Area> {
+        let mut hull = members.first()?.area;
+        for member in members {
+            hull = hull.hull(&member.area);
+        }
+        let (size, coarse) = match members {
+            [one] => (one.size, one.grows),
+            several => (
+                (hull.width, hull.height),
+                several.iter().any(|m| m.moves || m.grows),
+            ),
+        };
+        let step = if coarse { STEP } else { 1 };
+        let axis = |begin, end, size, halo, grid: u8, length| {
+            Axis {
+                size,
+                halo: halo << grid,
+                grid: 1 << grid,
+                wraps: self.radius.wraps,
+                step,
+                length,
+            }
+            .window(begin, end)
+        };
+        let Radius { columns, rows, .. } = self.radius;
+        let (x, width) = axis(hull.x, hull.right(), size.0, columns, self.grid.0, self.width);
+        let (y, height) = axis(hull.y, hull.bottom(), size.1, rows, self.grid.1, self.height);
+        Some(Area { x, y, width, height })
+    }
+
+    /// The regions in as few and small pieces as they can be filtered in: two become one where that is no
+    /// larger than both.
+    pub(super) fn groups(&self, members: Vec<Member>) -> Vec<Group> {
+        let group = |members: Vec<Member>| {
+            let window = self.window(&members)?;
+            Some(Group { members, window })
+        };
+        let mut groups: Vec<Group> = Vec::new();
+        for member in members {
+            let mut grown = vec![member];
+            // What a group has become may now pay with one that it did not pay with before.
+            while let Some(mut now) = group(grown) {
+                let found = groups.iter().enumerate().find_map(|(at, other)| {
+                    let both = [&other.members[..], &now.members[..]].concat();
+                    let window = self.window(&both)?;
+                    let pays = window.size() <= other.window.size() + now.window.size();
+                    pays.then_some((at, both))
+                });
+                match found {
+                    Some((at, both)) => {
+                        groups.remove(at);
+                        grown = both;
+                    }
+                    None => {
+                        now.members.shrink_to_fit();
+                        groups.push(now);
+                        break;
+                    }
+                }
+            }
+        }
+        groups
+    }
+}
+
+/// One direction of a window.
+struct Axis {
+    /// Pixels of the region, those outside of the picture included.
+    size: usize,
+    halo: usize,
+    /// The window begins at a multiple of so many pixels, where all planes have a sample.
+    grid: usize,
+    wraps: bool,
+    /// Its size is a multiple of so many pixels, as far as the grid allows.
+    step: usize,
+    /// Pixels of the picture.
+    length: usize,
+}
+
+impl Axis {
+    /// Where the window of a region from `begin` to `end` begins, and its size.
+    fn window(&self, begin: usize, end: usize) -> (usize, usize) {
+        let Axis {
+            halo, grid, length, ..
+        } = *self;
+        if self.wraps && (begin < halo || end + halo > length) {
+            return (0, length);
+        }
+        let size = self.size.max(end - begin).min(length);
+        let needed = (size + 2 * halo + grid - 1).next_multiple_of(self.step);
+        // As many pixels above a multiple of the grid as the picture has, so that a window at the far edge
+        // begins at a multiple, too.
+        let size = needed + (length % grid + grid - needed % grid) % grid;
+        let size = size.min(length);
+        let start = begin.saturating_sub(halo) / grid * grid;
+        (start.min(length - size), size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every region of small pictures: the window holds region and halo as far as the picture goes, begins
+    /// where all planes have a sample, and is of one size.
+    #[test]
+    fn windows_hold_the_halo_on_the_grid() {
+        for grid in [1, 2, 4] {
+            for length in 1..40 {
+                for (size, halo) in [(1, 0), (1, 3), (5, 4), (8, 1), (30, 7), (50, 2)] {
+                    let axis = |wraps| Axis {
+                        size,
+                        halo: halo * grid,
+                        grid,
+                        wraps,
+                        step: 1,
+                        length,
+                    };
+                    let mut sizes = std::collections::BTreeSet::new();
+                    for first in 1 - size as i64..length as i64 {
+                        let begin = first.max(0) as usize;
+                        let end = (first + size as i64).min(length as i64) as usize;
+                        let (start, window) = axis(false).window(begin, end);
+                        assert!(start <= begin.saturating_sub(halo * grid));
+                        assert!(start + window >= (end + halo * grid).min(length));
+                        assert!(start.is_multiple_of(grid) && start + window <= length);
+                        sizes.insert(window);
+                        let reaches = begin < halo * grid || end + halo * grid > length;
+                        let wrapped = axis(true).window(begin, end);
+                        assert_eq!(wrapped, if reaches { (0, length) } else { (start, window) });
+                    }
+                    assert_eq!(sizes.len(), 1, "{grid} {length} {size} {halo}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn regions_are_filtered_together_where_that_is_less() {
+        let radius = Radius {
+            columns: 2,
+            rows: 2,
+            wraps: false,
+        };
+        let canvas = Canvas::new(PixelFormat::GRAY, 100, 80, radius);
+        let member = |x, y, width, height| Member::fixed(Area { x, y, width, height });
+        let windows = |members: Vec<Member>| -> Vec<(usize, usize, usize, usize)> {
+            let groups = canvas.groups(members);
+            let windows = groups.iter().map(|g| g.window);
+            windows.map(|w| (w.x, w.y, w.width, w.height)).collect()
+        };
+        // Side by side, and one within the other.
+        assert_eq!(
+            windows(vec![member(10, 10, 5, 5), member(15, 10, 5, 5)]),
+            [(8, 8, 14, 9)]
+        );
+        assert_eq!(
+            windows(vec![member(10, 10, 20, 5), member(12, 11, 2, 2)]),
+            [(8, 8, 24, 9)]
+        );
+        // In opposite corners, and crossing.
+        assert_eq!(windows(vec![member(0, 0, 5, 5), member(90, 70, 5, 5)]).len(), 2);
+        assert_eq!(
+            windows(vec![member(50, 0, 2, 80), member(0, 40, 100, 2)]).len(),
+            2
+        );
+        // The third lies between the two and brings them together.
+        let three = vec![member(10, 10, 5, 5), member(24, 10, 5, 5), member(15, 10, 9, 5)];
+        assert_eq!(windows(three), [(8, 8, 23, 9)]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Mattes read ahead of the engine that mixes by them, on a thread of their own.
+
+use super::{Stop, decode, error::Halt, guarded};
+use crate::engine::region::MatteFrames;
+use crate::frame::{Frame, FramePool, Pageable, Remarks};
+use crate::report::{Stage, StageClock};
+use crate::shortage::thread_error;
+use crate::source::{AnySource, Supply};
+use crossbeam_channel::{Receiver, bounded};
+use std::error::Error;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+/// Mattes that wait for their frames.
+const AHEAD: usize = 2;
+
+/// The frames of a source as mattes. The source is read from the first matte that is asked for on.
+pub struct MatteReader {
+    name: String,
+    source: Option<AnySource>,
+    stop: Stop,
+    frames: Option<Receiver<Frame>>,
+    thread: Option<JoinHandle<Result<Remarks, Halt>>>,
+    remarks: Remarks,
+}
+
+impl MatteReader {
+    /// Reads `source`, which is named `name` in sentences. It is given up when `stop` ends the run at once,
+    /// or the run is over.
+    pub fn new(source: AnySource, name: String, stop: Stop) -> MatteReader {
+        MatteReader {
+            name,
+            source: Some(source),
+            stop,
+            frames: None,
+            thread: None,
+            remarks: Remarks::default(),
+        }
+    }
+
+    /// Starts the thread.
+    fn start(&mut self, source: AnySource) -> std::io::Result<()> {
+        let source = source.in_order();
+        let supply = Supply {
+            // One is filled while another is looked at.
+            pool: FramePool::new(2 + AHEAD + source.held_buffers(), Arc::new(Pageable)),
+            stop: self.stop.abandoned().clone(),
+        };
+        let (sender, frames) = bounded(AHEAD);
+        // The matte's end is not the run's, and neither is its failure, which belongs to the frame that
+        // needs it.
+        let own = Stop::new();
+        let thread = Builder::new().name("matte".to_owned()).spawn(move || {
+            guarded(Stage::Decode, &own, || {
+                let mut clock = StageClock::worker();
+                let progress = super::Progress::new();
+                decode::stream(source, &supply, &sender, &own, &progress, &mut clock)
+            })
+        })?;
+        (self.frames, self.thread) = (Some(frames), Some(thread));
+        Ok(())
+    }
+
+    /// What became of the thread, which has closed its queue.
+    fn ended(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        match thread.join() {
+            Ok(Ok(remarks)) => {
+                self.remarks = remarks;
+                Ok(())
+            }
+            Ok(Err(Halt::Failed(_, error))) => Err(Box::new(error)),
+            Ok(Err(Halt::Stopped)) => Err("the run was stopped".into()),
+            Err(_) => Err(format!("{}: reading it broke down", self.name).into()),
+        }
+    }
+}
+
+impl MatteFrames for MatteReader {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>, Box<dyn Error + Send + Sync>> {
+        if let Some(source) = self.source.take() {
+            self.start(source).map_err(thread_error)?;
+        }
+        let Some(frames) = &self.frames else {
+            return Ok(None);
+        };
+        let frame = crossbeam_channel::select_biased! {
+            recv(self.stop.abandoned()) -> _ => return Err("the run was stopped".into()),
+            recv(frames) -> frame => frame.ok(),
+        };
+        if frame.is_none() {
+            self.frames = None;
+            self.ended()?;
+        }
+        Ok(frame)
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        std::mem::take(&mut self.remarks)
+    }
+}
