@@ -21,6 +21,7 @@ mod origin;
 mod preview;
 mod progress;
 mod reading;
+mod region;
 mod summary;
 mod trace;
 mod untrusted;

@@ -37,7 +37,8 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
     let items = styles.items(arguments, inputs, folder)?;
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
-        let reads: Vec<&Path> = items.iter().flat_map(|item| item.single.input.reads()).collect();
+        let inputs = items.iter().flat_map(|item| item.single.input.reads());
+        let reads: Vec<&Path> = inputs.chain(arguments.region.reads()).collect();
         arguments.confine(&reads, [folder.to_owned()].into())?;
     }
     let caveats = arguments.accepted_caveats()?;

@@ -138,14 +138,21 @@ impl Single<'_> {
     }
 
     /// What filters frames such as `info` tells of.
-    fn start_engine(&self, info: &StreamInfo, spares: &Spares) -> Result<Box<dyn Engine>, Failure> {
-        let engine = self.engine.start_or_reuse(self.filtering.chain(), info, spares)?;
+    fn start_engine(
+        &self,
+        info: &StreamInfo,
+        spares: &Spares,
+        stop: &Stop,
+    ) -> Result<Box<dyn Engine>, Failure> {
+        let chain = self.filtering.chain();
+        let engine = self.engine.start_or_reuse(chain.clone(), info, spares)?;
+        let engine = self.region.around(engine, &chain, &self.matte_run(info, stop))?;
         Ok(self.comparison.around(engine, info, &self.output))
     }
 
     /// What a run would do. The engine is started for its description.
     pub(super) fn plan(&self, info: &StreamInfo, spares: &Spares) -> Result<String, Failure> {
-        let engine = self.start_engine(info, spares)?.description();
+        let engine = self.start_engine(info, spares, &Stop::new())?.description();
         let labels: Vec<&str> = self.filtering.filters().map(|filter| filter.label.as_str()).collect();
         let frames = info
             .frames
@@ -181,7 +188,7 @@ impl Single<'_> {
     ) -> Result<Finished, Failure> {
         let info = opened.info;
         let sink = self.open_sink(&info, opened.files)?;
-        let engine = self.start_engine(&info, around.engines)?;
+        let engine = self.start_engine(&info, around.engines, around.stop)?;
         let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
         if !around.is_engine_told.swap(true, Ordering::Relaxed) {
             FilterArguments::say(self, &format!("engine: {engine_description}"));
@@ -268,7 +275,8 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     // Opened before the process is confined.
     let form = Form::open(arguments.progress, arguments.quiet > 0)?;
     if arguments.reading.untrusted {
-        arguments.confine(&single.input.reads(), single.folders())?;
+        let reads = [single.input.reads(), arguments.region.reads()].concat();
+        arguments.confine(&reads, single.folders())?;
     }
     let remarks = arguments.accepted_caveats()?;
     let opened = single.open()?;

@@ -22,6 +22,7 @@ use super::engine::{EngineArguments, TUNING};
 use super::interrupt::OnInterrupt;
 use super::filtering::FilteringArguments;
 use super::reading::{RangeArguments, ReadingArguments};
+use super::region::RegionArguments;
 use super::trace::TraceArguments;
 use super::{Failure, escape, progress, untrusted};
 use clap::builder::OsStringValueParser;
@@ -91,6 +92,8 @@ pub(crate) struct FilterArguments {
     /// as several are.
     #[arg(long, value_name = "N")]
     at_once: Option<NonZeroUsize>,
+    #[command(flatten)]
+    region: RegionArguments,
     #[command(flatten)]
     range: RangeArguments,
     #[command(flatten)]
@@ -245,6 +248,8 @@ pub(crate) fn run(mut arguments: FilterArguments, is_verbose: bool) -> Result<()
         // A driver is more to attack, so that it is there for those alone who ask for it.
         arguments.engine.without_card();
     }
+    // Before the process is confined.
+    arguments.region.read()?;
     let (inputs, output) = arguments.ends()?;
     match inputs::gather(inputs, output, arguments.at_once.is_some())? {
         Gathered::One(input) => {

@@ -4,6 +4,9 @@ use super::FilterArguments;
 use crate::cli::Failure;
 use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file, parent};
 use crate::cli::interrupt::{OnInterrupt, Policy};
+use crate::cli::region::Run;
+use framepipe::pipeline::Stop;
+use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -100,6 +103,10 @@ impl<'a> Single<'a> {
     pub(super) fn check_ends(&self) -> Result<(), Failure> {
         self.output.check(&self.encoding)?;
         self.output.check_extension(&self.input)?;
+        // Of several inputs whole ones are left out.
+        let skips = self.skip_existing && self.kept.is_none();
+        self.region
+            .check(&self.input, &self.output, self.filtering.fields, skips)?;
         check_distinct(&self.input, &self.output)
     }
 
@@ -135,6 +142,18 @@ impl<'a> Single<'a> {
         own.map(|file| parent(file).to_owned())
             .chain(self.output.folder())
             .collect()
+    }
+
+    /// What a matte goes along with.
+    pub(super) fn matte_run<'b>(&'b self, info: &'b StreamInfo, stop: &'b Stop) -> Run<'b> {
+        Run {
+            input: &self.input,
+            info,
+            range: &self.range,
+            reading: &self.reading,
+            selection: self.selection(),
+            stop,
+        }
     }
 
     /// Which image files are to be read.

@@ -1,0 +1,187 @@
+//! Which part of each picture is filtered: regions, a matte, or what they leave.
+
+use super::Failure;
+use super::endpoint::{FileChoice, Input, Output, names_same_file};
+use super::reading::{RangeArguments, ReadingArguments};
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use framepipe::engine::Engine;
+use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
+use framepipe::filter::Chain;
+use framepipe::frame::Rational;
+use framepipe::pipeline::{MatteReader, Stop};
+use framepipe::source::images::listing::Selection;
+use framepipe::source::range::TimeRange;
+use framepipe::source::{self, StreamInfo};
+use std::path::{Path, PathBuf};
+
+/// The part of each picture that is filtered.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Region")]
+pub(crate) struct RegionArguments {
+    /// Filter this rectangle only and leave the rest as it is, bit for bit: 200x100+10+20 is 200 columns and
+    /// 100 rows behind the first 10 and below the first 20. '0:05..0:08 200x100+10+20 -> 300x100+400+20' is
+    /// there from 0:05 on and before 0:08, and moves and grows meanwhile. Repeat it for several.
+    #[arg(long, value_name = "[T0..T1] WxH+X+Y [-> WxH+X+Y]")]
+    region: Vec<Region>,
+    /// Filter the rectangles of this file, written as for --region, one a line; # begins a comment. Times
+    /// count from the beginning of the input, also behind --start.
+    #[arg(long, value_name = "FILE")]
+    regions: Option<PathBuf>,
+    /// Filter as much as this gray picture, video or folder says in each pixel: nothing where it is black,
+    /// all where it is white, mixed between. One picture is for all frames; --start and --end cut others along
+    /// with the input.
+    #[arg(long, value_name = "INPUT")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
+    matte: Option<Input>,
+    /// Filter what regions and matte leave instead.
+    #[arg(long)]
+    outside: bool,
+}
+
+impl RegionArguments {
+    /// Refuses what cannot be, before anything is opened. `fields` and `skips` are true with --fields and
+    /// with --skip-existing.
+    pub(super) fn check(
+        &self,
+        input: &Input,
+        output: &Output,
+        fields: bool,
+        skips: bool,
+    ) -> Result<(), Failure> {
+        let refuse = |text: String| Err(Failure::Usage(text));
+        let option = match (&self.matte, self.region.is_empty(), &self.regions) {
+            (Some(_), _, _) => "--matte",
+            (_, false, _) => "--region",
+            (_, _, Some(_)) => "--regions",
+            _ if self.outside => {
+                return refuse("--outside is for --region, --regions or --matte".to_owned());
+            }
+            _ => return Ok(()),
+        };
+        if fields {
+            return refuse(format!(
+                "{option} counts the rows of whole pictures, and --fields filters each field by itself; give \
+                 one of the two"
+            ));
+        }
+        if skips && (self.regions.is_some() || self.matte.is_some()) {
+            return refuse(format!(
+                "{option} goes along with the frames of the input, and --skip-existing leaves some out; give \
+                 one of the two"
+            ));
+        }
+        let Some(matte) = self.matte.as_ref().and_then(Input::path) else {
+            return Ok(());
+        };
+        if matte == Path::new("-") && input.path() == Some(matte) {
+            return refuse("standard input can be the input or the matte, not both".to_owned());
+        }
+        match output.path() {
+            Some(path) if names_same_file(path, matte) && path != Path::new("-") => refuse(format!(
+                "{} is both matte and output; choose another output",
+                path.display()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the file of regions.
+    pub(super) fn read(&mut self) -> Result<(), Failure> {
+        if let Some(path) = &self.regions {
+            let read = region::read_regions(path).map_err(|e| Failure::usage(&e))?;
+            self.region.extend(read);
+        }
+        Ok(())
+    }
+
+    /// What is read beside the input.
+    pub(super) fn reads(&self) -> Vec<&Path> {
+        self.matte.as_ref().map_or_else(Vec::new, Input::reads)
+    }
+
+    /// The regions and the open matte, which is read in step with the frames of `info`.
+    fn parts(&self, run: &Run<'_>) -> Result<Parts, Failure> {
+        let mut parts = Parts::default();
+        parts.regions.clone_from(&self.region);
+        parts.outside = self.outside;
+        if let Some(matte) = &self.matte {
+            parts.matte = Some(Box::new(run.open(matte)?));
+        }
+        Ok(parts)
+    }
+
+    /// `engine` for the part of each picture that the user wants.
+    pub(super) fn around(
+        &self,
+        engine: Box<dyn Engine>,
+        chain: &Chain,
+        run: &Run<'_>,
+    ) -> Result<Box<dyn Engine>, Failure> {
+        let info = run.info;
+        // Other inputs than image files have times; a rate is for frames that state none.
+        let assumed = (!run.input.is_images()).then_some(Rational { num: 25, den: 1 });
+        let clock = Clock {
+            time_base: info.time_base,
+            frame_rate: info.frame_rate.or(assumed),
+        };
+        let size = info.uniform.then_some((info.width, info.height));
+        region::around(engine, self.parts(run)?, chain, clock, size).map_err(|e| Failure::usage(&e))
+    }
+}
+
+/// What a matte goes along with.
+pub(super) struct Run<'a> {
+    pub(super) input: &'a Input,
+    pub(super) info: &'a StreamInfo,
+    pub(super) range: &'a RangeArguments,
+    pub(super) reading: &'a ReadingArguments,
+    /// Which image files are read, if the input is such.
+    pub(super) selection: Selection,
+    pub(super) stop: &'a Stop,
+}
+
+impl Run<'_> {
+    /// Opens a matte for the frames of the input.
+    fn open(&self, matte: &Input) -> Result<MatteReader, Failure> {
+        let mut options = self.reading.options(None);
+        options.stream = None;
+        if matches!(matte, Input::Video(_)) {
+            options.threads = self.reading.decoder_threads(true);
+        }
+        let is_single = matte.is_images() && matte.path().is_some_and(Path::is_file);
+        let (mut selection, mut range) = (Selection::default(), TimeRange::default());
+        if !is_single {
+            range = self.range.times(self.input)?;
+            match (self.input.is_images(), matte.is_images()) {
+                (true, true) => selection = self.selection,
+                (true, false) if !self.selection.is_all() => {
+                    return Err(Failure::Usage(
+                        "--frames and --start-number choose image files; a matte that goes along with them is \
+                         image files, too"
+                            .to_owned(),
+                    ));
+                }
+                _ => {}
+            }
+        }
+        let choice = FileChoice {
+            selection,
+            range,
+            ..FileChoice::default()
+        };
+        let rate = self.info.frame_rate.filter(|_| matte.is_images());
+        let source = matte.open(rate, &options, &choice)?.source;
+        let info = source.info();
+        source::check_pixels(&matte.name(), info.width, info.height, self.reading.most_pixels())?;
+        let (matte_size, picture) = ((info.width, info.height), (self.info.width, self.info.height));
+        if info.uniform && self.info.uniform && matte_size != picture {
+            return Err(Failure::usage(&RegionError::Size {
+                name: matte.name(),
+                matte: matte_size,
+                picture,
+            }));
+        }
+        Ok(MatteReader::new(source, matte.name(), self.stop.clone()))
+    }
+}
