@@ -204,6 +204,32 @@ fn streams_in_any_order_give_the_same_frames() {
     }
 }
 
+/// Several windows a frame, whose sizes change, and frames between that have none.
+#[test]
+fn regions_in_any_order_give_the_same_frames() {
+    let Some(runs) = Runs::new() else { return };
+    let run = |engine: &'static str| {
+        let part = [
+            "--region",
+            "0f..14f 40x30-10+5 -> 70x60+150+80",
+            "--region",
+            "6f..14f 33x9+120+100",
+            "--region",
+            "18f.. 9x9+0+111",
+        ];
+        [&ring(RINGS[1], engine)[..], &part].concat()
+    };
+    let expected = runs.run(&run("cpu"), &[]);
+    assert_eq!(expected.code, Some(0), "{}", expected.said);
+    for seed in 0..8 {
+        let seed = seed.to_string();
+        let (got, report) = runs.reported("regions", &run("cuda"), &[("SEED", &seed)]);
+        assert_eq!(got.code, Some(0), "seed {seed}: {}", got.said);
+        assert!(got.out == expected.out, "seed {seed}: the frames differ");
+        assert!(report.is_clean(), "{:?} {:?}", report.left, report.complaints);
+    }
+}
+
 /// Seeds with which the card is behind the host. How far depends on the host's threads too, so that one of
 /// them may let a mistake pass.
 const LAZY: [&str; 6] = ["3", "2", "0", "7", "4", "6"];

@@ -1,0 +1,576 @@
+//! `framepipe filter` with regions and mattes: FFmpeg makes the inputs, reads the outputs and judges.
+
+#![allow(clippy::unwrap_used)]
+
+mod media;
+
+use media::ffmpeg;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const WIDTH: usize = 96;
+const HEIGHT: usize = 64;
+
+/// A box of five by five.
+const BOX: &str = "box:size=5";
+
+fn framepipe(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(["filter", "--overwrite"])
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn said(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+/// What a run that must succeed says.
+fn filtered(arguments: &[&str]) -> String {
+    let done = framepipe(arguments);
+    assert!(done.status.success(), "{arguments:?}: {}", said(&done));
+    said(&done)
+}
+
+/// What a run that must fail says, with its exit code.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let done = framepipe(arguments);
+    (done.status.code().unwrap(), said(&done))
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// A lossless clip, frames of which are dropped so that times are uneven.
+    fn clip(&self, format: &str) -> String {
+        let path = self.path(&format!("{format}.mkv"));
+        let filters = format!("select='lt(mod(n\\,5)\\,3)',format={format}");
+        let source = format!("testsrc2=size={WIDTH}x{HEIGHT}:rate=25:duration=2");
+        let input = ["-f", "lavfi", "-i", &source, "-vf", &filters];
+        let output = ["-fps_mode", "passthrough", "-c:v", "ffv1", &path];
+        ffmpeg(&[&input[..], &output[..]].concat());
+        path
+    }
+
+    /// Gray PNG files of noise, the same each time.
+    fn noise(&self, name: &str, frames: u32) -> String {
+        let folder = self.path(name);
+        fs::create_dir(&folder).unwrap();
+        let source = format!("color=gray:size={WIDTH}x{HEIGHT}:rate=25,noise=alls=100:allf=t,format=gray");
+        let files = format!("{folder}/%03d.png");
+        let count = frames.to_string();
+        ffmpeg(&["-f", "lavfi", "-i", &source, "-frames:v", &count, &files]);
+        folder
+    }
+}
+
+/// The frames of a file, raw.
+fn raw(path: &str, format: &str, frame: usize) -> Vec<Vec<u8>> {
+    let options = ["-i", path, "-fps_mode", "passthrough", "-pix_fmt", format];
+    let bytes = ffmpeg(&[&options[..], &["-f", "rawvideo", "-"]].concat());
+    assert_eq!(bytes.len() % frame, 0);
+    bytes.chunks(frame).map(<[u8]>::to_vec).collect()
+}
+
+/// When each frame of a file is shown, in milliseconds.
+fn times(path: &str) -> Vec<i64> {
+    let done = Command::new("ffprobe")
+        .args([
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "packet=pts",
+        ])
+        .args(["-of", "csv=p=0", path])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(done.stdout).unwrap();
+    text.lines()
+        .map(|l| l.trim_matches(',').parse().unwrap())
+        .collect()
+}
+
+/// `filtered` inside of a rectangle of all three planes, `original` elsewhere.
+fn pasted(original: &[u8], filtered: &[u8], rects: &[(i64, i64, i64, i64)]) -> Vec<u8> {
+    let plane = WIDTH * HEIGHT;
+    let inside = |at: usize| {
+        let (x, y) = ((at % plane % WIDTH) as i64, (at % plane / WIDTH) as i64);
+        let holds = |&(left, top, width, height): &(i64, i64, i64, i64)| {
+            (left..left + width).contains(&x) && (top..top + height).contains(&y)
+        };
+        rects.iter().any(holds)
+    };
+    let pairs = original.iter().zip(filtered).enumerate();
+    pairs
+        .map(|(at, (&a, &b))| if inside(at) { b } else { a })
+        .collect()
+}
+
+/// `a + (b - a) * part / whole`, halves rounded up.
+fn between(a: i64, b: i64, part: i64, whole: i64) -> i64 {
+    a + (2 * (b - a) * part + whole).div_euclid(2 * whole)
+}
+
+#[test]
+fn regions_of_a_file_move_by_the_frames_times() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv444p");
+    let regions = folder.write(
+        "faces.txt",
+        "# two faces\n0.1..1.3 21x15-10+3 -> 31x25+90+50  # walks and grows\n\n0:00.5.. 8x9+40+30\n",
+    );
+    let (all, part) = (folder.path("all.mkv"), folder.path("part.mkv"));
+    filtered(&[&clip, &all, "-f", BOX, "--encoder", "ffv1"]);
+    let text = filtered(&[
+        &clip,
+        &part,
+        "-f",
+        BOX,
+        "--encoder",
+        "ffv1",
+        "--regions",
+        &regions,
+    ]);
+    assert!(text.contains("faces.txt, line 2"), "{text}");
+    let shown = times(&clip);
+    assert_eq!((shown.len(), shown[3]), (30, 200), "{shown:?}");
+    let size = 3 * WIDTH * HEIGHT;
+    let [clip_frames, all_frames] = [&clip, &all].map(|path| raw(path, "yuv444p", size));
+    let expected = |at: i64, n: usize| {
+        let mut rects = Vec::new();
+        if (100..1300).contains(&at) {
+            let way = |a, b| between(a, b, at - 100, 1200);
+            rects.push((way(-10, 90), way(3, 50), way(21, 31), way(15, 25)));
+        }
+        if at >= 500 {
+            rects.push((40, 30, 8, 9));
+        }
+        pasted(&clip_frames[n], &all_frames[n], &rects)
+    };
+    let check = |path: &str, first: usize| {
+        let got = raw(path, "yuv444p", size);
+        assert_eq!(got.len(), shown.len() - first);
+        for (n, frame) in got.iter().enumerate() {
+            let n = n + first;
+            assert!(
+                *frame == expected(shown[n], n),
+                "{path}: frame {n} at {} ms",
+                shown[n]
+            );
+        }
+    };
+    check(&part, 0);
+    assert_eq!(times(&part), shown);
+    // Behind --start they are where they would have been without it.
+    let late = folder.path("late.mkv");
+    filtered(&[
+        &clip,
+        &late,
+        "-f",
+        BOX,
+        "--encoder",
+        "ffv1",
+        "--regions",
+        &regions,
+        "--start",
+        "0.6",
+    ]);
+    check(&late, shown.iter().position(|&at| at >= 600).unwrap());
+    // What no frame meets is named.
+    let text = filtered(&[&clip, "null:", "-f", BOX, "--region", "9..10 4x4+0+0"]);
+    assert!(
+        text.contains("no frame was shown in the time of the region 9..10 4x4+0+0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn ffmpegs_convolution_of_a_crop_is_the_same() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv444p");
+    let matrix = "1 2 1 2 4 2 1 2 1";
+    let judge = format!(
+        "split[a][b];[b]convolution='{matrix}:{matrix}:{matrix}:{matrix}:1/16:1/16:1/16:1/16',\
+         crop=31:17:20:9[c];[a][c]overlay=20:9:format=yuv444"
+    );
+    let theirs = ffmpeg(&[
+        "-i",
+        &clip,
+        "-vf",
+        &judge,
+        "-fps_mode",
+        "passthrough",
+        "-pix_fmt",
+        "yuv444p",
+        "-f",
+        "rawvideo",
+        "-",
+    ]);
+    let out = folder.path("out.mkv");
+    let mask = "mask:rows=1,2,1;2,4,2;1,2,1:divisor=16";
+    filtered(&[
+        &clip,
+        &out,
+        "-f",
+        mask,
+        "--region",
+        "31x17+20+9",
+        "--encoder",
+        "ffv1",
+    ]);
+    let ours = raw(&out, "yuv444p", 3 * WIDTH * HEIGHT).concat();
+    assert!(!theirs.is_empty() && ours == theirs);
+    // All but the region.
+    filtered(&[
+        &clip,
+        &out,
+        "-f",
+        mask,
+        "--region",
+        "31x17+20+9",
+        "--outside",
+        "--encoder",
+        "ffv1",
+    ]);
+    let outside = raw(&out, "yuv444p", 3 * WIDTH * HEIGHT).concat();
+    let size = 3 * WIDTH * HEIGHT;
+    let (all, original) = (folder.path("all.mkv"), raw(&clip, "yuv444p", size));
+    filtered(&[&clip, &all, "-f", mask, "--encoder", "ffv1"]);
+    let all = raw(&all, "yuv444p", size);
+    let pairs = all.iter().zip(&original);
+    let expected: Vec<u8> = pairs
+        .flat_map(|(all, original)| pasted(all, original, &[(20, 9, 31, 17)]))
+        .collect();
+    assert!(outside == expected);
+}
+
+#[test]
+fn mattes_are_a_picture_a_folder_or_a_video() {
+    let folder = Folder::new();
+    let (clip, mattes) = (folder.clip("yuv444p"), folder.noise("mattes", 30));
+    let size = 3 * WIDTH * HEIGHT;
+    let all = folder.path("all.mkv");
+    filtered(&[&clip, &all, "-f", BOX, "--encoder", "ffv1"]);
+    let [original, all] = [&clip, &all].map(|path| raw(path, "yuv444p", size));
+    let weights: Vec<Vec<u8>> = (1..=30)
+        .flat_map(|n| raw(&format!("{mattes}/{n:03}.png"), "gray", WIDTH * HEIGHT))
+        .collect();
+    // The same weights as limited-range video: 16 is none and 235 is all.
+    let video = folder.path("mattes.mkv");
+    let files = format!("{mattes}/%03d.png");
+    ffmpeg(&[
+        "-i",
+        &files,
+        "-vf",
+        "scale=out_range=tv,format=yuv420p",
+        "-c:v",
+        "ffv1",
+        &video,
+    ]);
+    let limited = raw(&video, "yuv420p", WIDTH * HEIGHT * 3 / 2);
+    let full = |luma: u8| ((2 * (i64::from(luma) - 16).max(0) * 255 + 219) / (2 * 219)).min(255);
+    let first = format!("{mattes}/001.png");
+    let out = folder.path("out.mkv");
+    for (matte, weight) in [
+        (
+            &mattes,
+            &(|n: usize, at: usize| i64::from(weights[n][at])) as &dyn Fn(usize, usize) -> i64,
+        ),
+        (&first, &|_: usize, at: usize| i64::from(weights[0][at])),
+        (&video, &|n: usize, at: usize| full(limited[n][at])),
+    ] {
+        for options in [&[][..], &["--start", "0.6"]] {
+            let run = [&clip, &out, "-f", BOX, "--encoder", "ffv1", "--matte", matte];
+            if !options.is_empty() && matte != &first {
+                // Their times are not those of the clip, so that a range takes others of them.
+                continue;
+            }
+            filtered(&[&run[..], options].concat());
+            let got = raw(&out, "yuv444p", size);
+            let skipped = original.len() - got.len();
+            assert_eq!(skipped, if options.is_empty() { 0 } else { 9 });
+            for (n, frame) in (skipped..).zip(&got) {
+                for (at, &sample) in frame.iter().enumerate() {
+                    let weight = weight(n, at % (WIDTH * HEIGHT));
+                    let sum = i64::from(original[n][at]) * (255 - weight) + i64::from(all[n][at]) * weight;
+                    assert_eq!(
+                        i64::from(sample),
+                        (2 * sum + 255) / 510,
+                        "{matte} frame {n} at {at}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ffmpegs_maskedmerge_is_near() {
+    let folder = Folder::new();
+    let (clip, mattes) = (folder.clip("yuv444p"), folder.noise("mattes", 1));
+    let (matte, all, out) = (
+        format!("{mattes}/001.png"),
+        folder.path("all.mkv"),
+        folder.path("out.mkv"),
+    );
+    filtered(&[&clip, &all, "-f", BOX, "--encoder", "ffv1"]);
+    filtered(&[&clip, &out, "-f", BOX, "--encoder", "ffv1", "--matte", &matte]);
+    // All at 25 frames a second, so that each frame meets its own.
+    let graph = "[0]setpts=N/25/TB[x];[1]setpts=N/25/TB[y];[2]format=gray,split=3[a][b][c];\
+                 [a][b][c]mergeplanes=0x001020:yuv444p,loop=-1:1,setpts=N/25/TB[m];\
+                 [x][y][m]maskedmerge=planes=7";
+    let theirs = ffmpeg(&[
+        "-i",
+        &clip,
+        "-i",
+        &all,
+        "-i",
+        &matte,
+        "-filter_complex",
+        graph,
+        "-frames:v",
+        "29",
+        "-fps_mode",
+        "passthrough",
+        "-pix_fmt",
+        "yuv444p",
+        "-f",
+        "rawvideo",
+        "-",
+    ]);
+    let ours = raw(&out, "yuv444p", 3 * WIDTH * HEIGHT).concat();
+    // FFmpeg doubles the last frame, and rounds in another way.
+    assert_eq!(theirs.len(), 29 * 3 * WIDTH * HEIGHT);
+    let far = ours
+        .iter()
+        .zip(&theirs)
+        .filter(|(a, b)| a.abs_diff(**b) > 1)
+        .count();
+    assert_eq!(far, 0);
+}
+
+/// Names and bytes of a folder's files.
+fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    let names = files.into_iter();
+    names
+        .map(|f| (f.file_name().map(PathBuf::from).unwrap(), fs::read(&f).unwrap()))
+        .collect()
+}
+
+#[test]
+fn folders_of_stills_count_frames() {
+    let folder = Folder::new();
+    let stills = folder.noise("stills", 6);
+    let out = folder.path("out");
+    let pixels = |path: &str| raw(path, "gray", WIDTH * HEIGHT).concat();
+    let changed = |options: &[&str]| -> Vec<bool> {
+        let _ = fs::remove_dir_all(&out);
+        filtered(&[&[&stills, &out, "-f", BOX][..], options].concat());
+        let written = files(&out).into_iter();
+        written
+            .map(|(name, _)| {
+                let of = |folder: &str| pixels(Path::new(folder).join(&name).to_str().unwrap());
+                of(&stills) != of(&out)
+            })
+            .collect()
+    };
+    let region = ["--region", "2f..4f 20x20+30+20"];
+    assert_eq!(changed(&region), [false, false, true, true, false, false]);
+    assert_eq!(
+        changed(&[&region[..], &["--start", "3f"]].concat()),
+        [true, false, false]
+    );
+    let timed = ["--region", "0.2..0.4 20x20+30+20"];
+    let at_ten = [&timed[..], &["--fps", "10"]].concat();
+    assert_eq!(changed(&at_ten), [false, false, true, true, false, false]);
+    let (code, text) = refused(&[&[&stills, &out, "-f", BOX][..], &timed].concat());
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("has no times") && text.contains("--fps"), "{text}");
+    // Behind a range of other inputs, too.
+    let raw_file = folder.path("in.gray");
+    let files = format!("{stills}/%03d.png");
+    ffmpeg(&["-i", &files, "-f", "rawvideo", "-pix_fmt", "gray", &raw_file]);
+    let (from, to) = (
+        format!("raw:{WIDTH}x{HEIGHT}:gray:25:{raw_file}"),
+        folder.path("out.gray"),
+    );
+    let raw_out = format!("raw:{to}");
+    let frames = |start: &str| {
+        filtered(&[
+            &from,
+            &raw_out,
+            "-f",
+            BOX,
+            "--region",
+            "2f..4f 20x20+30+20",
+            "--start",
+            start,
+        ]);
+        let (before, after) = (fs::read(&raw_file).unwrap(), fs::read(&to).unwrap());
+        let before = &before[before.len() - after.len()..];
+        let pairs = before.chunks(WIDTH * HEIGHT).zip(after.chunks(WIDTH * HEIGHT));
+        pairs.map(|(a, b)| a != b).collect::<Vec<bool>>()
+    };
+    assert_eq!(frames("0f"), [false, false, true, true, false, false]);
+    assert_eq!(frames("0.12"), [true, false, false]);
+}
+
+#[test]
+fn a_numbered_range_of_stills_takes_the_same_mattes() {
+    let folder = Folder::new();
+    let (stills, mattes) = (folder.noise("stills", 5), folder.noise("mattes", 5));
+    let pattern = |folder: &str| format!("{folder}/%03d.png");
+    let go = |out: &str, options: &[&str]| {
+        let run = [&pattern(&stills), out, "-f", BOX, "--matte", &pattern(&mattes)];
+        filtered(&[&run[..], options].concat());
+        files(out)
+    };
+    let all = go(&folder.path("all"), &[]);
+    assert_eq!(go(&folder.path("part"), &["--frames", "3-4"]), all[2..4]);
+    assert_eq!(go(&folder.path("late"), &["--start", "3f"]), all[3..]);
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv420p");
+    let (short, out) = (folder.noise("short", 29), folder.path("out.mkv"));
+    let small = folder.path("small.png");
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=gray:size=80x64",
+        "-frames:v",
+        "1",
+        &small,
+    ]);
+    let bad = folder.write("bad.txt", "# fine\n4x4+1+1\n0:05..0:03 4x4+1+1\n");
+    let empty = folder.write("empty.txt", "# nothing\n");
+    for (options, code, parts) in [
+        (&["--region", "200:100:10:20"][..], 2, &["200x100+10+20"][..]),
+        (&["--region", "200x100"], 2, &["200x100+X+Y"]),
+        (&["--region", "0x4+1+1"], 2, &["is empty"]),
+        (&["--region", "4x4+96+1"], 2, &["4x4+96+1 lies outside", "96x64"]),
+        (&["--region", "4x4+1+1 -> 4x4+9+1"], 2, &["times of both ends"]),
+        (
+            &["--regions", &bad],
+            2,
+            &["bad.txt, line 3", "ends before it begins"],
+        ),
+        (&["--regions", &empty], 2, &["empty.txt has no regions"]),
+        (
+            &["--regions", "/no/such.txt"],
+            2,
+            &["/no/such.txt cannot be read", "No such file"],
+        ),
+        (&["--matte", "/no/such.png"], 1, &["/no/such.png"]),
+        (
+            &["--matte", &small],
+            2,
+            &["small.png is 80x64, and the picture 96x64"],
+        ),
+        (
+            &["--matte", &short],
+            1,
+            &["short has only 29 pictures", "frame 29"],
+        ),
+        (&["--matte", &out], 2, &["both matte and output"]),
+        (&["--outside"], 2, &["--region, --regions or --matte"]),
+        (
+            &["--fields", "--region", "4x4+1+1"],
+            2,
+            &["--region counts the rows"],
+        ),
+    ] {
+        let (found, text) = refused(&[&[&clip, &out, "-f", BOX][..], options].concat());
+        assert_eq!(found, code, "{options:?}: {text}");
+        for part in parts {
+            assert!(text.contains(part), "{options:?}: {text}");
+        }
+        assert_eq!(text.matches("error: ").count(), 1, "{options:?}: {text}");
+        assert!(!Path::new(&out).exists(), "{options:?} left an output");
+    }
+    // More mattes than frames, and a region that leaves the picture: warnings, and errors where strict.
+    let long = folder.noise("long", 31);
+    for (options, part) in [
+        (
+            ["--matte", &long],
+            "long has more pictures than the input: 30 were used",
+        ),
+        (
+            ["--region", "0..1 4x4+90+1 -> 4x4+110+1"],
+            "lay wholly outside of the picture",
+        ),
+    ] {
+        let text = filtered(&[&[&clip, &out, "-f", BOX][..], &options].concat());
+        let warnings: Vec<&str> = text.lines().filter(|l| l.starts_with("warning: ")).collect();
+        assert!(warnings.len() == 1 && warnings[0].contains(part), "{text}");
+        fs::remove_file(&out).unwrap();
+        let (code, text) = refused(&[&[&clip, &out, "-f", BOX, "--strict"][..], &options].concat());
+        assert!(code == 1 && text.contains(part), "{text}");
+        assert!(!Path::new(&out).exists(), "a strict run left an output");
+    }
+}
+
+#[test]
+fn plans_and_reports_name_the_part() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv420p");
+    let matte = format!("{}/001.png", folder.noise("matte", 1));
+    let report = folder.path("run.json");
+    let run = [
+        &clip,
+        "null:",
+        "-f",
+        BOX,
+        "--engine",
+        "cpu",
+        "--region",
+        "40x30+7+9",
+        "--matte",
+        &matte,
+    ];
+    let done = framepipe(&[&run[..], &["--dry-run"]].concat());
+    let plan = String::from_utf8(done.stdout).unwrap();
+    let part = format!("; only 40x30+7+9, by matte {matte}");
+    assert!(plan.contains(&part), "{plan}");
+    filtered(&[&run[..], &["--outside", "--report", &report]].concat());
+    let text = fs::read_to_string(&report).unwrap();
+    assert!(text.contains("; outside of 40x30+7+9, by matte"), "{text}");
+}
+
+#[test]
+fn a_strangers_input_may_have_regions_and_a_matte() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv420p");
+    let matte = format!("{}/001.png", folder.noise("matte", 1));
+    let regions = folder.write("regions.txt", "40x30+7+9\n");
+    let run = |out: &str, options: &[&str]| {
+        fs::create_dir_all(folder.path("out")).unwrap();
+        let out = folder.path(&format!("out/{out}.y4m"));
+        let part = ["--regions", &regions, "--matte", &matte];
+        filtered(&[&[&clip, &out, "-f", BOX][..], &part, options].concat());
+        fs::read(out).unwrap()
+    };
+    assert!(run("trusted", &[]) == run("untrusted", &["--untrusted"]));
+}
