@@ -63,6 +63,24 @@ impl Parts {
 
 /// `engine` for the wanted parts of each picture. `chain` is what it applies; `size` is that of all frames,
 /// if they are of one.
+///
+/// ```
+/// use framepipe::Chain;
+/// use framepipe::engine::cpu::Cpu;
+/// use framepipe::engine::region::{self, Clock, Parts};
+/// use framepipe::frame::Rational;
+///
+/// let chain = Chain::parse("gaussian:sigma=8")?;
+/// let mut parts = Parts::default();
+/// parts.regions.push("0:05..0:08 200x100+410+220 -> 260x130+900+240".parse()?);
+/// let clock = Clock {
+///     time_base: Rational { num: 1, den: 25 },
+///     frame_rate: Some(Rational { num: 25, den: 1 }),
+/// };
+/// let everywhere = Box::new(Cpu::new(chain.clone(), 2)?);
+/// let engine = region::around(everywhere, parts, &chain, clock, Some((1280, 720)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn around(
     engine: Box<dyn Engine>,
     parts: Parts,
