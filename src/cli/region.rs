@@ -1,7 +1,7 @@
 //! Which part of each picture is filtered: regions, a matte, or what they leave.
 
 use super::Failure;
-use super::endpoint::{FileChoice, Input, Output, names_same_file};
+use super::endpoint::{FileChoice, Input, Output, check_distinct, names_same_file};
 use super::reading::{RangeArguments, ReadingArguments};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -71,19 +71,32 @@ impl RegionArguments {
                  one of the two"
             ));
         }
-        let Some(matte) = self.matte.as_ref().and_then(Input::path) else {
-            return Ok(());
-        };
-        if matte == Path::new("-") && input.path() == Some(matte) {
+        let pipe = Path::new("-");
+        if let Some(matte) = &self.matte
+            && matte.path() == Some(pipe)
+            && input.path() == Some(pipe)
+        {
             return refuse("standard input can be the input or the matte, not both".to_owned());
         }
-        match output.path() {
-            Some(path) if names_same_file(path, matte) && path != Path::new("-") => refuse(format!(
-                "{} is both matte and output; choose another output",
-                path.display()
-            )),
-            _ => Ok(()),
+        let own = [
+            ("matte", self.matte.as_ref().and_then(Input::path)),
+            ("file of regions", self.regions.as_deref()),
+        ];
+        let (Some(path), false) = (output.path(), output.is_stdout()) else {
+            return Ok(());
+        };
+        for (noun, file) in own {
+            if file.is_some_and(|file| names_same_file(path, file)) {
+                return refuse(format!(
+                    "{} is both {noun} and output; choose another output",
+                    path.display()
+                ));
+            }
         }
+        // Files in a folder, too.
+        self.matte
+            .as_ref()
+            .map_or(Ok(()), |matte| check_distinct(matte, output))
     }
 
     /// Reads the file of regions.
