@@ -510,6 +510,17 @@ fn what_is_wrong_is_one_sentence() {
         assert_eq!(text.matches("error: ").count(), 1, "{options:?}: {text}");
         assert!(!Path::new(&out).exists(), "{options:?} left an output");
     }
+    // What the output would overwrite.
+    let lines = folder.write("lines.txt", "4x4+1+1\n");
+    let onto = format!("raw:{lines}");
+    let (code, text) = refused(&[&clip, &onto, "-f", BOX, "--regions", &lines]);
+    assert!(
+        code == 2 && text.contains("lines.txt is both file of regions and output"),
+        "{text}"
+    );
+    let (stills, pattern) = (folder.noise("stills", 2), format!("{short}/%03d.png"));
+    let (code, text) = refused(&[&stills, &short, "-f", BOX, "--matte", &pattern]);
+    assert!(code == 2 && text.contains("both input and output"), "{text}");
     // More mattes than frames, and a region that leaves the picture: warnings, and errors where strict.
     let long = folder.noise("long", 31);
     for (options, part) in [
