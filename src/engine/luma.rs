@@ -102,6 +102,18 @@ impl Engine for Luma {
         Arc::new(Pageable)
     }
 
+    fn own_bytes(&self, frame: &Layout) -> u128 {
+        let format = filtered_format(frame.format(), &self.planes);
+        if format == frame.format() {
+            return self.inner.own_bytes(frame);
+        }
+        let luma = Layout::new(format, frame.width(), frame.height(), 64);
+        let pools = self.before.capacity() + self.after.capacity();
+        luma.map_or(0, |luma| {
+            pools as u128 * luma.size() as u128 + self.inner.own_bytes(&luma)
+        })
+    }
+
     fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
         let format = filtered_format(input.format(), &self.planes);
         if format == input.format() {

@@ -13,7 +13,7 @@ pub mod spare;
 pub mod verify;
 
 use crate::filter::PlanError;
-use crate::frame::{AllocationError, Allocator, Buffer, Frame, LayoutError, PixelFormat, Remarks};
+use crate::frame::{AllocationError, Allocator, Buffer, Frame, Layout, LayoutError, PixelFormat, Remarks};
 use std::ffi::CStr;
 use std::fmt;
 use std::sync::Arc;
@@ -49,6 +49,13 @@ pub trait Engine: Send {
     fn output_size(&self, format: PixelFormat, width: usize, height: usize) -> (usize, usize) {
         let _ = format;
         (width, height)
+    }
+
+    /// Bytes that the engine will keep for frames laid out like this, beside the buffers that it is given, as
+    /// far as that is known before the run.
+    fn own_bytes(&self, frame: &Layout) -> u128 {
+        let _ = frame;
+        0
     }
 
     /// Begins to filter `input` into `output`, which is grown as needed; the rows of the result are aligned

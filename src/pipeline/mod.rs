@@ -126,21 +126,24 @@ impl Job {
         }
     }
 
-    /// Bytes that the run's frame buffers may come to, by the first frame's size.
+    /// Bytes that the buffers of run and engine may come to, by the first frame's size.
     pub fn buffer_bytes(&self) -> u128 {
-        match self.frame_bytes() {
-            Ok((input, output)) => self.budget().bytes(input, output),
+        match self.layouts() {
+            Ok((input, output)) => {
+                let buffers = self.budget().bytes(input.size(), output.size());
+                buffers + self.engine.own_bytes(&input)
+            }
             Err(_) => 0,
         }
     }
 
-    /// Bytes of the first frame before and after the engine.
-    fn frame_bytes(&self) -> Result<(usize, usize), LayoutError> {
+    /// How the first frame lies before and after the engine.
+    fn layouts(&self) -> Result<(Layout, Layout), LayoutError> {
         let info = self.source.info();
         let input = Layout::new(info.format, info.width, info.height, 64)?;
         let (width, height) = self.engine.output_size(info.format, info.width, info.height);
         let output = Layout::new(info.format, width, height, self.sink.row_alignment())?;
-        Ok((input.size(), output.size()))
+        Ok((input, output))
     }
 }
 
@@ -237,11 +240,11 @@ impl Pools {
             return Ok(());
         }
         // A source of impossible geometry says so better itself.
-        if let Ok((input, output)) = job.frame_bytes() {
+        if let Ok((input, output)) = job.layouts() {
             if !info.brings_memory {
-                self.input.prepare(input)?;
+                self.input.prepare(input.size())?;
             }
-            self.output.prepare(output)?;
+            self.output.prepare(output.size())?;
         }
         Ok(())
     }

@@ -137,6 +137,14 @@ impl Engine for Compare {
         Ok(Some(both))
     }
 
+    fn own_bytes(&self, frame: &Layout) -> u128 {
+        self.after.capacity() as u128 * frame.size() as u128 + self.inner.own_bytes(frame)
+    }
+
+    fn remarks(&mut self, whole: bool) -> Remarks {
+        self.inner.remarks(whole)
+    }
+
     fn ranges(&self) -> Option<Arc<dyn Ranges>> {
         self.inner.ranges()
     }

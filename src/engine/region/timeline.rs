@@ -142,6 +142,12 @@ impl Timeline {
         Some(i128::from(ticks) * i128::from(base.num) * SECOND)
     }
 
+    /// Every region.
+    pub(super) fn regions(&self) -> impl Iterator<Item = &Region> {
+        let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);
+        self.always.iter().chain(lanes.map(|stretch| &stretch.region))
+    }
+
     /// How many regions no frame met, and the first of them as it was written.
     pub(super) fn unmet(&self) -> Option<(usize, &str)> {
         let lanes = self.timed.stretches.iter().chain(&self.counted.stretches);

@@ -101,7 +101,8 @@ impl Canvas {
         }
     }
 
-    fn window(&self, members: &[Member]) -> Option<Area> {
+    /// What is cut out for these regions together; `None` if there are none.
+    pub(super) fn window(&self, members: &[Member]) -> Option<Area> {
         let mut hull = members.first()?.area;
         for member in members {
             hull = hull.hull(&member.area);

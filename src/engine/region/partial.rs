@@ -1,0 +1,401 @@
+//! The engine that gives another one parts of pictures, and puts them back.
+
+use super::matte::{Matte, Mattes};
+use super::paste::{Share, cut, paste};
+use super::rectangle::{Area, Rectangle};
+use super::timeline::Timeline;
+use super::window::{Canvas, Group, Member, Radius};
+use super::{Clock, Parts, Region, RegionError, spans};
+use crate::engine::{DeviceTimes, Engine, EngineError, Ranges};
+use crate::filter::Chain;
+use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, Remarks};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+/// Rows of the windows are aligned to so many bytes.
+const ALIGNMENT: usize = 64;
+
+/// Explanations that are remembered, so that windows of several sizes do not repeat them frame by frame.
+const KEPT_EXPLANATIONS: usize = 256;
+
+/// An engine that gives another one parts of pictures.
+pub(super) struct Partial {
+    inner: Box<dyn Engine>,
+    description: String,
+    timeline: Timeline,
+    has_regions: bool,
+    mattes: Option<Mattes>,
+    outside: bool,
+    radius: Radius,
+    /// How the latest frame's regions are filtered together.
+    grouped: Option<(Canvas, Vec<Member>, Arc<[Group]>)>,
+    /// Windows in flight.
+    flying: usize,
+    depth: usize,
+    /// Memory of the windows, before and after.
+    before: FramePool,
+    after: FramePool,
+    /// Frames in flight, oldest first.
+    waiting: VecDeque<Pending>,
+    explanation: Vec<String>,
+    explained: HashSet<Vec<String>>,
+    strays: Option<Strays>,
+}
+
+/// A frame whose parts are being filtered.
+struct Pending {
+    /// The original, in which parts are replaced as they come.
+    result: Frame,
+    /// The regions of the frame.
+    areas: Vec<Area>,
+    matte: Option<Arc<Matte>>,
+    groups: Arc<[Group]>,
+    /// Groups that have been put back.
+    done: usize,
+}
+
+/// Frames in which a region lay wholly outside.
+struct Strays {
+    region: String,
+    first: u64,
+    frames: u64,
+}
+
+impl Partial {
+    /// `engine` for the wanted parts of each picture; `chain` is what it applies.
+    pub(super) fn new(
+        engine: Box<dyn Engine>,
+        parts: Parts,
+        chain: &Chain,
+        clock: Clock,
+    ) -> Result<Partial, RegionError> {
+        let depth = engine.depth().max(1);
+        Ok(Partial {
+            description: describe(&parts),
+            has_regions: !parts.regions.is_empty(),
+            timeline: Timeline::new(parts.regions, clock)?,
+            mattes: parts.matte.map(Mattes::new),
+            outside: parts.outside,
+            radius: Radius::of(chain),
+            grouped: None,
+            // One more, because a result may wait to be put back while the next window is cut out.
+            before: FramePool::new(depth + 1, engine.input_allocator()),
+            after: FramePool::new(depth + 1, engine.output_allocator()),
+            depth,
+            inner: engine,
+            flying: 0,
+            waiting: VecDeque::new(),
+            explanation: Vec::new(),
+            explained: HashSet::new(),
+            strays: None,
+        })
+    }
+
+    /// The regions of a frame, and the matte's own where there are no others.
+    fn members(&mut self, frame: &Frame, matte: Option<&Matte>) -> Result<Vec<Member>, RegionError> {
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        if !self.has_regions {
+            let hull = match matte {
+                Some(matte) if !self.outside => matte.hull,
+                _ => Some(Area::whole(width, height)),
+            };
+            let member = |area| Member {
+                // Of another size for the next matte, perhaps.
+                grows: !self.outside,
+                ..Member::fixed(area)
+            };
+            return Ok(hull.map(member).into_iter().collect());
+        }
+        let mut members = Vec::new();
+        for present in self.timeline.at(frame.sequence, &frame.metadata)? {
+            let region = present.region;
+            let Some(area) = present.at.within(width, height) else {
+                match &mut self.strays {
+                    Some(strays) => strays.frames += 1,
+                    None => {
+                        self.strays = Some(Strays {
+                            region: region.label.clone(),
+                            first: frame.sequence,
+                            frames: 1,
+                        });
+                    }
+                }
+                continue;
+            };
+            let size = |length: i64| usize::try_from(length).unwrap_or(usize::MAX);
+            let (first, last) = (region.first, region.last);
+            members.push(Member {
+                area,
+                size: (size(present.at.width), size(present.at.height)),
+                moves: (first.x, first.y) != (last.x, last.y),
+                grows: (first.width, first.height) != (last.width, last.height),
+            });
+        }
+        Ok(members)
+    }
+
+    /// The most that one window of such a frame takes: all regions in one, or all of the frame.
+    fn window_bytes(&self, frame: &Layout) -> u128 {
+        let (width, height) = (frame.width(), frame.height());
+        let whole = frame.size() as u128;
+        if self.outside || !self.has_regions {
+            return whole;
+        }
+        let canvas = Canvas::new(frame.format(), width, height, self.radius);
+        let of_region = |region: &Region| {
+            let (w, h) = (
+                region.first.width.max(region.last.width),
+                region.first.height.max(region.last.height),
+            );
+            // In a corner, where borders that wrap take most.
+            let corner = Rectangle {
+                x: 0,
+                y: 0,
+                width: w,
+                height: h,
+            };
+            let member = Member {
+                grows: region.first != region.last,
+                ..Member::fixed(corner.within(width, height)?)
+            };
+            let window = canvas.window(&[member])?;
+            let layout = Layout::new(frame.format(), window.width, window.height, ALIGNMENT);
+            layout.ok().map(|layout| layout.size() as u128)
+        };
+        let sum: u128 = self.timeline.regions().filter_map(of_region).sum();
+        sum.min(whole)
+    }
+
+    /// What is filtered for a frame with these regions.
+    fn groups(&mut self, canvas: Canvas, members: &[Member]) -> Arc<[Group]> {
+        let wanted = match self.outside {
+            true => vec![Member::fixed(Area::whole(canvas.width, canvas.height))],
+            false => members.to_vec(),
+        };
+        match &self.grouped {
+            Some((before, of, groups)) if *before == canvas && *of == wanted => Arc::clone(groups),
+            _ => {
+                let groups: Arc<[Group]> = canvas.groups(wanted.clone()).into();
+                self.grouped = Some((canvas, wanted, Arc::clone(&groups)));
+                groups
+            }
+        }
+    }
+
+    /// The matte of the next frame.
+    fn matte(&mut self, frame: &Frame) -> Result<Option<Arc<Matte>>, RegionError> {
+        let Some(mattes) = &mut self.mattes else {
+            return Ok(None);
+        };
+        let matte = mattes.next()?;
+        let picture = (frame.layout().width(), frame.layout().height());
+        // What only keeps the place of a file that cannot be read has no size of its own.
+        if !frame.metadata.stands_in && (matte.width, matte.height) != picture {
+            return Err(RegionError::Size {
+                name: mattes.name().to_owned(),
+                matte: (matte.width, matte.height),
+                picture,
+            });
+        }
+        Ok(Some(matte))
+    }
+
+    /// Gives one window to the engine.
+    fn send(&mut self, window: &Area, frame: &Frame) -> Result<(), EngineError> {
+        while self.flying >= self.depth && self.receive()? {}
+        let layout = Layout::new(frame.format(), window.width, window.height, ALIGNMENT)?;
+        let mut part = Frame::new(layout, free(&self.before)?)?;
+        cut(frame, window, &mut part);
+        part.sequence = frame.sequence;
+        part.born = frame.born;
+        part.metadata.colour = frame.metadata.colour;
+        self.inner.submit(part, free(&self.after)?, ALIGNMENT)?;
+        self.flying += 1;
+        let explanation = self.inner.explanation();
+        if self.explained.len() < KEPT_EXPLANATIONS && self.explained.insert(explanation.clone()) {
+            self.explanation.extend(explanation);
+        }
+        Ok(())
+    }
+
+    /// Waits for the oldest window and puts it back; false if there is none.
+    fn receive(&mut self) -> Result<bool, EngineError> {
+        let Some(part) = self.inner.collect()? else {
+            return Ok(false);
+        };
+        self.flying = self.flying.saturating_sub(1);
+        let Some(pending) = self.waiting.iter_mut().find(|p| p.done < p.groups.len()) else {
+            return Ok(false);
+        };
+        pending.put_back(&part, self.outside);
+        Ok(true)
+    }
+}
+
+/// A free buffer of a pool that has one for every window in flight.
+fn free(pool: &FramePool) -> Result<Buffer, EngineError> {
+    match pool.try_take() {
+        Some(buffer) => Ok(buffer),
+        // Only if more windows are in flight than the engine allows.
+        None => Ok(Buffer::unpooled(Pageable.allocate(0)?)),
+    }
+}
+
+impl Pending {
+    /// Puts the oldest window that is missing into the picture.
+    fn put_back(&mut self, part: &Frame, outside: bool) {
+        let groups = Arc::clone(&self.groups);
+        let (group, earlier) = (&groups[self.done], &groups[..self.done]);
+        self.done += 1;
+        let (matte, areas) = (self.matte.as_deref(), &self.areas);
+        let result = &mut self.result;
+        if outside {
+            let whole = [group.window];
+            paste(part, &group.window, result, Share::Whole, |shift, y| {
+                let regions = spans::covered(areas.iter(), shift, y);
+                spans::without(&spans::covered(whole.iter(), shift, y), &regions)
+            });
+            if let Some(matte) = matte {
+                paste(part, &group.window, result, Share::Rest(matte), |shift, y| {
+                    spans::covered(areas.iter(), shift, y)
+                });
+            }
+            return;
+        }
+        let own = |groups: &[Group]| -> Vec<Area> {
+            groups.iter().flat_map(|g| &g.members).map(|m| m.area).collect()
+        };
+        let (own, others) = (own(std::slice::from_ref(group)), own(earlier));
+        let share = matte.map_or(Share::Whole, Share::Matte);
+        paste(part, &group.window, result, share, |shift, y| {
+            let others = spans::covered(others.iter(), shift, y);
+            spans::without(&spans::covered(own.iter(), shift, y), &others)
+        });
+    }
+}
+
+impl Engine for Partial {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn description(&self) -> String {
+        format!("{}; {}", self.inner.description(), self.description)
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn input_allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(Pageable)
+    }
+
+    fn output_allocator(&self) -> Arc<dyn Allocator> {
+        Arc::new(Pageable)
+    }
+
+    fn own_bytes(&self, frame: &Layout) -> u128 {
+        let windows = (self.before.capacity() + self.after.capacity()) as u128 * self.window_bytes(frame);
+        let pixels = frame.width() as u128 * frame.height() as u128;
+        let mattes = self.mattes.as_ref().map_or(0, |_| self.depth as u128 + 1);
+        let weights = mattes * pixels * size_of::<u16>() as u128;
+        windows + weights + self.inner.own_bytes(frame)
+    }
+
+    fn submit(&mut self, input: Frame, output: Buffer, row_alignment: usize) -> Result<(), EngineError> {
+        let (format, width, height) = (input.format(), input.layout().width(), input.layout().height());
+        let matte = self.matte(&input)?;
+        let members = if input.metadata.stands_in {
+            Vec::new()
+        } else {
+            self.members(&input, matte.as_deref())?
+        };
+        let groups = if input.metadata.stands_in {
+            Vec::new().into()
+        } else {
+            self.groups(Canvas::new(format, width, height, self.radius), &members)
+        };
+        let mut result = Frame::new(Layout::new(format, width, height, row_alignment)?, output)?;
+        cut(&input, &Area::whole(width, height), &mut result);
+        result.sequence = input.sequence;
+        result.born = input.born;
+        result.metadata = input.metadata.clone();
+        self.waiting.push_back(Pending {
+            result,
+            areas: members.iter().map(|member| member.area).collect(),
+            matte,
+            groups: Arc::clone(&groups),
+            done: 0,
+        });
+        for group in groups.iter() {
+            self.send(&group.window, &input)?;
+        }
+        Ok(())
+    }
+
+    fn explanation(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.explanation)
+    }
+
+    fn collect(&mut self) -> Result<Option<Frame>, EngineError> {
+        while self.waiting.front().is_some_and(|p| p.done < p.groups.len()) {
+            if !self.receive()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.waiting.pop_front().map(|pending| pending.result))
+    }
+
+    fn ranges(&self) -> Option<Arc<dyn Ranges>> {
+        self.inner.ranges()
+    }
+
+    fn device_times(&mut self) -> Option<DeviceTimes> {
+        self.inner.device_times()
+    }
+
+    fn remarks(&mut self, whole: bool) -> Remarks {
+        let mut remarks = self.inner.remarks(whole);
+        if let Some(Strays {
+            region,
+            first,
+            frames,
+        }) = &self.strays
+        {
+            let times = match frames {
+                1 => format!("in frame {first}"),
+                _ => format!("{frames} times, first in frame {first}"),
+            };
+            let text = format!("the region {region} lay wholly outside of the picture {times}");
+            remarks.warnings.push(text);
+        }
+        if let Some((count, first)) = self.timeline.unmet().filter(|_| whole) {
+            remarks.notes.push(match count {
+                1 => format!("no frame was shown in the time of the region {first}"),
+                _ => format!("no frame was shown in the time of {count} regions, the first {first}"),
+            });
+        }
+        if let Some(mattes) = &mut self.mattes {
+            remarks.append(mattes.remarks(whole));
+        }
+        remarks
+    }
+}
+
+/// The end of the engine's description.
+fn describe(parts: &Parts) -> String {
+    let mut said = Vec::new();
+    match &parts.regions[..] {
+        [] => {}
+        several if several.len() <= 3 => {
+            said.extend(several.iter().map(|region| region.label.clone()));
+        }
+        [first, ..] => said.push(format!("{} regions, the first {first}", parts.regions.len())),
+    }
+    if let Some(matte) = &parts.matte {
+        said.push(format!("by matte {}", matte.name()));
+    }
+    let side = if parts.outside { "outside of " } else { "only " };
+    format!("{side}{}", said.join(", "))
+}
