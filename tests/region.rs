@@ -632,6 +632,34 @@ fn frames_of_several_sizes_and_formats_in_one_run() {
 }
 
 #[test]
+fn the_memory_of_windows_is_known_before_the_run() {
+    let chain = chain("box:size=5", Border::Replicate);
+    let frame = empty_frame(PixelFormat::RGB24, 1920, 1080, 64);
+    let bytes = |lines: &[&str], matte: bool, outside| {
+        let (inner, _) = watched(&chain, 3);
+        let mattes = matte.then(Vec::new);
+        let wanted = parts(lines, mattes, outside);
+        let engine = region::around(inner, wanted, &chain, CLOCK, None).unwrap();
+        engine.own_bytes(frame.layout())
+    };
+    // Four windows before and four after, each of 104x54 pixels, whose rows have a multiple of 64 bytes.
+    let region = "100x50+1+1";
+    assert_eq!(
+        bytes(&[region], false, false),
+        8 * 54 * (104_u128 * 3).next_multiple_of(64)
+    );
+    assert_eq!(
+        bytes(&[region; 2], false, false),
+        2 * bytes(&[region], false, false)
+    );
+    let whole = 8 * 1080 * 1920 * 3;
+    assert_eq!(bytes(&["1900x1070+0+0"; 2], false, false), whole);
+    assert_eq!(bytes(&[region], false, true), whole);
+    // Weights of two bytes.
+    assert_eq!(bytes(&[], true, false), whole + 4 * 1080 * 1920 * 2);
+}
+
+#[test]
 fn what_cannot_be_is_refused_at_once() {
     let chain = chain("box:size=3", Border::Replicate);
     let refused = |line: &str, clock: Clock, size| {

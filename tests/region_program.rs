@@ -585,3 +585,43 @@ fn a_strangers_input_may_have_regions_and_a_matte() {
     };
     assert!(run("trusted", &[]) == run("untrusted", &["--untrusted"]));
 }
+
+#[test]
+fn a_matte_that_goes_silent_ends_the_run() {
+    let folder = Folder::new();
+    let clip = folder.clip("yuv420p");
+    let (pipe, out) = (folder.path("matte.y4m"), folder.path("out.mkv"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let bytes = ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        "color=gray:size=96x64",
+        "-frames:v",
+        "9",
+        "-pix_fmt",
+        "yuv420p",
+        "-f",
+        "yuv4mpegpipe",
+        "-",
+    ]);
+    // Three frames and a part of the fourth, and then nothing for as long as the run goes on.
+    let part = bytes.len() / 9 * 3 + 500;
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let (name, began) = (pipe.clone(), std::time::Instant::now());
+    let writer = std::thread::spawn(move || {
+        let mut pipe = fs::OpenOptions::new().write(true).open(name).unwrap();
+        std::io::Write::write_all(&mut pipe, &bytes[..part]).unwrap();
+        let _ = waiting.recv_timeout(std::time::Duration::from_secs(60));
+    });
+    let (code, text) = refused(&[&clip, &out, "-f", BOX, "--matte", &pipe, "--timeout", "1"]);
+    assert!(began.elapsed().as_secs() < 50, "it waited for the writer");
+    let _ = done.send(());
+    writer.join().unwrap();
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("cannot filter frame 3: ") && text.contains("gave nothing for 1 s"),
+        "{text}"
+    );
+    assert!(!Path::new(&out).exists());
+}
