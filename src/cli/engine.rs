@@ -249,7 +249,9 @@ impl EngineArguments {
         info: &StreamInfo,
         spares: &Spares,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        self.start_by(chain, info, |chain, plan| spares.lend(|| self.choose(chain, plan)))
+        self.start_by(chain, info, |chain, plan| {
+            spares.lend(|| self.choose(chain, plan))
+        })
     }
 
     fn start_by(

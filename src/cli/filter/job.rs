@@ -153,7 +153,11 @@ impl Single<'_> {
     /// What a run would do. The engine is started for its description.
     pub(super) fn plan(&self, info: &StreamInfo, spares: &Spares) -> Result<String, Failure> {
         let engine = self.start_engine(info, spares, &Stop::new())?.description();
-        let labels: Vec<&str> = self.filtering.filters().map(|filter| filter.label.as_str()).collect();
+        let labels: Vec<&str> = self
+            .filtering
+            .filters()
+            .map(|filter| filter.label.as_str())
+            .collect();
         let frames = info
             .frames
             .map_or_else(String::new, |frames| format!(", {frames} frames"));

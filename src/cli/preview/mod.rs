@@ -193,7 +193,8 @@ impl PreviewArguments {
             sink,
             options,
         };
-        limits::check_memory(&job, None)?;
+        let room = limits::Room::new(None);
+        let _part = room.enter(&job)?;
         let outcome = pipeline::run(job, &Stop::new(), &Progress::new())?;
         let frame = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Two fields make a frame, and a stream that ends between them has none.

@@ -19,7 +19,9 @@ pub use composition::{Arrangement, Composition};
 pub use label::label;
 
 use super::{DeviceTimes, Engine, EngineError, Ranges};
-use crate::frame::{Allocator, Buffer, Frame, FramePool, Pageable, PixelFormat, SideData, Turn};
+use crate::frame::{
+    Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks, SideData, Turn,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

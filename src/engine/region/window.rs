@@ -14,11 +14,14 @@
 //! A window keeps its size while its region moves, because engines prepare themselves for a size.
 
 use super::rectangle::Area;
-use crate::filter::{Border, Chain};
+use crate::filter::{Border, Chain, Response};
 use crate::frame::PixelFormat;
 
 /// Windows of regions that change their size get a multiple of so many pixels, so that most are of one size.
 const STEP: usize = 64;
+
+/// A reach that is more than any picture's size.
+const WHOLE: usize = 1 << 32;
 
 /// How far a chain reaches, in samples of each plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,17 @@ pub(super) struct Radius {
 impl Radius {
     pub(super) fn of(chain: &Chain) -> Radius {
         let filters = &chain.filters;
+        // The low pixels of a wide Gaussian lie on the whole picture's grid.
+        if filters
+            .iter()
+            .any(|f| matches!(f.response, Response::WideGaussian { .. }))
+        {
+            return Radius {
+                columns: WHOLE,
+                rows: WHOLE,
+                wraps: false,
+            };
+        }
         let reach = |size: fn(&crate::filter::Mask) -> usize| {
             let radii = filters.iter().map(|f| f.masks().map(size).max().unwrap_or(1) / 2);
             radii.sum()

@@ -113,8 +113,8 @@ impl<S: Sum> Plain for MakeRow<'_, S> {
             let rows = self.rows.map(|row| &row[x..x + count]);
             for at in 0..count {
                 let mut sum = S::from(0);
-                for tap in 0..PyramidKernel::TAPS {
-                    sum += self.weights[tap] * S::from(rows[tap][at]);
+                for (&weight, row) in self.weights.iter().zip(&rows) {
+                    sum += weight * S::from(row[at]);
                 }
                 sums[at] = sum;
             }

@@ -75,7 +75,7 @@ impl Work<'_> {
                     })?;
                 }
                 Kernel::Pyramid(kernel) => {
-                    self.pyramid(group, (kernel, passes), (source, result), scratch)?
+                    self.pyramid(group, (kernel, passes), (source, result), scratch)?;
                 }
             }
         }
