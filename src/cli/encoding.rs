@@ -20,8 +20,8 @@ pub(crate) struct EncodingArguments {
     #[arg(long, value_name = "NAME", hide_possible_values = true)]
     #[arg(value_parser = words::encoders(StringValueParser::new()))]
     pub(crate) encoder: Option<String>,
-    /// Quality: the encoder's own scale, lower is better (x264 and x265 0 to 51, VP9 and AV1 0 to 63, MPEG-4 1
-    /// to 31), or 1 to 100 for JPEG files, higher is better.
+    /// Quality: the encoder's own scale, lower is better (x264 and x265 0 to 51, VP9 and AV1 0 to 63, MPEG-4
+    /// 1 to 31), or 1 to 100 for JPEG files, higher is better.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) quality: Option<f64>,
     /// The encoder's preset, such as veryfast.

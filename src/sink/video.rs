@@ -11,6 +11,7 @@ mod container;
 mod gif;
 mod kept;
 mod passthrough;
+mod quality;
 mod rehearsal;
 mod selection;
 mod stage;

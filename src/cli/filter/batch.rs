@@ -6,12 +6,12 @@
 
 use super::FilterArguments;
 use super::board::{Board, OneOf};
-use super::inputs::output_of;
+use super::items::{Item, Styles};
 use super::job::{Around, Finished, show_plans};
-use super::single::Single;
+use super::jobs::Jobs;
 use super::table::{End, Figures, Row, table};
-use crate::cli::endpoint::{Input, identity};
-use crate::cli::interrupt::{OnInterrupt, Policy, watch_by};
+use crate::cli::endpoint::Input;
+use crate::cli::interrupt::watch_by;
 use crate::cli::limits::Room;
 use crate::cli::progress::{self, Form, Watched};
 use crate::cli::{Failure, escape};
@@ -21,13 +21,11 @@ use framepipe::pipeline::Stop;
 use framepipe::report::Ending;
 use framepipe::shortage::thread_error;
 use framepipe::sink::atomic_file::remove_left_overs;
-use framepipe::still::ImageKind;
-use std::collections::HashMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Filters each of the inputs into a file of its own in `folder`.
@@ -122,130 +120,6 @@ fn plan(items: &[Item<'_>], engines: &Spares) -> Result<(), Failure> {
     show_plans(&plans)
 }
 
-/// The options as each kind of input takes them.
-struct Styles {
-    /// Of videos, whose container the options may name.
-    videos: FilterArguments,
-    /// Of image files: the option may name their kind, and there is one frame to each.
-    stills: FilterArguments,
-}
-
-impl Styles {
-    fn new(arguments: &FilterArguments) -> Styles {
-        let mut videos = FilterArguments {
-            // What they mean is done here.
-            skip_existing: false,
-            keep_going: false,
-            on_interrupt: arguments.on_interrupt.or(Some(OnInterrupt::Discard)),
-            ..arguments.clone()
-        };
-        videos
-            .engine
-            .share_cores(arguments.at_once.unwrap_or(NonZeroUsize::MIN));
-        let mut stills = videos.clone();
-        stills.workers = stills.workers.or(Some(NonZeroUsize::MIN));
-        stills.encoding.format = stills
-            .encoding
-            .format
-            .filter(|format| format.parse::<ImageKind>().is_err());
-        Styles { videos, stills }
-    }
-
-    /// The jobs, all that names tell of them checked.
-    fn items(
-        &self,
-        arguments: &FilterArguments,
-        inputs: Vec<Input>,
-        folder: &Path,
-    ) -> Result<Vec<Item<'_>>, Failure> {
-        // As the user gave them, before the engine's share of the cores.
-        arguments.engine.check()?;
-        let mut items = Vec::new();
-        for input in inputs {
-            let style = if input.is_images() {
-                &self.stills
-            } else {
-                &self.videos
-            };
-            let output = output_of(&input, folder, arguments.encoding.format.as_deref())?;
-            let name = input.name();
-            let is_missing = input.path().is_some_and(|path| !path.exists());
-            if is_missing && !arguments.keep_going && !arguments.reading.allows_urls() {
-                return Err(Failure::Failed(format!("{name}: there is no such file")));
-            }
-            let single = Single::of_several(style, input, output);
-            single.check_ends().map_err(|failure| failure.about(&name))?;
-            let is_there = arguments.skip_existing && single.output.path().is_some_and(Path::exists);
-            items.push(Item {
-                single,
-                name,
-                is_there,
-            });
-        }
-        check_names(&items)?;
-        if !arguments.encoding.overwrite && !arguments.skip_existing {
-            check_existing(&items)?;
-        }
-        Ok(items)
-    }
-}
-
-/// Refuses outputs that fall on each other or on an input.
-fn check_names(items: &[Item<'_>]) -> Result<(), Failure> {
-    let mut owners: HashMap<&Path, &str> = HashMap::new();
-    // Under another name, such as a link's, too.
-    let inputs: HashMap<(u64, u64), &str> = items
-        .iter()
-        .filter_map(|item| Some((identity(item.single.input.path()?)?, item.name.as_str())))
-        .collect();
-    for item in items {
-        let Some(output) = item.single.output.path() else {
-            continue;
-        };
-        if let Some(other) = owners.insert(output, &item.name) {
-            return Err(Failure::Usage(format!(
-                "{other} and {} would both become {}; rename one of them, or filter them into two folders",
-                item.name,
-                output.display()
-            )));
-        }
-        if let Some(other) = identity(output).and_then(|id| inputs.get(&id)) {
-            return Err(Failure::Usage(format!(
-                "{other} is an input, and the output of {} would be the same file; choose another folder",
-                item.name
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses outputs that are there.
-fn check_existing(items: &[Item<'_>]) -> Result<(), Failure> {
-    let mut there = items
-        .iter()
-        .map(|item| &item.single.output)
-        .filter(|output| output.path().is_some_and(Path::exists));
-    let Some(first) = there.next() else {
-        return Ok(());
-    };
-    let more = match there.count() {
-        0 => String::new(),
-        n => format!(", and so do {n} more"),
-    };
-    Err(Failure::Failed(format!(
-        "{first} exists{more}; pass --overwrite to replace what is there, or --skip-existing to pass over it"
-    )))
-}
-
-/// A job.
-struct Item<'a> {
-    single: Single<'a>,
-    /// The input's name in sentences.
-    name: String,
-    /// Its output is there, and it is passed over.
-    is_there: bool,
-}
-
 /// What became of a job.
 struct Ended {
     end: Result<End, Failure>,
@@ -316,7 +190,7 @@ impl Batch<'_> {
             {
                 self.jobs.abandon(false);
             }
-            *lock(&self.ends[number]) = Some(ended);
+            *self.ends[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
             self.board.end(number);
         }
     }
@@ -465,62 +339,5 @@ fn end_of(item: &Item<'_>, finished: &Finished) -> End {
         Ending::Interrupted if figures.frames == 0 => End::Stopped,
         Ending::Interrupted => End::Short(figures),
         Ending::Complete | Ending::Closed => End::Done(figures),
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The jobs that run, so that one hand ends all of them.
-#[derive(Default)]
-struct Jobs(Mutex<Running>);
-
-#[derive(Default)]
-struct Running {
-    jobs: Vec<(usize, Stop, Policy)>,
-    /// No more are begun.
-    is_ending: bool,
-    /// The user ended them.
-    is_interrupted: bool,
-}
-
-impl Jobs {
-    /// The stop of job `number`; `None` if it is not to be begun.
-    fn begin(&self, number: usize, policy: Policy) -> Option<Stop> {
-        let mut running = lock(&self.0);
-        if running.is_ending {
-            return None;
-        }
-        let stop = Stop::new();
-        running.jobs.push((number, stop.clone(), policy));
-        Some(stop)
-    }
-
-    fn end(&self, number: usize) {
-        lock(&self.0).jobs.retain(|(other, ..)| *other != number);
-    }
-
-    /// Ends all by a first signal; true if that ends any gently.
-    fn finish(&self, signal: i32) -> bool {
-        let mut running = lock(&self.0);
-        (running.is_ending, running.is_interrupted) = (true, true);
-        let (gentle, hard): (Vec<_>, Vec<_>) =
-            running.jobs.iter().partition(|(.., policy)| policy.keeps(signal));
-        hard.iter().for_each(|(_, stop, _)| stop.abandon());
-        gentle.iter().for_each(|(_, stop, _)| stop.finish());
-        !gentle.is_empty()
-    }
-
-    /// Ends all at once, by the user or because one failed.
-    fn abandon(&self, by_user: bool) {
-        let mut running = lock(&self.0);
-        running.is_ending = true;
-        running.is_interrupted |= by_user;
-        running.jobs.iter().for_each(|(_, stop, _)| stop.abandon());
-    }
-
-    fn is_interrupted(&self) -> bool {
-        lock(&self.0).is_interrupted
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! mod.rs      the options, and which of the two it is
 //! inputs.rs   several inputs, and what their outputs are called
-//! batch.rs    several jobs, one after another or side by side -> table.rs
+//! items.rs    each with its output: a job, and what the names tell of it
+//! batch.rs    the jobs, one after another or side by side -> jobs.rs, board.rs, table.rs
 //! single.rs   one input with its output: what is checked before anything is opened
 //! job.rs      that input, from its opening to the end of its output
 //! ```
@@ -11,7 +12,9 @@
 mod batch;
 mod board;
 mod inputs;
+mod items;
 mod job;
+mod jobs;
 mod single;
 mod table;
 

@@ -7,6 +7,7 @@
 //! FFV1 for deep ones.
 
 use super::container::Container;
+use super::quality::{QUALITY_KEYS, Quality, check_quality, quality_of};
 use crate::convert::{self, divides, is_full_range_name, loss};
 use crate::ffmpeg::{AvFormat, Encoder, EncoderKind, FormatFacts, Muxer};
 use crate::filter::suggest::suggestion;
@@ -412,77 +413,6 @@ fn colour_for(
     }
     after
 }
-
-/// How a number for `--quality` reaches an encoder.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Quality {
-    /// By the option of that name.
-    Option(&'static str),
-    /// As a constant quantiser scale.
-    Quantiser,
-    /// It has no such knob.
-    None,
-}
-
-/// The knob that `--quality` turns on this encoder, and the value that it gets by default.
-pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
-    match encoder {
-        "libx264" | "libx264rgb" => (Quality::Option("crf"), Some(18.0)),
-        "libx265" => (Quality::Option("crf"), Some(20.0)),
-        "libvpx-vp9" | "libaom-av1" | "libsvtav1" => (Quality::Option("crf"), Some(24.0)),
-        "libvpx" => (Quality::Option("crf"), Some(8.0)),
-        "librav1e" => (Quality::Option("qp"), Some(80.0)),
-        "libwebp" | "libwebp_anim" => (Quality::Option("quality"), Some(90.0)),
-        "libtheora" => (Quality::Quantiser, Some(8.0)),
-        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
-        | "flv" | "wmv1" | "wmv2" | "mjpeg" => (Quality::Quantiser, Some(2.0)),
-        "prores_ks" | "prores" | "prores_aw" | "snow" => (Quality::Quantiser, None),
-        name if name.ends_with("_nvenc") => (Quality::Option("cq"), Some(20.0)),
-        name if name.ends_with("_qsv") || name.ends_with("_vaapi") => {
-            (Quality::Option("global_quality"), None)
-        }
-        _ => (Quality::None, None),
-    }
-}
-
-/// The numbers for `--quality` that the encoder tells apart, where FFmpeg's own limits are wider or none.
-fn quality_range(encoder: &str) -> Option<(f64, f64)> {
-    match encoder {
-        "libx264" | "libx264rgb" | "libx265" => Some((0.0, 51.0)),
-        "libtheora" => Some((0.0, 10.0)),
-        "mpeg4" | "mpeg1video" | "mpeg2video" | "msmpeg4" | "msmpeg4v2" | "libxvid" | "h263" | "h263p"
-        | "flv" | "wmv1" | "wmv2" | "mjpeg" => Some((1.0, 31.0)),
-        _ => None,
-    }
-}
-
-/// Refuses a quality that the encoder would silently take for another.
-fn check_quality(encoder: &str, quality: f64) -> Result<(), String> {
-    match quality_range(encoder) {
-        Some((least, most)) if !(least..=most).contains(&quality) => {
-            let better = if encoder == "libtheora" { "higher" } else { "lower" };
-            Err(format!(
-                "a quality of {quality} is out of range for the encoder {encoder}; use {least} to {most}, \
-                 {better} is better"
-            ))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Options that choose quality in their own way, so that the default stays away.
-const QUALITY_KEYS: &[&str] = &[
-    "b",
-    "crf",
-    "qp",
-    "cq",
-    "q",
-    "qscale",
-    "global_quality",
-    "quality",
-    "lossless",
-    "rc",
-];
 
 /// What the user asked of the encoder.
 pub(super) struct Wishes<'a> {
