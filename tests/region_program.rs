@@ -193,6 +193,21 @@ fn regions_of_a_file_move_by_the_frames_times() {
         "0.6",
     ]);
     check(&late, shown.iter().position(|&at| at >= 600).unwrap());
+    // Frames are counted from the input's first one, as far as somebody counts them.
+    let counted = ["--region", "20f..22f 31x17+20+9"];
+    let run = [&clip, &late, "-f", BOX, "--encoder", "ffv1"];
+    filtered(&[&run[..], &counted, &["--start", "15f"]].concat());
+    let got = raw(&late, "yuv444p", size);
+    let changed = (15..).zip(&got).filter(|(n, frame)| **frame != clip_frames[*n]);
+    assert_eq!(
+        (got.len(), changed.map(|(n, _)| n).collect::<Vec<_>>()),
+        (15, vec![20, 21])
+    );
+    let (code, text) = refused(&[&run[..], &counted, &["--start", "0.6"]].concat());
+    assert!(
+        code == 1 && text.contains("write times, or give --start in frames"),
+        "{text}"
+    );
     // What no frame meets is named.
     let text = filtered(&[&clip, "null:", "-f", BOX, "--region", "9..10 4x4+0+0"]);
     assert!(
