@@ -155,7 +155,7 @@ fn each_output_is_what_a_run_by_itself_makes() {
     folder.clip("more/c.mov", 4, "mpeg4");
     folder.clip("more/d.mov", 3, "mpeg4");
     let (glob, out) = (folder.name("more/*.mov"), folder.name("out/"));
-    let told = said(0, &[&a, &b, &glob, &out]);
+    let shown = said(0, &[&a, &b, &glob, &out]);
     assert_eq!(folder.names("out"), ["a.mp4", "b.mkv", "c.mov", "d.mov"]);
     for (input, output, frames) in [
         ("a.mp4", "a.mp4", 9),
@@ -169,16 +169,16 @@ fn each_output_is_what_a_run_by_itself_makes() {
         assert_eq!(hashes.len(), frames, "{output}");
         assert_eq!(hashes, frame_hashes(&alone), "{output}");
         // A line each, with the frames behind the name.
-        let line = told
+        let line = shown
             .lines()
             .find(|line| line.starts_with(&folder.name(input)))
             .unwrap();
         let cells: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(cells[1], frames.to_string(), "{line}");
     }
-    assert!(told.contains("\n4 files: 21 frames in "), "{told}");
-    // The engine is started once, and told once.
-    assert_eq!(told.matches("engine: ").count(), 1, "{told}");
+    assert!(shown.contains("\n4 files: 21 frames in "), "{shown}");
+    // The engine is started once, and shown once.
+    assert_eq!(shown.matches("engine: ").count(), 1, "{shown}");
 }
 
 #[test]
@@ -225,14 +225,14 @@ fn the_container_is_the_inputs_or_that_of_the_option() {
     // An extension of nobody's: nothing is begun, and the file is named.
     let strange = folder.name("c.strange");
     fs::copy(&a, &strange).unwrap();
-    let told = said(2, &[&a, &strange, &folder.name("none/")]);
+    let shown = said(2, &[&a, &strange, &folder.name("none/")]);
     assert!(
-        told.contains("c.strange") && told.contains("--format mkv"),
-        "{told}"
+        shown.contains("c.strange") && shown.contains("--format mkv"),
+        "{shown}"
     );
     assert!(
-        folder.names("none").is_empty() && !told.contains("engine:"),
-        "{told}"
+        folder.names("none").is_empty() && !shown.contains("engine:"),
+        "{shown}"
     );
     said(
         0,
@@ -247,8 +247,8 @@ fn the_container_is_the_inputs_or_that_of_the_option() {
         ],
     );
     assert_eq!(folder.names("named"), ["a.mkv", "c.mkv"]);
-    let told = said(2, &[&a, &b, &folder.name("none/"), "--format", "nonsense"]);
-    assert!(told.contains("a.mp4") && told.contains("nonsense"), "{told}");
+    let shown = said(2, &[&a, &b, &folder.name("none/"), "--format", "nonsense"]);
+    assert!(shown.contains("a.mp4") && shown.contains("nonsense"), "{shown}");
 }
 
 #[test]
@@ -259,31 +259,31 @@ fn names_that_clash_are_refused_before_anything_starts() {
         folder.clip("y/a.mp4", 2, "libx264"),
     );
     let b = folder.clip("b.mp4", 2, "libx264");
-    let told = said(2, &[&b, &a, &other, &folder.name("out/")]);
+    let shown = said(2, &[&b, &a, &other, &folder.name("out/")]);
     assert!(
-        told.contains(&a) && told.contains(&other) && told.contains("out/a.mp4"),
-        "{told}"
+        shown.contains(&a) && shown.contains(&other) && shown.contains("out/a.mp4"),
+        "{shown}"
     );
     // By --format, too.
     let mkv = folder.clip("b.mkv", 2, "ffv1");
-    let told = said(2, &[&b, &mkv, &folder.name("out/"), "--format", "mkv"]);
-    assert!(told.contains(&b) && told.contains(&mkv), "{told}");
+    let shown = said(2, &[&b, &mkv, &folder.name("out/"), "--format", "mkv"]);
+    assert!(shown.contains(&b) && shown.contains(&mkv), "{shown}");
     // An input that is in the output's folder would be overwritten.
     let before = fs::read(&a).unwrap();
-    let told = said(2, &[&b, &a, &folder.name("x"), "--overwrite"]);
+    let shown = said(2, &[&b, &a, &folder.name("x"), "--overwrite"]);
     assert!(
-        told.contains("both input and output") && told.contains(&a),
-        "{told}"
+        shown.contains("both input and output") && shown.contains(&a),
+        "{shown}"
     );
     assert_eq!(folder.names("x"), ["a.mp4"]);
     // By a link, too.
     fs::create_dir(folder.name("links")).unwrap();
     std::os::unix::fs::symlink(&b, folder.name("links/a.mp4")).unwrap();
-    let told = said(2, &[&b, &a, &folder.name("links"), "--overwrite"]);
-    assert!(told.contains("is an input") && told.contains(&b), "{told}");
+    let shown = said(2, &[&b, &a, &folder.name("links"), "--overwrite"]);
+    assert!(shown.contains("is an input") && shown.contains(&b), "{shown}");
     assert!(fs::read(&a).unwrap() == before);
-    let told = said(1, &[&b, &folder.name("missing.mp4"), &folder.name("out/")]);
-    assert!(told.contains("missing.mp4"), "{told}");
+    let shown = said(1, &[&b, &folder.name("missing.mp4"), &folder.name("out/")]);
+    assert!(shown.contains("missing.mp4"), "{shown}");
     assert!(folder.names("out").is_empty());
 }
 
@@ -308,8 +308,8 @@ fn several_inputs_need_a_folder_and_names_of_their_own() {
         (vec![&a, &folder.name("frames/%03d.png"), &out], "sequence"),
         (vec![&a], "input"),
     ] {
-        let told = said(2, &arguments);
-        assert!(told.contains(words), "{words}: {told}");
+        let shown = said(2, &arguments);
+        assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(folder.names("out").is_empty());
 }
@@ -336,8 +336,8 @@ fn a_glob_or_a_folder_of_videos_is_several_inputs() {
                 "{out}"
             );
         }
-        let told = said(2, &[&folder.name(input), &folder.name("out.mp4")]);
-        assert!(told.contains("2 files") && told.contains("out.mp4/"), "{told}");
+        let shown = said(2, &[&folder.name(input), &folder.name("out.mp4")]);
+        assert!(shown.contains("2 files") && shown.contains("out.mp4/"), "{shown}");
     }
     // One file is treated so where the user says that there may be several.
     said(
@@ -367,24 +367,24 @@ fn outputs_that_are_there_are_passed_over_or_refused() {
     let out = folder.name("out/");
     fs::create_dir(&out).unwrap();
     fs::write(folder.name("out/a.mp4"), "whole").unwrap();
-    let told = said(1, &[&a, &b, &out]);
+    let shown = said(1, &[&a, &b, &out]);
     assert!(
-        told.contains("out/a.mp4 exists") && told.contains("--skip-existing"),
-        "{told}"
+        shown.contains("out/a.mp4 exists") && shown.contains("--skip-existing"),
+        "{shown}"
     );
     assert!(
-        !told.contains("engine:") && folder.names("out") == ["a.mp4"],
-        "{told}"
+        !shown.contains("engine:") && folder.names("out") == ["a.mp4"],
+        "{shown}"
     );
-    let told = said(0, &[&a, &b, &out, "--skip-existing"]);
+    let shown = said(0, &[&a, &b, &out, "--skip-existing"]);
     assert!(
-        told.contains("its output is there") && told.contains("1 there already"),
-        "{told}"
+        shown.contains("its output is there") && shown.contains("1 there already"),
+        "{shown}"
     );
     assert_eq!(fs::read(folder.name("out/a.mp4")).unwrap(), b"whole");
     assert_eq!(frame_hashes(&folder.name("out/b.mp4")).len(), 2);
-    let told = said(0, &[&a, &b, &out, "--skip-existing"]);
-    assert!(told.contains("nothing to do"), "{told}");
+    let shown = said(0, &[&a, &b, &out, "--skip-existing"]);
+    assert!(shown.contains("nothing to do"), "{shown}");
     said(0, &[&a, &b, &out, "--overwrite"]);
     assert_eq!(frame_hashes(&folder.name("out/a.mp4")).len(), 2);
 }
@@ -398,27 +398,27 @@ fn a_broken_file_ends_the_run_or_is_listed_at_its_end() {
     );
     let broken = folder.name("broken.mp4");
     fs::write(&broken, "no video at all").unwrap();
-    let told = said(1, &[&a, &broken, &c, &folder.name("stopped/")]);
+    let shown = said(1, &[&a, &broken, &c, &folder.name("stopped/")]);
     assert_eq!(folder.names("stopped"), ["a.mp4"]);
     assert!(
-        told.contains("not begun") && told.contains("broken.mp4"),
-        "{told}"
+        shown.contains("not begun") && shown.contains("broken.mp4"),
+        "{shown}"
     );
     for extra in [&["--at-once", "1"][..], &["--at-once", "3"], &["-q"]] {
         let out = folder.name(&format!("out{}/", extra.join("")));
-        let told = said(1, &[&[&a[..], &broken, &c, &out, "--keep-going"], extra].concat());
+        let shown = said(1, &[&[&a[..], &broken, &c, &out, "--keep-going"], extra].concat());
         for (name, frames) in [("a.mp4", 4), ("c.mp4", 3)] {
             assert_eq!(frame_hashes(&format!("{out}{name}")).len(), frames);
         }
         assert_eq!(fs::read_dir(&out).unwrap().count(), 2);
         // Why it failed stands there once, and how many did.
-        assert!(told.contains("1 of 3 files failed"), "{told}");
-        assert_eq!(told.matches("finds no audio or video").count(), 1, "{told}");
+        assert!(shown.contains("1 of 3 files failed"), "{shown}");
+        assert_eq!(shown.matches("finds no audio or video").count(), 1, "{shown}");
         let is_quiet = extra == ["-q"];
-        assert_eq!(told.contains("frames/s"), !is_quiet, "{told}");
+        assert_eq!(shown.contains("frames/s"), !is_quiet, "{shown}");
     }
     // One that is missing is no reason to begin nothing, then.
-    let told = said(
+    let shown = said(
         1,
         &[
             &a,
@@ -428,8 +428,8 @@ fn a_broken_file_ends_the_run_or_is_listed_at_its_end() {
         ],
     );
     assert!(
-        told.contains("missing.mp4") && folder.names("m") == ["a.mp4"],
-        "{told}"
+        shown.contains("missing.mp4") && folder.names("m") == ["a.mp4"],
+        "{shown}"
     );
 }
 
@@ -444,8 +444,8 @@ fn jobs_side_by_side_make_the_same() {
         let out = folder.name(&format!("out-{at_once}/"));
         let mut arguments: Vec<&str> = clips.iter().map(String::as_str).collect();
         arguments.extend([&out, "--at-once", at_once]);
-        let told = said(0, &arguments);
-        assert!(told.contains("\n7 files: 42 frames"), "{told}");
+        let shown = said(0, &arguments);
+        assert!(shown.contains("\n7 files: 42 frames"), "{shown}");
         let of_files = (0..7).map(|n| frame_hashes(&format!("{out}{n}.mp4")));
         hashes.push(of_files.collect::<Vec<_>>());
     }
@@ -454,19 +454,19 @@ fn jobs_side_by_side_make_the_same() {
         hashes[0].iter().map(Vec::len).collect::<Vec<_>>(),
         [3, 4, 5, 6, 7, 8, 9]
     );
-    // A limit on memory that only one job fits into holds the others back, and one that none fits into ends it.
+    // A limit on memory that only one job fits into holds the others back; one that none fits into ends it.
     let mut arguments: Vec<&str> = clips.iter().map(String::as_str).collect();
     let out = folder.name("small/");
     arguments.extend([&out, "--at-once", "7", "--max-memory", "400K"]);
     said(0, &arguments);
     assert_eq!(folder.names("small").len(), 7);
-    let told = said(
+    let shown = said(
         1,
         &[&clips[0], &clips[1], &folder.name("no/"), "--max-memory", "4K"],
     );
     assert!(
-        told.contains("--max-memory") && folder.names("no").is_empty(),
-        "{told}"
+        shown.contains("--max-memory") && folder.names("no").is_empty(),
+        "{shown}"
     );
 }
 
@@ -503,17 +503,17 @@ fn an_interrupt_leaves_whole_files_only() {
         }
         interrupt(&child);
         let output = child.wait_with_output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{told}");
+        let shown = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{shown}");
         let names = folder.names(&format!("out-{at_once}"));
         assert!(!names.is_empty() && names.len() < 6, "{names:?}");
         for name in &names {
             assert_eq!(frame_hashes(&format!("{out}{name}")).len(), 150, "{name}");
         }
-        assert!(told.contains("stopped: nothing of it is left"), "{told}");
+        assert!(shown.contains("stopped: nothing of it is left"), "{shown}");
         assert!(
-            told.contains("not begun") && told.contains("interrupted"),
-            "{told}"
+            shown.contains("not begun") && shown.contains("interrupted"),
+            "{shown}"
         );
         // What is missing is made by going on.
         arguments.push("--skip-existing");
@@ -533,10 +533,10 @@ fn an_interrupt_leaves_whole_files_only() {
     };
     assert!(lines.by_ref().map(Result::unwrap).any(|line| has_frames(&line)));
     interrupt(&child);
-    let told: String = lines.map(|line| line.unwrap() + "\n").collect();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
+    let shown: String = lines.map(|line| line.unwrap() + "\n").collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{shown}");
     let kept = frame_hashes(&format!("{out}0.mp4")).len();
-    assert!(kept < 150 && told.contains("it ends early"), "{kept}: {told}");
+    assert!(kept < 150 && shown.contains("it ends early"), "{kept}: {shown}");
     assert_eq!(folder.names("kept"), ["0.mp4"]);
 }
 
@@ -566,21 +566,21 @@ fn strict_runs_refuse_what_others_warn_of() {
     };
     let warned = arguments("warned/");
     let warned: Vec<&str> = warned.iter().map(String::as_str).collect();
-    let told = said(0, &warned);
+    let shown = said(0, &warned);
     assert!(
-        told.contains(&format!("{alpha}: warning: ")) && told.contains("alpha"),
-        "{told}"
+        shown.contains(&format!("{alpha}: warning: ")) && shown.contains("alpha"),
+        "{shown}"
     );
     assert_eq!(folder.names("warned"), ["a.mp4", "alpha.mp4"]);
     // A quiet run still warns.
     let quiet = arguments("quiet/");
     let quiet: Vec<&str> = quiet.iter().map(String::as_str).chain(["-q"]).collect();
-    let told = said(0, &quiet);
-    assert!(told.contains("warning: ") && !told.contains("frames/s"), "{told}");
+    let shown = said(0, &quiet);
+    assert!(shown.contains("warning: ") && !shown.contains("frames/s"), "{shown}");
     let strict = arguments("strict/");
     let strict: Vec<&str> = strict.iter().map(String::as_str).chain(["--strict"]).collect();
-    let told = said(1, &strict);
-    assert!(told.contains("alpha"), "{told}");
+    let shown = said(1, &strict);
+    assert!(shown.contains("alpha"), "{shown}");
     assert_eq!(folder.names("strict"), ["a.mp4"]);
 }
 
@@ -605,7 +605,7 @@ fn progress_for_programs_tells_of_each_file() {
         .map(|n| folder.clip(&format!("{n}.mp4"), 4 + n, "libx264"))
         .collect();
     let out = folder.name("out/");
-    let told = said(
+    let shown = said(
         0,
         &[
             &clips[0],
@@ -620,14 +620,14 @@ fn progress_for_programs_tells_of_each_file() {
         ],
     );
     let mut frames: BTreeMap<String, u64> = BTreeMap::new();
-    for line in told.lines() {
+    for line in shown.lines() {
         let object: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(object["files"], 3);
         assert!(object["files_done"].as_u64().unwrap() <= 3);
         if object["state"] == "ended" {
             let file = object["file"].as_str().unwrap().to_owned();
             let before = frames.insert(file, object["frames"].as_u64().unwrap());
-            assert_eq!(before, None, "{told}");
+            assert_eq!(before, None, "{shown}");
         }
     }
     let expected: BTreeMap<String, u64> = clips.into_iter().zip([4, 5, 6]).collect();
@@ -639,7 +639,7 @@ fn a_strangers_files_are_confined_together() {
     let folder = Folder::new();
     let (a, b) = (folder.clip("a.mkv", 2, "ffv1"), folder.clip("b.mkv", 3, "ffv1"));
     let out = folder.name("out/");
-    let told = said(0, &[&a, &b, &out, "--untrusted", "--at-once", "2"]);
-    assert!(told.contains("confined: "), "{told}");
+    let shown = said(0, &[&a, &b, &out, "--untrusted", "--at-once", "2"]);
+    assert!(shown.contains("confined: "), "{shown}");
     assert_eq!(frame_hashes(&folder.name("out/b.mkv")).len(), 3);
 }

@@ -26,8 +26,8 @@ pub(crate) struct ComparisonArguments {
 }
 
 impl ComparisonArguments {
-    /// How before and after lie in the output's frames; `None` where they are not wanted. `info` is what those
-    /// would be without.
+    /// How before and after lie in the output's frames; `None` where they are not wanted. `info` is what
+    /// those would be without.
     fn layout(&self, info: &StreamInfo, output: &Output) -> Option<(Arrangement, Shown)> {
         let arrangement = match self.compare? {
             Comparison::Split => Arrangement::Split,

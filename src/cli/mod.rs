@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
 fn help() -> String {
     let examples = filter::EXAMPLES;
     format!(
-        "{{about-with-newline}}\nExamples:\n{examples}\n\n{{usage-heading}} {{usage}}\n\n{{all-args}}{{after-help}}"
+        "{{about-with-newline}}\nExamples:\n{examples}\n\n{{usage-heading}} {{usage}}\n\n\
+         {{all-args}}{{after-help}}"
     )
 }
 
@@ -99,7 +100,7 @@ impl Arguments {
         self.verbose
     }
 
-    /// True if what engines pick is to be told.
+    /// True if what engines pick is to be shown.
     pub(crate) fn explains(&self) -> bool {
         match &self.command {
             Command::Filter(arguments) => arguments.explains(),

@@ -29,8 +29,8 @@ pub(crate) struct RegionArguments {
     #[arg(long, value_name = "FILE")]
     regions: Option<PathBuf>,
     /// Filter as much as this gray picture, video or folder says in each pixel: nothing where it is black,
-    /// all where it is white, mixed between. One picture is for all frames; --start and --end cut others along
-    /// with the input.
+    /// all where it is white, mixed between. One picture is for all frames; --start and --end cut others
+    /// along with the input.
     #[arg(long, value_name = "INPUT")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     matte: Option<Input>,
@@ -170,8 +170,8 @@ impl Run<'_> {
                 (true, true) => selection = self.selection,
                 (true, false) if !self.selection.is_all() => {
                     return Err(Failure::Usage(
-                        "--frames and --start-number choose image files; a matte that goes along with them is \
-                         image files, too"
+                        "--frames and --start-number choose image files; a matte that goes along with them \
+                         is image files, too"
                             .to_owned(),
                     ));
                 }

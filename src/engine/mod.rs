@@ -1,4 +1,5 @@
-//! What convolves: the plain reference, the threaded CPU engine, CUDA; and what stands in front of any of them.
+//! What convolves: the plain reference, the threaded CPU engine, CUDA; and what stands in front of any of
+//! them.
 
 pub mod compare;
 pub mod cpu;

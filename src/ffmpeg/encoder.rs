@@ -70,8 +70,8 @@ impl EncoderKind {
             .collect()
     }
 
-    /// True if the encoder cannot be closed before it was fed: SVT-AV1 waits for the end of pictures that never
-    /// came. It is left as it is then, which costs memory, and its trials are left out.
+    /// True if the encoder cannot be closed before it was fed: SVT-AV1 waits for the end of pictures that
+    /// never came. It is left as it is then, which costs memory, and its trials are left out.
     pub(crate) fn waits_for_a_picture(self) -> bool {
         self.name() == "libsvtav1"
     }

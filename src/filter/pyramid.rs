@@ -45,7 +45,7 @@ pub struct PyramidKernel {
     /// For each of the D places of a pixel behind a low pixel, the weights of the low pixels from the second
     /// before that one on. They add up to `2^interpolate_bits`.
     pub interpolate: Vec<[i32; PyramidKernel::TAPS]>,
-    /// The scale of the interpolation.
+    /// The scale of the interpolation, in bits: 15 or 20.
     pub interpolate_bits: u32,
     /// Fraction bits of the numbers between the passes.
     pub fraction_bits: u32,

@@ -71,8 +71,8 @@ pub struct PipelineOptions {
     pub source_workers: usize,
     /// Threads that write to an indexed sink, at least 1; a stream has always one.
     pub sink_workers: usize,
-    /// Fail where source or engine warn of something, before the output gets its name. Sinks have a rule of their
-    /// own ([`crate::sink::Rules`]).
+    /// Fail where source or engine warn of something, before the output gets its name. Sinks have a rule of
+    /// their own ([`crate::sink::Rules`]).
     pub strict: bool,
     /// What the stages keep beyond their sums.
     pub recording: Recording,

@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &FilterArguments, inputs: Vec<Input>, folder: &Path
         room: Room::new(arguments.max_memory),
         jobs: Arc::default(),
         next: AtomicUsize::new(0),
-        is_engine_told: AtomicBool::new(false),
+        is_engine_shown: AtomicBool::new(false),
         // Programs get an object about each job, people one line over all.
         apart: match &form {
             Form::Json(_) => form.clone(),
@@ -141,7 +141,7 @@ struct Batch<'a> {
     board: Board,
     jobs: Arc<Jobs>,
     next: AtomicUsize,
-    is_engine_told: AtomicBool,
+    is_engine_shown: AtomicBool,
     /// How progress is shown of each job.
     apart: Form,
 }
@@ -242,7 +242,7 @@ impl Batch<'_> {
             room: &self.room,
             stop,
             counters: &counters,
-            is_engine_told: &self.is_engine_told,
+            is_engine_shown: &self.is_engine_shown,
         };
         item.single.filter(opened, &around, self.apart.clone(), &shown)
     }

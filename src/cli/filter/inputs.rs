@@ -78,8 +78,8 @@ pub(super) fn gather(
             Some(Group::Files(found)) => files.extend(found.into_iter().map(Input::named)),
             Some(Group::Sequence) => {
                 return Err(Failure::Usage(format!(
-                    "{} is a sequence of images, which is one input; filter it by itself, or write a glob for \
-                     an output from each file, such as 'frames/*.png' with --at-once 1",
+                    "{} is a sequence of images, which is one input; filter it by itself, or write a glob \
+                     for an output from each file, such as 'frames/*.png' with --at-once 1",
                     input.name()
                 )));
             }
@@ -105,7 +105,8 @@ fn folder(output: &OsStr, because: &str) -> Result<PathBuf, Failure> {
         format!("{shown}/")
     };
     Err(Failure::Usage(format!(
-        "{because}, whose outputs go into a folder; {shown} is none: write {offer} (it is made if it is missing)"
+        "{because}, whose outputs go into a folder; {shown} is none: write {offer} (it is made if it is \
+         missing)"
     )))
 }
 

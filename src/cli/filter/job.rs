@@ -39,8 +39,8 @@ pub(super) struct Around<'a> {
     pub(super) room: &'a Room,
     pub(super) stop: &'a Stop,
     pub(super) counters: &'a Progress,
-    /// The user knows what filters.
-    pub(super) is_engine_told: &'a AtomicBool,
+    /// The user has seen which engine filters.
+    pub(super) is_engine_shown: &'a AtomicBool,
 }
 
 /// What a job has done.
@@ -194,7 +194,7 @@ impl Single<'_> {
         let sink = self.open_sink(&info, opened.files)?;
         let engine = self.start_engine(&info, around.engines, around.stop)?;
         let (engine_name, engine_description) = (engine.name().to_owned(), engine.description());
-        if !around.is_engine_told.swap(true, Ordering::Relaxed) {
+        if !around.is_engine_shown.swap(true, Ordering::Relaxed) {
             FilterArguments::say(self, &format!("engine: {engine_description}"));
         }
         let job = Job {
@@ -316,7 +316,7 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         room: &Room::new(arguments.max_memory),
         stop: &stop,
         counters: &counters,
-        is_engine_told: &AtomicBool::new(false),
+        is_engine_shown: &AtomicBool::new(false),
     };
     let finished = single
         .filter(opened, &around, form, &watched)

@@ -83,8 +83,8 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// Go on with an interrupted job: of several inputs, or of image files, those whose output is there are not
-    /// filtered again. Files appear under their names only when they are whole.
+    /// Go on with an interrupted job: of several inputs, or of image files, those whose output is there are
+    /// not filtered again. Files appear under their names only when they are whole.
     #[arg(long, conflicts_with = "overwrite")]
     skip_existing: bool,
     /// Pass over inputs that fail, of several, or image files that cannot be read; list them at the end, and
@@ -188,7 +188,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl FilterArguments {
-    /// True if what the engine picks is to be told.
+    /// True if what the engine picks is to be shown.
     pub(crate) fn explains(&self) -> bool {
         self.engine.explain
     }

@@ -97,7 +97,7 @@ enum Target {
 }
 
 impl PreviewArguments {
-    /// True if what the engine picks is to be told.
+    /// True if what the engine picks is to be shown.
     pub(crate) fn explains(&self) -> bool {
         self.engine.explain
     }

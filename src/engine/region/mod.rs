@@ -7,8 +7,8 @@
 //! ```
 //!
 //! What is cut out is a region with a halo as wide as the masks reach (`window`), so that inside of it the
-//! result is that of the whole picture's filter, whatever engine makes it. A matte mixes both, pixel by pixel.
-//! Each sample is filtered once and put back once, so that regions may overlap.
+//! result is that of the whole picture's filter, whatever engine makes it. A matte mixes both, pixel by
+//! pixel. Each sample is filtered once and put back once, so that regions may overlap.
 
 mod error;
 mod line;

@@ -105,8 +105,8 @@ fn mix(target: &mut [u8], source: &[u8], weight: (u64, u64), bytes: usize, bits:
     }
 }
 
-/// `(original (whole - sum) + filtered sum) / whole`, halves rounded up. At most 16 pixels' weights of 16 bits
-/// and samples of 16 bits: it fits.
+/// `(original (whole - sum) + filtered sum) / whole`, halves rounded up. At most 16 pixels' weights of 16
+/// bits and samples of 16 bits: it fits.
 fn mixed(original: u64, filtered: u64, (sum, whole): (u64, u64)) -> u64 {
     (2 * (original * (whole - sum) + filtered * sum) + whole) / (2 * whole)
 }

@@ -1,14 +1,14 @@
 //! What is cut out of a picture so that a region can be filtered by itself.
 //!
 //! ```text
-//!  picture                                   the window: the region and a halo as wide as the chain's masks
-//!  ┌───────────────────────────────┐         reach, so that the filter sees the real pixels around the region
+//!  picture                               the window: the region and a halo as wide as the chain's masks
+//!  ┌───────────────────────────────┐     reach, so that the filter sees the real pixels around the region
 //!  │    ┌ ─ ─ ─ ─ ─ ─ ┐            │
-//!  │       ┌───────┐      ┌ ─ ─ ─ ─┤         At the picture's edge the window ends there, too, and the border
-//!  │    │  │region │  │   │    ┌───┤         acts as it does in the whole picture. What a border puts
-//!  │       └───────┘           │   │         elsewhere reaches the halo and no further.
+//!  │       ┌───────┐      ┌ ─ ─ ─ ─┤     At the picture's edge the window ends there, too, and the border
+//!  │    │  │region │  │   │    ┌───┤     acts as it does in the whole picture. What a border puts
+//!  │       └───────┘           │   │     elsewhere reaches the halo and no further.
 //!  │    └ ─ ─ ─ ─ ─ ─ ┘   └ ─ ─└───┤
-//!  └───────────────────────────────┘         Dashed: two windows of one size, the second shifted inwards.
+//!  └───────────────────────────────┘     Dashed: two windows of one size, the second shifted inwards.
 //! ```
 //!
 //! A window keeps its size while its region moves, because engines prepare themselves for a size.
@@ -28,7 +28,7 @@ const WHOLE: usize = 1 << 32;
 pub(super) struct Radius {
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// True if what is beyond one edge of a picture is at the opposite one.
+    /// True if a picture goes on with its opposite edge outside.
     pub(super) wraps: bool,
 }
 

@@ -49,7 +49,7 @@ pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * LETTERS * 0.56).ceil() as i32
 }
 
-/// What a pointer reads over places of a drawing: titles of rectangles that are not seen, which need no script.
+/// What a pointer reads over places of a drawing: titles of rectangles that are not seen, without a script.
 #[derive(Default)]
 pub(super) struct Hovers(RefCell<String>);
 

@@ -22,8 +22,8 @@ pub(in crate::engine::cpu) fn suit<L: Simd>(_: L, channels: usize, weights: usiz
 /// Words of a cache line.
 const LINE: usize = 32;
 
-/// Samples from a component of a row to the next one, where an apron of `reach` samples lies at each end: whole cache
-/// lines, and room for whole steps.
+/// Samples from a component of a row to the next one, with an apron of `reach` samples at each end: whole
+/// cache lines, and room for whole steps.
 pub(in crate::engine::cpu) fn pitch(width: usize, reach: usize) -> usize {
     width.next_multiple_of(LINE) + (2 * reach).next_multiple_of(LINE)
 }
