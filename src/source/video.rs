@@ -849,7 +849,10 @@ impl VideoSource {
             cut,
         ];
         Remarks {
-            notes: jumps_sentence(self.demuxer.jumps()).into_iter().collect(),
+            notes: jumps_sentence(self.demuxer.jumps())
+                .into_iter()
+                .chain(self.skip.note())
+                .collect(),
             warnings: signs.into_iter().flatten().collect(),
         }
     }

@@ -35,6 +35,8 @@ pub(super) struct Skip {
     /// Packets that were read and are still to be decoded.
     kept: VecDeque<Packet>,
     has_sought: bool,
+    /// True if seeking would have been worth it, and could not be trusted.
+    reads_all: bool,
 }
 
 impl Skip {
@@ -60,6 +62,15 @@ impl Skip {
     pub(super) fn has_sought(&self) -> bool {
         self.has_sought
     }
+
+    /// What there is to say of the way.
+    pub(super) fn note(&self) -> Option<String> {
+        self.reads_all.then(|| {
+            "the range was reached by reading from the beginning, since this format is not one to seek in \
+             exactly"
+                .to_owned()
+        })
+    }
 }
 
 impl VideoSource {
@@ -67,7 +78,12 @@ impl VideoSource {
     pub(super) fn skip_to(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
         let is_there = self.picture.timestamp().is_none_or(|first| first >= tick);
         let codec = self.decoder.codec_name();
-        if is_there || !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
+        if is_there {
+            return Ok(());
+        }
+        if !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
+            let first = self.picture.timestamp().unwrap_or(tick);
+            self.skip.reads_all = self.is_worth_seeking(first, tick);
             return Ok(());
         }
         let mut came_back = self.seek_before(tick, stopped)?;
@@ -115,17 +131,29 @@ impl VideoSource {
             )
     }
 
+    /// Ticks of a second, rounded up.
+    fn second(&self) -> i64 {
+        (1.0 / self.info.time_base.to_f64()).ceil() as i64
+    }
+
+    /// True if so much lies between that reading it would take longer than seeking.
+    fn is_worth_seeking(&self, here: i64, tick: i64) -> bool {
+        tick - here >= (WORTH_SEEKING * self.second() as f64) as i64
+    }
+
     /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.packet`, where the
     /// container is one to seek in and it is worth it.
     fn seek_before(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
-        let is_seekable = self.demuxer.has_exact_index() && self.path.is_file();
-        let second = (1.0 / self.info.time_base.to_f64()).ceil() as i64;
-        let worth = (WORTH_SEEKING * second as f64) as i64;
         let here = self.packet.pts().or_else(|| self.packet.dts());
-        // A container with times of decoding alone says of no packet when it is shown.
-        if !is_seekable || here.is_none_or(|here| tick - here < worth) || self.packet.pts().is_none() {
+        if here.is_none_or(|here| !self.is_worth_seeking(here, tick)) {
             return Ok(false);
         }
+        // A container with times of decoding alone says of no packet when it is shown.
+        if !self.demuxer.has_exact_index() || !self.path.is_file() || self.packet.pts().is_none() {
+            self.skip.reads_all = true;
+            return Ok(false);
+        }
+        let second = self.second();
         let mut back = 0;
         loop {
             let aim = (tick - back).max(0);
