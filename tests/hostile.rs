@@ -514,7 +514,7 @@ fn each_warning_ends_a_strict_run_and_a_note_does_not() {
         (
             irregular,
             at("out/o.mkv"),
-            "gaussian:sigma=50",
+            "unsharp:sigma=50",
             "less than sigma says",
         ),
     ];
