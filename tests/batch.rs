@@ -576,7 +576,10 @@ fn strict_runs_refuse_what_others_warn_of() {
     let quiet = arguments("quiet/");
     let quiet: Vec<&str> = quiet.iter().map(String::as_str).chain(["-q"]).collect();
     let shown = said(0, &quiet);
-    assert!(shown.contains("warning: ") && !shown.contains("frames/s"), "{shown}");
+    assert!(
+        shown.contains("warning: ") && !shown.contains("frames/s"),
+        "{shown}"
+    );
     let strict = arguments("strict/");
     let strict: Vec<&str> = strict.iter().map(String::as_str).chain(["--strict"]).collect();
     let shown = said(1, &strict);

@@ -131,7 +131,7 @@ impl Spans {
         &self.list
     }
 
-    /// What was kept of the stretch that begins with this frame, as [`stretch_of`] says.
+    /// What was kept of the stretch that begins with this frame; nothing if none begins with it.
     pub fn stretch(&self, start: u64) -> &[Span] {
         let kept = self.stretches.iter().find(|(known, _)| *known == start);
         kept.map_or(&[], |(_, spans)| spans)
