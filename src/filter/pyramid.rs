@@ -241,7 +241,7 @@ mod tests {
             10.34, 11.0, 14.9, 18.1, 18.2, 25.0, 36.2, 36.3, 50.0, 72.5, 100.0, 145.0, 200.0,
         ] {
             let difference = largest_difference(&PyramidKernel::new(sigma, 8), sigma, 255.0);
-            assert!(difference < 0.21, "sigma {sigma}: {difference} levels");
+            assert!(difference < 0.23, "sigma {sigma}: {difference} levels");
         }
     }
 
