@@ -458,8 +458,13 @@ fn a_measured_sweep_and_a_steady_run_in_a_browser() {
         "--seconds",
         "0.5",
     ];
-    let expected = ["rates", "throughput", "stages", "stage-timeline", "latency"];
-    hold_in_browser("steady", &bench("steady.html", &steady), &expected);
+    let html = bench("steady.html", &steady);
+    let mut expected = vec!["rates", "throughput", "stages", "stage-timeline", "latency"];
+    // How many frames half a second holds is this machine's affair.
+    if html.contains("id=\"middle-timeline\"") {
+        expected.insert(4, "middle-timeline");
+    }
+    hold_in_browser("steady", &html, &expected);
 }
 
 #[test]
