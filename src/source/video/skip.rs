@@ -144,8 +144,9 @@ impl VideoSource {
     /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.packet`, where the
     /// container is one to seek in and it is worth it.
     fn seek_before(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
-        let here = self.packet.pts().or_else(|| self.packet.dts());
-        if here.is_none_or(|here| !self.is_worth_seeking(here, tick)) {
+        // Bare streams have no times, and are counted from their beginning.
+        let here = self.packet.pts().or_else(|| self.packet.dts()).unwrap_or(0);
+        if !self.is_worth_seeking(here, tick) {
             return Ok(false);
         }
         // A container with times of decoding alone says of no packet when it is shown.
