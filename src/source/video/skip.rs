@@ -76,14 +76,14 @@ impl Skip {
 impl VideoSource {
     /// Goes to the last packet from which the picture at `tick` can be decoded.
     pub(super) fn skip_to(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
-        let is_there = self.picture.timestamp().is_none_or(|first| first >= tick);
+        let first = self.picture.timestamp();
         let codec = self.decoder.codec_name();
-        if is_there {
+        // Bare streams have no times, and all of them is decoded.
+        if first.is_none() || !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
+            self.skip.reads_all = self.is_worth_seeking(first.unwrap_or(0), tick);
             return Ok(());
         }
-        if !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
-            let first = self.picture.timestamp().unwrap_or(tick);
-            self.skip.reads_all = self.is_worth_seeking(first, tick);
+        if first.is_some_and(|first| first >= tick) {
             return Ok(());
         }
         let mut came_back = self.seek_before(tick, stopped)?;
@@ -144,9 +144,8 @@ impl VideoSource {
     /// Seeks to a key frame that is shown at `tick` or before, which is then in `self.packet`, where the
     /// container is one to seek in and it is worth it.
     fn seek_before(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
-        // Bare streams have no times, and are counted from their beginning.
-        let here = self.packet.pts().or_else(|| self.packet.dts()).unwrap_or(0);
-        if !self.is_worth_seeking(here, tick) {
+        let here = self.packet.pts().or_else(|| self.packet.dts());
+        if here.is_none_or(|here| !self.is_worth_seeking(here, tick)) {
             return Ok(false);
         }
         // A container with times of decoding alone says of no packet when it is shown.
