@@ -81,6 +81,7 @@ pub mod sink;
 pub mod source;
 #[cfg(feature = "ffmpeg")]
 pub mod still;
+mod text_file;
 
 pub use filter::{Algorithm, Border, Chain, Filter, Planes};
 pub use frame::{Image, ImageMut, PixelFormat};

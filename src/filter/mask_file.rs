@@ -1,12 +1,13 @@
 //! Mask files: rows of numbers, `#` comments, and what they are divided by and raised by.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::MAX_BIAS;
 use super::matrix::Divisor;
 use super::number::{Number, NumberError};
+use crate::text_file;
 
 /// More than any mask needs; a file beyond it is something else.
 const MAX_BYTES: u64 = 1 << 20;
@@ -96,17 +97,12 @@ impl MaskFile {
             path: path.to_owned(),
             cause,
         };
-        let mut bytes = Vec::new();
         // Looked at before it is opened, because opening a pipe waits for its writer.
         if !path.metadata().map_err(unreadable)?.is_file() {
             return Err(unreadable(io::Error::other("it is no regular file")));
         }
         let file = File::open(path).map_err(unreadable)?;
-        let read = file
-            .take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
-        let text = String::from_utf8(bytes).ok().filter(|_| read as u64 <= MAX_BYTES);
+        let text = text_file::read(file, MAX_BYTES).map_err(unreadable)?;
         let text = text.ok_or_else(|| MaskFileError::NotText {
             path: path.to_owned(),
         })?;
@@ -117,17 +113,15 @@ impl MaskFile {
     pub(super) fn parse(text: &str, path: &Path) -> Result<MaskFile, MaskFileError> {
         let mut rows: Vec<Vec<Number>> = Vec::new();
         let (mut divisor, mut bias) = (None, None);
-        for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            let content = line.split('#').next().unwrap_or_default().trim();
+        for (line, content) in text_file::lines(text) {
             let read = match (value_of(content, "divisor"), value_of(content, "bias")) {
-                _ if content.is_empty() => Ok(()),
                 (Some(value), _) => parse_divisor(value).and_then(|d| set(&mut divisor, d, "divisor")),
                 (_, Some(value)) => parse_bias(value).and_then(|b| set(&mut bias, b, "bias")),
                 _ => parse_row(content, rows.first().map(Vec::len)).map(|row| rows.push(row)),
             };
             read.map_err(|problem| MaskFileError::Line {
                 path: path.to_owned(),
-                line: at + 1,
+                line,
                 problem,
             })?;
         }

@@ -11,9 +11,10 @@
 
 use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
+use crate::text_file;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -172,13 +173,8 @@ pub fn read_regions(path: &Path) -> Result<Vec<Region>, RegionFileError> {
         path: path.to_owned(),
         cause,
     };
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    let read = file
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    let text = String::from_utf8(bytes).ok().filter(|_| read as u64 <= MAX_BYTES);
+    let text = text_file::read(file, MAX_BYTES).map_err(unreadable)?;
     let text = text.ok_or_else(|| RegionFileError::NotText {
         path: path.to_owned(),
     })?;
@@ -188,18 +184,14 @@ pub fn read_regions(path: &Path) -> Result<Vec<Region>, RegionFileError> {
 /// The regions of a file's text; `path` is for the sentences.
 fn regions(text: &str, path: &Path) -> Result<Vec<Region>, RegionFileError> {
     let mut regions = Vec::new();
-    for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let content = line.split('#').next().unwrap_or_default().trim();
-        if content.is_empty() {
-            continue;
-        }
+    for (line, content) in text_file::lines(text) {
         let region: Region = content.parse().map_err(|problem| RegionFileError::Line {
             path: path.to_owned(),
-            line: at + 1,
+            line,
             problem,
         })?;
         regions.push(Region {
-            label: format!("{}, line {}: {content}", path.display(), at + 1),
+            label: format!("{}, line {}: {content}", path.display(), line),
             ..region
         });
     }
