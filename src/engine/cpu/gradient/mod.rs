@@ -205,7 +205,6 @@ impl Gradient {
                         masks: &self.masks,
                         places,
                         ending: &self.ending,
-                        bytes: self.format.bytes_per_sample(),
                         out: &mut *out,
                     },
                 );

@@ -2,6 +2,7 @@
 
 use super::root::{Root, Way, double_root, single_root};
 use super::sums::{BLOCK, Masks, Number, Places};
+use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{CombinedKernel, Combining, Convolve};
 use crate::frame::PixelFormat;
@@ -18,8 +19,7 @@ pub(super) struct Ending {
     high: Vec<i64>,
     shift: u32,
     max: i64,
-    /// Padding bits below a stored sample.
-    left: u32,
+    format: PixelFormat,
 }
 
 impl Ending {
@@ -44,7 +44,7 @@ impl Ending {
             high: told_apart.iter().map(|c| c.high).collect(),
             shift: kernel.shift,
             max: i64::from(format.max_value()),
-            left: format.shift(),
+            format,
         }
     }
 
@@ -68,15 +68,15 @@ pub(super) struct MakeRow<'a, T> {
     pub(super) masks: &'a Masks,
     pub(super) places: Places<'a, T>,
     pub(super) ending: &'a Ending,
-    /// Bytes of a stored sample.
-    pub(super) bytes: usize,
     pub(super) out: &'a mut [u8],
 }
 
 impl<T: Number> Plain for MakeRow<'_, T> {
     #[inline(always)]
     fn run(self) {
-        let samples = self.out.len() / self.bytes;
+        let format = self.ending.format;
+        let bytes = format.bytes_per_sample();
+        let samples = self.out.len() / bytes;
         let mut sums = [[T::default(); BLOCK]; 2];
         let mut numbers = [0_i32; BLOCK];
         let mut x = 0;
@@ -104,17 +104,8 @@ impl<T: Number> Plain for MakeRow<'_, T> {
                     requantize(self.ending, x, first, numbers);
                 }
             }
-            let out = &mut self.out[x * self.bytes..(x + count) * self.bytes];
-            if self.bytes == 1 {
-                for (out, &number) in out.iter_mut().zip(&*numbers) {
-                    *out = number as u8;
-                }
-            } else {
-                let left = self.ending.left;
-                for (out, &number) in out.as_chunks_mut::<2>().0.iter_mut().zip(&*numbers) {
-                    *out = ((number as u16) << left).to_le_bytes();
-                }
-            }
+            let out = &mut self.out[x * bytes..(x + count) * bytes];
+            numbers::store(format, numbers, out);
             x += count;
         }
     }

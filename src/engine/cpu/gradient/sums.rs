@@ -1,5 +1,6 @@
 //! The sums of each mask over a block of samples.
 
+use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{CombinedKernel, Convolve};
 use crate::frame::PixelFormat;
@@ -254,35 +255,20 @@ fn largest_around<T: Number>(compass: Compass, places: &Places<'_, T>, x: usize,
 
 /// Samples of a row as numbers.
 pub(super) struct Widen<'a, T> {
-    bytes: usize,
-    /// Padding bits below a stored sample.
-    shift: u32,
+    format: PixelFormat,
     row: &'a [u8],
     to: &'a mut [T],
 }
 
 impl<'a, T: Number> Widen<'a, T> {
     pub(super) fn new(format: PixelFormat, row: &'a [u8], to: &'a mut [T]) -> Widen<'a, T> {
-        Widen {
-            bytes: format.bytes_per_sample(),
-            shift: format.shift(),
-            row,
-            to,
-        }
+        Widen { format, row, to }
     }
 }
 
 impl<T: Number> Plain for Widen<'_, T> {
     #[inline(always)]
     fn run(self) {
-        if self.bytes == 1 {
-            for (to, &from) in self.to.iter_mut().zip(self.row) {
-                *to = T::of_sample(u16::from(from));
-            }
-        } else {
-            for (to, &from) in self.to.iter_mut().zip(self.row.as_chunks::<2>().0) {
-                *to = T::of_sample(u16::from_le_bytes(from) >> self.shift);
-            }
-        }
+        numbers::load(self.format, self.row, self.to, T::of_sample);
     }
 }

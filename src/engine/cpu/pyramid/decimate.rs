@@ -9,6 +9,7 @@
 //!
 //! Low row `j` opens with block `j - 3` and is whole after block `j + 2`.
 
+use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::PyramidKernel;
@@ -111,8 +112,7 @@ impl<'a> Target<'a> {
     pub(super) fn of_rows(self, rows: [&'a [u8]; ROWS_AT_ONCE], format: PixelFormat) -> AddRows<'a> {
         AddRows {
             rows,
-            bytes: format.bytes_per_sample(),
-            shift: format.shift(),
+            format,
             target: self,
         }
     }
@@ -121,9 +121,7 @@ impl<'a> Target<'a> {
 /// Adds four rows to the sums that they are part of.
 pub(super) struct AddRows<'a> {
     rows: [&'a [u8]; ROWS_AT_ONCE],
-    bytes: usize,
-    /// Padding bits below a stored sample.
-    shift: u32,
+    format: PixelFormat,
     target: Target<'a>,
 }
 
@@ -136,18 +134,16 @@ impl Plain for AddRows<'_> {
             lines,
             count,
         } = self.target;
-        let mut numbers = [[0_i32; BLOCK]; ROWS_AT_ONCE];
+        let bytes = self.format.bytes_per_sample();
+        let mut pixels = [[0_i32; BLOCK]; ROWS_AT_ONCE];
         let mut x = 0;
         while x < samples {
             let wanted = BLOCK.min(samples - x);
-            for (numbers, row) in numbers.iter_mut().zip(self.rows) {
-                widen(
-                    &row[x * self.bytes..],
-                    (self.bytes, self.shift),
-                    &mut numbers[..wanted],
-                );
+            for (line, row) in pixels.iter_mut().zip(self.rows) {
+                let row = &row[x * bytes..];
+                numbers::load(self.format, row, &mut line[..wanted], i32::from);
             }
-            let [a, b, c, d] = numbers.each_ref().map(|numbers| &numbers[..wanted]);
+            let [a, b, c, d] = pixels.each_ref().map(|line| &line[..wanted]);
             for &(start, weights) in &lines[..count] {
                 let sums = &mut sums[start + x..][..wanted];
                 for at in 0..wanted {
@@ -156,20 +152,6 @@ impl Plain for AddRows<'_> {
                 }
             }
             x += wanted;
-        }
-    }
-}
-
-/// Stored samples as numbers.
-#[inline(always)]
-fn widen(row: &[u8], (bytes, shift): (usize, u32), to: &mut [i32]) {
-    if bytes == 1 {
-        for (to, &from) in to.iter_mut().zip(row) {
-            *to = i32::from(from);
-        }
-    } else {
-        for (to, &from) in to.iter_mut().zip(row.as_chunks::<2>().0) {
-            *to = i32::from(u16::from_le_bytes(from) >> shift);
         }
     }
 }

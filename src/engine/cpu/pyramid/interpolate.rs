@@ -2,6 +2,7 @@
 
 use super::low_rows::filter;
 use crate::engine::cpu::rows::sum::Sum;
+use crate::engine::cpu::rows::words::numbers::store;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Convolve, PyramidKernel};
 use crate::frame::PixelFormat;
@@ -96,7 +97,7 @@ impl<'a, S: Sum> MakeRow<'a, S> {
 impl<S: Sum> Plain for MakeRow<'_, S> {
     #[inline(always)]
     fn run(self) {
-        let (bytes, left) = (self.format.bytes_per_sample(), self.format.shift());
+        let bytes = self.format.bytes_per_sample();
         let max = i64::from(self.format.max_value());
         let samples = self.out.len() / bytes;
         let [first, ..] = self.convolved else { return };
@@ -130,16 +131,11 @@ impl<S: Sum> Plain for MakeRow<'_, S> {
                     *number = (level + c.high).clamp(0, max) as i32;
                 }
             }
-            let out = &mut self.out[x * bytes..(x + count) * bytes];
-            if bytes == 1 {
-                for (out, &number) in out.iter_mut().zip(&*numbers) {
-                    *out = number as u8;
-                }
-            } else {
-                for (out, &number) in out.as_chunks_mut::<2>().0.iter_mut().zip(&*numbers) {
-                    *out = ((number as u16) << left).to_le_bytes();
-                }
-            }
+            store(
+                self.format,
+                numbers,
+                &mut self.out[x * bytes..(x + count) * bytes],
+            );
             x += count;
         }
     }

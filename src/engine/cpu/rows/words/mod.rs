@@ -7,7 +7,10 @@
 //! words      w w w w ..
 //!    | deinterleave.rs  R G B R G B ..  ->  R R .. G G .. B B ..  where a row filter is faster that way
 //! ```
+//!
+//! `numbers.rs` is for loops in plain Rust, which take samples as numbers of any type.
 
 pub(in crate::engine::cpu) mod deinterleave;
+pub(in crate::engine::cpu) mod numbers;
 pub(in crate::engine::cpu) mod sample;
 pub(in crate::engine::cpu) mod widen;

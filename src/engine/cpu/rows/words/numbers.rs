@@ -1,0 +1,38 @@
+//! Stored samples as plain numbers and back, for loops that the compiler makes vectors of.
+
+use crate::frame::PixelFormat;
+
+/// The samples of a row, as `number` makes them of those without padding bits.
+#[inline(always)]
+pub(in crate::engine::cpu) fn load<T>(
+    format: PixelFormat,
+    row: &[u8],
+    to: &mut [T],
+    number: impl Fn(u16) -> T,
+) {
+    if format.bytes_per_sample() == 1 {
+        for (to, &from) in to.iter_mut().zip(row) {
+            *to = number(u16::from(from));
+        }
+    } else {
+        let shift = format.shift();
+        for (to, &from) in to.iter_mut().zip(row.as_chunks::<2>().0) {
+            *to = number(u16::from_le_bytes(from) >> shift);
+        }
+    }
+}
+
+/// The other way: numbers, which are samples' values, as a row stores them.
+#[inline(always)]
+pub(in crate::engine::cpu) fn store(format: PixelFormat, numbers: &[i32], row: &mut [u8]) {
+    if format.bytes_per_sample() == 1 {
+        for (to, &number) in row.iter_mut().zip(numbers) {
+            *to = number as u8;
+        }
+    } else {
+        let left = format.shift();
+        for (to, &number) in row.as_chunks_mut::<2>().0.iter_mut().zip(numbers) {
+            *to = ((number as u16) << left).to_le_bytes();
+        }
+    }
+}
