@@ -150,7 +150,6 @@ impl Cuda {
             self.prepared.remove(0);
         }
         let plan = Plan::new(&self.chain, key.format, &key.colour)?;
-        super::check(&plan)?;
         let request = Request {
             device: &self.device,
             cache: &self.cache,
