@@ -13,7 +13,7 @@ use framepipe::frame::{Frame, Rational, Remarks};
 use framepipe::pipeline::{InStep, Next, PipelineError, Progress, Stop, in_step};
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{AnySink, SinkError};
-use framepipe::source::{self, StreamInfo};
+use framepipe::source::StreamInfo;
 use std::io::Write;
 use std::path::Path;
 
@@ -98,7 +98,7 @@ impl DiffArguments {
         };
         let opened = input.open(rate, &options, &choice)?;
         let info = opened.source.info();
-        source::check_pixels(&input.name(), info.width, info.height, self.reading.most_pixels())?;
+        self.reading.check_size(&input.name(), info)?;
         if let (Some(files), Some(output)) = (&opened.files, output) {
             check_files(files, output)?;
         }

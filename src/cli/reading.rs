@@ -7,7 +7,7 @@ use framepipe::frame::{Rational, parse_rate};
 use framepipe::source::images::listing::Selection;
 use framepipe::source::range::{Point, TimeRange};
 use framepipe::source::video::VideoSourceOptions;
-use framepipe::source::{Access, MOST_PIXELS};
+use framepipe::source::{self, Access, MOST_PIXELS, StreamInfo};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -105,12 +105,22 @@ impl ReadingArguments {
     }
 
     /// The most pixels that a picture of the input may have.
-    pub(crate) fn most_pixels(&self) -> u64 {
+    fn most_pixels(&self) -> u64 {
         self.max_pixels.unwrap_or(if self.untrusted {
             UNTRUSTED_PIXELS
         } else {
             MOST_PIXELS
         })
+    }
+
+    /// Refuses pictures that are larger, of the input that is `name`d so.
+    pub(crate) fn check_size(&self, name: &str, info: &StreamInfo) -> Result<(), Failure> {
+        Ok(source::check_pixels(
+            name,
+            info.width,
+            info.height,
+            self.most_pixels(),
+        )?)
     }
 
     /// Threads of a video's decoder: as many as the user wants, else half of the cores if something else

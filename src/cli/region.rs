@@ -10,9 +10,9 @@ use framepipe::engine::region::{self, Clock, Parts, Region, RegionError};
 use framepipe::filter::Chain;
 use framepipe::frame::Rational;
 use framepipe::pipeline::{MatteReader, Stop};
+use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
 use framepipe::source::range::TimeRange;
-use framepipe::source::{self, StreamInfo};
 use std::path::{Path, PathBuf};
 
 /// The part of each picture that is filtered.
@@ -186,7 +186,7 @@ impl Run<'_> {
         let rate = self.info.frame_rate.filter(|_| matte.is_images());
         let source = matte.open(rate, &options, &choice)?.source;
         let info = source.info();
-        source::check_pixels(&matte.name(), info.width, info.height, self.reading.most_pixels())?;
+        self.reading.check_size(&matte.name(), info)?;
         let (matte_size, picture) = ((info.width, info.height), (self.info.width, self.info.height));
         if info.uniform && self.info.uniform && matte_size != picture {
             return Err(Failure::usage(&RegionError::Size {

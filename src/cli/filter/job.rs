@@ -88,12 +88,7 @@ impl Single<'_> {
             self.say(&format!("no --fps: {} frames/s are assumed", assumed.to_f64()));
         }
         let info = opened.source.info().clone();
-        source::check_pixels(
-            &self.input.name(),
-            info.width,
-            info.height,
-            self.reading.most_pixels(),
-        )?;
+        self.reading.check_size(&self.input.name(), &info)?;
         if let Some(files) = &opened.files {
             check_files(files, &self.output)?;
         }
@@ -227,7 +222,7 @@ impl Single<'_> {
             filters: self.filtering.filters().map(|f| f.label.clone()).collect(),
             engine: engine_name,
             engine_description,
-            origin: Some(origin::here()),
+            origin: self.report.is_some().then(origin::here),
         };
         Ok(Finished {
             task,

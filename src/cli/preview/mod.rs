@@ -153,12 +153,7 @@ impl PreviewArguments {
         let options = self.reading.options(self.reading.decoder_threads(false));
         let mut opened = self.input.open(self.reading.fps, &options, &choice)?;
         let info = opened.source.info();
-        source::check_pixels(
-            &self.input.name(),
-            info.width,
-            info.height,
-            self.reading.most_pixels(),
-        )?;
+        self.reading.check_size(&self.input.name(), info)?;
         let mut time = self.time;
         if is_open {
             time = tenth(info);
