@@ -1,8 +1,13 @@
-//! Tells the code which FFmpeg it is compiled for: `cfg(ffmpeg_7_1)` holds from FFmpeg 7.1 on, and so forth.
+//! Tells the code which FFmpeg it is compiled for, `cfg(ffmpeg_7_1)` from FFmpeg 7.1 on and so forth, and
+//! which vector instructions loops are compiled for, `cfg(compile_avx512)`.
 //!
 //! The facts come from the headers: ffmpeg-sys-next compiles a program that prints what they define, and
 //! hands the answers on to the crates that depend on it. src/ffmpeg/version.rs holds the code that depends on
 //! them.
+//!
+//! A release has the loops of every instruction set. A build for tests has those that this machine can run:
+//! the others would be three quarters of the compile time, and no test could run them. Set
+//! FRAMEPIPE_ALL_INSTRUCTION_SETS=1 to build tests for another machine.
 
 use std::env;
 
@@ -11,6 +16,7 @@ const RELEASES: [&str; 8] = ["5_1", "6_0", "6_1", "7_0", "7_1", "8_0", "8_1", "9
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    compile_instruction_sets();
     // A feature of this crate; without it nobody looks for FFmpeg.
     let is_used = env::var_os("CARGO_FEATURE_FFMPEG").is_some();
     let at_least =
@@ -27,4 +33,33 @@ fn main() {
              with development files; PKG_CONFIG_PATH tells where to look for them."
         );
     }
+}
+
+/// The sets beside plain AVX2 whose loops are compiled.
+fn compile_instruction_sets() {
+    println!("cargo::rerun-if-env-changed=FRAMEPIPE_ALL_INSTRUCTION_SETS");
+    let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let all = is_release || env::var_os("FRAMEPIPE_ALL_INSTRUCTION_SETS").is_some();
+    for (name, is_here) in here() {
+        println!("cargo::rustc-check-cfg=cfg(compile_{name})");
+        if all || is_here {
+            println!("cargo::rustc-cfg=compile_{name}");
+        }
+    }
+}
+
+/// The sets by name, and whether this machine has them.
+#[cfg(target_arch = "x86_64")]
+fn here() -> [(&'static str, bool); 3] {
+    [
+        ("avxvnni", is_x86_feature_detected!("avxvnni")),
+        ("avx512", is_x86_feature_detected!("avx512f")),
+        ("avx512vnni", is_x86_feature_detected!("avx512vnni")),
+    ]
+}
+
+/// A machine that builds for x86-64 without being one runs none of them.
+#[cfg(not(target_arch = "x86_64"))]
+fn here() -> [(&'static str, bool); 3] {
+    ["avxvnni", "avx512", "avx512vnni"].map(|name| (name, false))
 }

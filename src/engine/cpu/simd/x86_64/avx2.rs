@@ -17,12 +17,15 @@ use core::arch::x86_64::*;
 pub(in crate::engine::cpu) struct Avx2<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx2<VNNI> {
-    /// The proof, if there is one.
+    /// True if this build has the loops of the set; build.rs decides.
+    const COMPILED: bool = !VNNI || cfg!(compile_avxvnni);
+
+    /// The proof, if there is one, and if loops are compiled for it.
     pub(super) fn detect() -> Option<Avx2<VNNI>> {
         let has_avx2 =
             std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
         let has_all = has_avx2 && (!VNNI || std::arch::is_x86_feature_detected!("avxvnni"));
-        has_all.then_some(Avx2(()))
+        (Self::COMPILED && has_all).then_some(Avx2(()))
     }
 
     /// The proof, as if there were one: for plans, which run nothing.
@@ -168,6 +171,9 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
         #[target_feature(enable = "avx2,avxvnni")]
         fn inside_vnni<L: Simd, W: Work>(simd: L, work: W) {
             work.run(simd);
+        }
+        if const { !Self::COMPILED } {
+            unreachable!("`detect` gives no proof of what is not compiled");
         }
         // SAFETY: `self` proves AVX2, and AVX-VNNI where the set has it.
         unsafe {

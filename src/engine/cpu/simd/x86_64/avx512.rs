@@ -16,13 +16,18 @@ use core::arch::x86_64::*;
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu) struct Avx512<const VNNI: bool, const VBMI: bool = false>(());
 
+impl<const VNNI: bool, const VBMI: bool> Avx512<VNNI, VBMI> {
+    /// True if this build has the loops of the set; build.rs decides.
+    const COMPILED: bool = cfg!(compile_avx512) && (!VNNI || cfg!(compile_avx512vnni));
+}
+
 impl<const VNNI: bool> Avx512<VNNI> {
-    /// The proof, if there is one.
+    /// The proof, if there is one, and if loops are compiled for it.
     pub(super) fn detect() -> Option<Avx512<VNNI>> {
         let has_words =
             std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw");
         let has_all = has_words && (!VNNI || std::arch::is_x86_feature_detected!("avx512vnni"));
-        has_all.then_some(Avx512(()))
+        (Self::COMPILED && has_all).then_some(Avx512(()))
     }
 
     /// The proof, as if there were one: for plans, which run nothing.
@@ -249,6 +254,9 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
         fn inside_vbmi<L: Simd, W: Work>(simd: L, work: W) {
             work.run(simd);
+        }
+        if const { !Self::COMPILED } {
+            unreachable!("`detect` gives no proof of what is not compiled");
         }
         // SAFETY: `self` proves AVX-512, and VNNI or VBMI where the set has them.
         unsafe {
