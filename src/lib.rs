@@ -75,6 +75,9 @@ mod ffmpeg;
 pub mod filter;
 pub mod frame;
 mod image;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod parts;
 pub mod pipeline;
 pub mod report;
 pub mod sink;

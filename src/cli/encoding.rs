@@ -63,6 +63,9 @@ pub(crate) struct EncodingArguments {
     /// Replace an existing output.
     #[arg(long, short = 'y')]
     pub(crate) overwrite: bool,
+    /// Set for a part of a job: the picture alone is written, and a folder of images is shared.
+    #[arg(skip)]
+    pub(crate) is_part: bool,
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -80,6 +83,16 @@ impl EncodingArguments {
         info: &StreamInfo,
         strict: bool,
     ) -> Result<Box<dyn Sink>, SinkError> {
+        Ok(Box::new(self.video_sink(path, info, strict)?))
+    }
+
+    /// The same as what it is.
+    pub(crate) fn video_sink(
+        &self,
+        path: &Path,
+        info: &StreamInfo,
+        strict: bool,
+    ) -> Result<VideoSink, SinkError> {
         let options = VideoOptions {
             path: path.to_owned(),
             overwrite: self.overwrite,
@@ -90,7 +103,7 @@ impl EncodingArguments {
             pixel_format: self.pixel_format.clone(),
             muxer: self.format.clone(),
             threads: self.encoder_threads.map(NonZeroUsize::get),
-            copy_streams: true,
+            copy_streams: !self.is_part,
             streams: StreamOptions {
                 streams: self.streams.clone().unwrap_or_default(),
                 no_audio: self.no_audio,
@@ -102,7 +115,7 @@ impl EncodingArguments {
             },
             strict,
         };
-        Ok(Box::new(VideoSink::create(info, options)?))
+        VideoSink::create(info, options)
     }
 
     /// The quality as JPEG files have it; what is out of range is refused by the sink.

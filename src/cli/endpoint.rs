@@ -11,6 +11,7 @@ use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::source::images::{Failures, ImageFiles, ImageSourceOptions};
 use framepipe::source::range::{self, TimeRange};
 use framepipe::source::raw::{RawSpec, RawSpecError};
+use framepipe::source::seam::SeamLog;
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
 use framepipe::source::webp::WebpSource;
@@ -284,7 +285,10 @@ impl Input {
         };
         let source = match self {
             Input::Images(_) => source,
-            _ => range::within(source, choice.range)?,
+            _ => match &choice.seams {
+                Some(log) => range::watched(source, choice.range, log.clone())?,
+                None => range::within(source, choice.range)?,
+            },
         };
         Ok(Opened {
             source,
@@ -346,6 +350,8 @@ pub(crate) struct FileChoice<'a> {
     pub(crate) selection: Selection,
     /// Which frames of them, or of another input.
     pub(crate) range: TimeRange,
+    /// Where the frames beside the cuts around the range are noted.
+    pub(crate) seams: Option<SeamLog>,
     /// Pass over files that cannot be read.
     pub(crate) keep_going: bool,
     /// Only those whose output is not there yet.
@@ -364,7 +370,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// Options of image files that are made from these.
-    fn options(&self, start: Option<i64>) -> ImageOptions {
+    pub(crate) fn options(&self, start: Option<i64>) -> ImageOptions {
         ImageOptions {
             sources: Some(self.paths.clone()),
             numbers: self.numbers.clone(),
@@ -492,6 +498,14 @@ impl Output {
         Some(parent(path).to_owned())
     }
 
+    /// True if a pattern gives its files' names.
+    pub(crate) fn is_pattern(&self) -> bool {
+        let Output::Images(target) = self else {
+            return false;
+        };
+        Naming::new(target, &ImageOptions::default()).is_ok_and(|naming| naming.is_numbered())
+    }
+
     /// True if its files can have numbers in their names.
     pub(crate) fn is_numbered(&self) -> bool {
         let Output::Images(target) = self else {
@@ -601,6 +615,7 @@ impl Output {
             Output::Images(path) => {
                 let named = files.map(|files| files.options(start));
                 let mut options = ImageOptions {
+                    shares_folder: encoding.is_part,
                     overwrite: rules.overwrite,
                     strict: rules.strict,
                     start,

@@ -1,6 +1,10 @@
 //! How the program ends: exit codes, and errors as sentences.
 
 use super::escape;
+use framepipe::engine::EngineError;
+use framepipe::pipeline::PipelineError;
+use framepipe::sink::SinkError;
+use framepipe::source::SourceError;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,6 +16,11 @@ pub(crate) enum Failure {
     Usage(String),
     /// It did not work; exit code 1.
     Failed(String),
+    /// It did not work for a reason that may pass or be another machine's no more: a full disk, an error of the
+    /// system, a lost card, too little memory; exit code 1.
+    Passing(String),
+    /// The same of a part of a job; exit code 75, which says to try elsewhere or later.
+    Elsewhere(String),
     /// It did not work for these, a line each; exit code 1.
     Listed(String, Vec<String>),
     /// Two inputs differ, which has been said; exit code 1.
@@ -35,7 +44,11 @@ impl Failure {
     /// Why, in words.
     pub(crate) fn reason(&self) -> String {
         match self {
-            Failure::Usage(text) | Failure::Failed(text) | Failure::Incomparable(text) => text.clone(),
+            Failure::Usage(text)
+            | Failure::Failed(text)
+            | Failure::Passing(text)
+            | Failure::Elsewhere(text)
+            | Failure::Incomparable(text) => text.clone(),
             Failure::Listed(text, lines) => {
                 let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
                 format!("{text} {}", lines.join("; "))
@@ -56,6 +69,7 @@ impl Failure {
         match self {
             Failure::Usage(text) => Failure::Usage(named(text)),
             Failure::Failed(text) => Failure::Failed(named(text)),
+            Failure::Passing(text) => Failure::Passing(named(text)),
             failure => failure,
         }
     }
@@ -66,9 +80,35 @@ impl<E: Error + 'static> From<E> for Failure {
         let any: &dyn Error = &error;
         match any.downcast_ref::<io::Error>() {
             Some(io) if io.kind() == io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ if is_passing(any) => Failure::Passing(sentence(any)),
             _ => Failure::Failed(sentence(any)),
         }
     }
+}
+
+/// True if the error is the machine's and not the job's: the same may go well elsewhere or later.
+fn is_passing(error: &(dyn Error + 'static)) -> bool {
+    let of_engine = |error: &EngineError| {
+        matches!(
+            error,
+            EngineError::Allocation(_) | EngineError::Unavailable(_) | EngineError::Device { .. }
+        )
+    };
+    let of_source = |error: &SourceError| matches!(error, SourceError::Io { .. } | SourceError::Allocation(_));
+    let of_sink = |error: &SinkError| matches!(error, SinkError::Io { .. });
+    if let Some(error) = error.downcast_ref::<PipelineError>() {
+        return match error {
+            PipelineError::Source(error) => of_source(error),
+            PipelineError::Sink(error) => of_sink(error),
+            PipelineError::Engine { cause, .. } => of_engine(cause),
+            PipelineError::Memory(_) | PipelineError::Thread { .. } => true,
+            _ => false,
+        };
+    }
+    error.is::<io::Error>()
+        || error.downcast_ref().is_some_and(of_engine)
+        || error.downcast_ref().is_some_and(of_source)
+        || error.downcast_ref().is_some_and(of_sink)
 }
 
 /// The error and its causes, each told once: many errors quote their cause already.
@@ -94,9 +134,13 @@ pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
     };
     match result {
         Ok(()) | Err(Failure::ReaderGone | Failure::NothingToDo) => ExitCode::SUCCESS,
-        Err(Failure::Failed(text)) => {
+        Err(Failure::Failed(text) | Failure::Passing(text)) => {
             say(&text);
             ExitCode::from(1)
+        }
+        Err(Failure::Elsewhere(text)) => {
+            say(&text);
+            ExitCode::from(75)
         }
         Err(Failure::Listed(text, lines)) => {
             say(&text);
@@ -156,6 +200,6 @@ mod tests {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(matches!(failure, Failure::ReaderGone));
         let failure = Failure::from(io::Error::from(io::ErrorKind::NotFound));
-        assert!(matches!(failure, Failure::Failed(_)));
+        assert!(matches!(failure, Failure::Passing(_)));
     }
 }

@@ -12,12 +12,14 @@ mod escape;
 mod failure;
 mod filter;
 mod filtering;
+mod hashes;
 mod interrupt;
 mod limits;
 pub(crate) mod log;
 mod man;
 mod masks;
 mod origin;
+mod parts;
 mod preview;
 mod progress;
 mod reading;
@@ -67,6 +69,18 @@ enum Command {
     /// Compare two videos, images, folders or pipes sample by sample: differences, PSNR, SSIM. Exits with 0
     /// if they are equal, with 1 if they differ, and with 2 if they cannot be compared.
     Diff(Box<diff::DiffArguments>),
+    /// Cut a job into parts that any number of processes and machines can make.
+    Plan(Box<parts::plan::PlanArguments>),
+    /// Make one part of a job, or some; exits with 75 where another try may go well.
+    Part(Box<parts::part::PartArguments>),
+    /// Prove that all parts of a job are there and right, and put them together.
+    Join(parts::join::JoinArguments),
+    /// Show how far a job is, and which parts are missing.
+    Status(parts::status::StatusArguments),
+    /// Make parts of a job again, by any engine, and compare the frames.
+    Check(Box<parts::check::CheckArguments>),
+    /// Make all parts of a job on this machine, on one card or several, and join them.
+    Run(parts::run::RunArguments),
     /// List the filters, or show one filter's weights, sum, rank and factors.
     Masks {
         /// A filter such as gaussian:sigma=2; all of them are listed without it.
@@ -115,6 +129,12 @@ impl Arguments {
             Command::Filter(arguments) => filter::run(*arguments, self.verbose > 0),
             Command::Preview(arguments) => preview::run(*arguments),
             Command::Diff(arguments) => diff::run(&arguments),
+            Command::Plan(arguments) => parts::plan::run(&arguments),
+            Command::Part(arguments) => parts::part::run(&arguments),
+            Command::Join(arguments) => parts::join::run(&arguments),
+            Command::Status(arguments) => parts::status::run(&arguments),
+            Command::Check(arguments) => parts::check::run(&arguments),
+            Command::Run(arguments) => parts::run::run(&arguments),
             Command::Masks { filter: None } => to_stdout(|out| Ok(masks::list(out)?)),
             Command::Masks { filter: Some(filter) } => to_stdout(|out| match masks::show(&filter, out) {
                 Err(masks::ShowError::Filter(error)) => Err(Failure::usage(&error)),

@@ -317,6 +317,32 @@ impl Muxer {
         Ok(new)
     }
 
+    /// Adds the stream of a part that was encoded by itself, under the mark `tag`, else under its own, with
+    /// the blocks of data that belong to it and without its texts. Packets will be timed in `base`.
+    pub(crate) fn add_part(
+        &mut self,
+        demuxer: &Demuxer,
+        index: usize,
+        tag: Option<[u8; 4]>,
+        (base, rate): (Rational, Option<Rational>),
+    ) -> Result<usize, AvError> {
+        let new = self.add_copied(demuxer, index, true)?;
+        let Some(stream) = self.stream_ptr(new) else {
+            return Err(AvError(ffi::AVERROR(ffi::EINVAL)));
+        };
+        // SAFETY: the stream and its parameters are valid; freeing a dictionary nulls it.
+        unsafe {
+            ffi::av_dict_free(&mut (*stream).metadata);
+            (*stream).disposition = 0;
+            (*stream).time_base = raw_rational(base);
+            (*stream).avg_frame_rate = raw_rational(rate.unwrap_or(Rational { num: 0, den: 1 }));
+            if let Some(tag) = tag {
+                (*(*stream).codecpar).codec_tag = u32::from_le_bytes(tag);
+            }
+        }
+        Ok(new)
+    }
+
     /// Gives stream `to` the marks and texts of stream `index` of `demuxer`, without the texts named in
     /// `stale`.
     pub(crate) fn describe(

@@ -146,6 +146,13 @@ impl Packet {
         }
     }
 
+    /// Sets when it is shown, when it is decoded, and how long it lasts, in its time base.
+    pub(crate) fn set_times(&mut self, pts: i64, dts: i64, duration: i64) {
+        // SAFETY: the packet is valid and borrowed mutably.
+        let raw = unsafe { &mut *self.packet };
+        (raw.pts, raw.dts, raw.duration) = (pts, dts, duration);
+    }
+
     /// Adds ticks to both of its times.
     pub(crate) fn shift(&mut self, ticks: i64) {
         // SAFETY: the packet is valid and borrowed mutably.

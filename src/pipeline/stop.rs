@@ -130,7 +130,7 @@ impl Stop {
     }
 
     /// Closed when everything is to be left as it is.
-    pub(super) fn abandoned(&self) -> &Receiver<()> {
+    pub fn abandoned(&self) -> &Receiver<()> {
         &self.0.abandon.closed
     }
 }

@@ -8,6 +8,8 @@ pub mod convert;
 pub mod fields;
 #[cfg(feature = "ffmpeg")]
 pub mod flatten;
+#[doc(hidden)]
+pub mod hashes;
 #[cfg(feature = "images")]
 pub mod images;
 mod ledger;

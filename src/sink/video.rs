@@ -9,7 +9,9 @@ mod alpha;
 mod choice;
 mod container;
 mod gif;
+mod join;
 mod kept;
+mod pacing;
 mod passthrough;
 mod quality;
 mod rehearsal;
@@ -21,19 +23,21 @@ use super::atomic_file::AtomicFile;
 use super::ledger::Ledger;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
-    Access, AudioEncoderKind, AvError, Demuxer, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
+    AudioEncoderKind, AvError, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
     Received, Scaler, lend, rescale,
 };
-use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, SideData, Stopped, is_closed};
+use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, Stopped, is_closed};
 use crate::source::{Origin, StreamInfo};
 pub use choice::usual_encoders;
 pub use selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
 
 use alpha::AlphaWatch;
 use choice::FormatChoice;
-use container::{Container, explained};
+use container::{AddVideo, Container, explained};
 use crossbeam_channel::Receiver;
 use gif::GifEncoder;
+pub use join::{JoinedPart, packet_order};
+use pacing::Pacing;
 use passthrough::{MapFailure, Passthrough};
 use stage::{SampleSteps, Staged};
 use std::collections::HashMap;
@@ -159,20 +163,12 @@ struct Running {
     alpha: AlphaWatch,
     passthrough: Option<Passthrough>,
     stream: usize,
-    /// The encoder's time base.
-    base: Rational,
-    /// Ticks before picture and sound begin that are left out.
-    pause: i64,
+    pacing: Pacing,
     packet: Packet,
     lent: Arc<AtomicUsize>,
     lends: bool,
     /// Durations of frames that are inside the encoder, by time.
     durations: HashMap<i64, i64>,
-    first: Option<i64>,
-    last: Option<i64>,
-    step: i64,
-    /// How long the last frame is shown, in the encoder's time base.
-    last_step: i64,
     /// End of the last frame, in seconds.
     end: f64,
     frames: u64,
@@ -180,9 +176,6 @@ struct Running {
     encoded: u64,
     /// What ends the encoder's last work early, once no frame follows.
     stop: Option<Receiver<()>>,
-    /// Frames that were shown later than they should be, and by how many seconds at most.
-    moved: u64,
-    moved_by: f64,
     settings: String,
     /// What becomes of the frames before they are brought to the encoder's format.
     samples: SampleSteps,
@@ -259,6 +252,17 @@ impl VideoSink {
         Ok(sink)
     }
 
+    /// FFmpeg's name of the encoder, as far as it is known before the first frame.
+    pub fn encoder_name(&self) -> String {
+        self.kind.name()
+    }
+
+    /// True if streams that were encoded in parts can be put together in the container: not so for pictures
+    /// that build on one palette or canvas.
+    pub fn is_joinable(&self) -> bool {
+        !matches!(self.output.muxer.name().as_str(), "gif" | "webp" | "apng")
+    }
+
     /// True if the user said something about the encoder, and no frame can change which one it is.
     fn is_encoder_settled(&self) -> bool {
         let options = &self.options;
@@ -303,7 +307,15 @@ impl VideoSink {
         let choice = staged.choice.clone();
         let (scaler, samples) = self.sample_steps(&layout, &staged)?;
         let picture = frame.metadata.pts.unwrap_or(0) as f64 * self.info.time_base.to_f64();
-        let (stream, mut passthrough) = self.map_streams(&encoder, &staged.blocks, picture)?;
+        let tag = self.codec_tag();
+        let add_video = |muxer: &mut Muxer| {
+            let index = muxer.add_encoded(&encoder, tag)?;
+            for block in &staged.blocks {
+                muxer.add_side_data(index, block)?;
+            }
+            Ok(index)
+        };
+        let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
         if let Err(reason) = explained(|| self.output.muxer.begin()) {
             return Err(self.refused_head(&reason));
@@ -344,21 +356,14 @@ impl VideoSink {
             scaler,
             passthrough,
             stream,
-            base,
-            pause: (pause / base.to_f64()).round() as i64,
+            pacing: Pacing::new(self.info.time_base, base, pause, step),
             packet: Packet::new().map_err(failed)?,
             lent: Arc::default(),
             durations: HashMap::new(),
-            first: None,
-            last: None,
-            step: step.max(1),
-            last_step: 1,
             end: 0.0,
             frames: 0,
             encoded: 0,
             stop: None,
-            moved: 0,
-            moved_by: 0.0,
             settings: told,
             samples,
             ledger,
@@ -407,11 +412,11 @@ impl VideoSink {
         })
     }
 
-    /// Adds the encoded stream and the passthrough streams to the container.
+    /// Adds the encoded stream, by `add_video`, and the passthrough streams to the container. The first
+    /// picture is shown at `picture` seconds.
     fn map_streams(
         &mut self,
-        encoder: &Encoder,
-        side_data: &[SideData],
+        add_video: AddVideo<'_>,
         picture: f64,
     ) -> Result<(usize, Option<Passthrough>), SinkError> {
         let strict = self.options.strict;
@@ -433,18 +438,10 @@ impl VideoSink {
             }
             None => None,
         };
-        let tag = self.codec_tag();
         let muxer = &mut self.output.muxer;
-        let add_video = |muxer: &mut Muxer| {
-            let index = muxer.add_encoded(encoder, tag)?;
-            for block in side_data {
-                muxer.add_side_data(index, block)?;
-            }
-            Ok(index)
-        };
         let mapped = match &mut passthrough {
             Some(passthrough) => {
-                passthrough.map(muxer, &self.container, &add_video, &self.options.streams, picture)
+                passthrough.map(muxer, &self.container, add_video, &self.options.streams, picture)
             }
             None => add_video(muxer).map_err(MapFailure::Memory),
         };
@@ -531,31 +528,11 @@ impl VideoSink {
 
 impl Running {
     /// Encodes one frame and writes what comes out.
-    fn write(
-        &mut self,
-        muxer: &mut Muxer,
-        frame: Frame,
-        time_base: Rational,
-    ) -> Result<(), (&'static str, AvError)> {
-        let told = frame
-            .metadata
-            .pts
-            .map(|pts| rescale(pts, time_base, self.base) - self.pause);
-        let step = rescale(frame.metadata.duration.unwrap_or(self.step), time_base, self.base).max(1);
-        let mut pts = told.unwrap_or_else(|| self.last.map_or(0, |last| last + step));
-        if let Some(last) = self.last
-            && pts <= last
-        {
-            self.moved += 1;
-            self.moved_by = self.moved_by.max((last + 1 - pts) as f64 * self.base.to_f64());
-            pts = last + 1;
-        }
-        self.first.get_or_insert(pts);
-        self.last = Some(pts);
-        self.last_step = step;
+    fn write(&mut self, muxer: &mut Muxer, frame: Frame) -> Result<(), (&'static str, AvError)> {
+        let (pts, step) = self.pacing.place(frame.metadata.pts, frame.metadata.duration);
         self.frames += 1;
         self.durations.insert(pts, step);
-        self.end = self.end.max((pts + step) as f64 * self.base.to_f64());
+        self.end = self.end.max((pts + step) as f64 * self.pacing.base().to_f64());
         let mut picture = self
             .picture(frame)
             .map_err(|e| ("a frame cannot be brought to the encoder", e))?;
@@ -628,8 +605,8 @@ impl Running {
         const ENCODER: &str = "the encoder failed";
         const MUXER: &str = "a packet cannot be written";
         if let Palette::Gif(gif) = &mut self.palette {
-            let ready = match (picture, self.last) {
-                (Some(picture), Some(pts)) => {
+            let ready = match (picture, self.pacing.span()) {
+                (Some(picture), Some((_, pts, _))) => {
                     let rgba = rgba_bytes(picture).map_err(|e| (ENCODER, e))?;
                     gif.push(rgba, pts)
                 }
@@ -671,9 +648,11 @@ impl Running {
     /// Tells the containers of animations how long the last frame is shown: they count frames' times from one
     /// to the next.
     fn end_last_frame(&self, muxer: &mut Muxer) -> Result<(), AvError> {
-        let Some(last) = self.last else { return Ok(()) };
-        let ticks = |pts: i64, den: i32| rescale(pts, self.base, Rational { num: 1, den });
-        let shown = |den: i32| ticks(last + self.last_step, den) - ticks(last, den);
+        let Some((_, last, end)) = self.pacing.span() else {
+            return Ok(());
+        };
+        let ticks = |pts: i64, den: i32| rescale(pts, self.pacing.base(), Rational { num: 1, den });
+        let shown = |den: i32| ticks(end, den) - ticks(last, den);
         match muxer.name().as_str() {
             "gif" => muxer.set("final_delay", &shown(100).clamp(0, 65_535).to_string()),
             "apng" => muxer.set("final_delay", &format!("{}/1000", shown(1000).clamp(0, 65_535))),
@@ -681,40 +660,23 @@ impl Running {
         }
     }
 
-    /// Word of frames that are shown later than in the source, if there are any.
-    fn moved_sentence(&self, muxer: &Muxer) -> Option<String> {
-        let frames = match self.moved {
-            0 => return None,
-            1 => "1 frame is".to_owned(),
-            n => format!("{n} frames are"),
-        };
-        Some(format!(
-            "{frames} shown up to {:.3} s later, because {} cannot show two frames at one time or one before \
-             the last",
-            self.moved_by,
-            muxer.name()
-        ))
-    }
-
     /// Writes the packet, and before it those of other streams whose time has come.
     fn deliver(&mut self, muxer: &mut Muxer) -> Result<(), AvError> {
         let pts = self.packet.pts();
-        if let (Some(first), Some(last)) = (self.first, self.last)
-            && self.is_webp
-        {
+        let base = self.pacing.base();
+        if let (Some((first, _, end)), true) = (self.pacing.span(), self.is_webp) {
             let milliseconds = Rational { num: 1, den: 1000 };
-            let end = rescale(last + self.last_step, self.base, milliseconds);
-            let total = end - rescale(first, self.base, milliseconds);
+            let total = rescale(end, base, milliseconds) - rescale(first, base, milliseconds);
             webp::set_total(self.packet.data_mut()?, total);
         }
         if let Some(duration) = pts.and_then(|pts| self.durations.remove(&pts)) {
             self.packet.set_duration(duration);
         }
-        let seconds = self.packet.dts().or(pts).map(|at| at as f64 * self.base.to_f64());
+        let seconds = self.packet.dts().or(pts).map(|at| at as f64 * base.to_f64());
         if let (Some(passthrough), Some(seconds)) = (&mut self.passthrough, seconds) {
             passthrough.copy_until(muxer, seconds)?;
         }
-        if let Err(e) = muxer.write(&mut self.packet, self.stream, self.base) {
+        if let Err(e) = muxer.write(&mut self.packet, self.stream, base) {
             match &mut self.passthrough {
                 Some(passthrough) => {
                     passthrough.absorb(muxer, Some(self.stream), e, seconds.unwrap_or_default())
@@ -767,7 +729,7 @@ impl Sink for VideoSink {
             self.account(&mut running, &frame)?;
         }
         running
-            .write(&mut self.output.muxer, frame, self.info.time_base)
+            .write(&mut self.output.muxer, frame)
             .map_err(|(what, e)| self.failure(what, e))?;
         self.output.running = Some(running);
         Ok(Flow::More)
@@ -801,19 +763,10 @@ impl Sink for VideoSink {
         let mut losses: Vec<String> = self.check_kept(&mut running).into_iter().collect();
         losses.append(&mut running.ledger.sentences());
         self.check_alpha(&running)?;
-        losses.extend(running.moved_sentence(&self.output.muxer));
-        let mut copied = String::new();
-        if let Some(passthrough) = &mut running.passthrough {
-            let container = self.container.name();
-            losses.append(&mut passthrough.lost());
-            copied = passthrough.summary(container);
-            if self.part.path() != self.options.path {
-                let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
-                losses.append(&mut passthrough.not_kept(open, container));
-            }
-            self.warnings.append(&mut passthrough.warnings);
-        }
+        losses.extend(running.pacing.moved_sentence(&self.output.muxer.name()));
         self.warnings.append(&mut losses);
+        let copied = running.passthrough.as_mut();
+        let copied = copied.map_or_else(String::new, |passthrough| self.account_of_streams(passthrough));
         let remarks = Remarks::warnings(std::mem::take(&mut self.warnings));
         if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
             return Err(self.unsupported(problem));

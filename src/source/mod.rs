@@ -4,12 +4,15 @@
 #[doc(hidden)]
 pub mod animation;
 mod byte_reader;
+mod cuts;
 pub mod fields;
 #[cfg(feature = "images")]
 pub mod images;
 mod in_order;
 pub mod range;
 pub mod raw;
+#[doc(hidden)]
+pub mod seam;
 pub mod synthetic;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
@@ -23,6 +26,7 @@ use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     Remarks, SideData, Stopped, is_closed,
 };
+pub use cuts::{CutRequest, Cuts};
 use crossbeam_channel::Receiver;
 #[cfg(feature = "ffmpeg")]
 use std::path::PathBuf;
@@ -178,6 +182,12 @@ pub trait Source: Send {
     fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
         let _ = number;
         Ok(None)
+    }
+
+    /// Where the input can be cut into parts that are read by themselves. Asked before the first frame.
+    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
+        let _ = request;
+        Ok(Cuts::None("is read from its beginning to its end".to_owned()))
     }
 
     /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if

@@ -12,6 +12,7 @@
 
 #[cfg(feature = "ffmpeg")]
 use super::Stretch;
+use super::seam::{SeamLog, SeamWatch};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
 pub use crate::frame::{InvalidPoint, Point};
@@ -136,14 +137,28 @@ pub fn within(source: AnySource, range: TimeRange) -> Result<AnySource, SourceEr
     }
 }
 
+/// The same, with the frames beside its cuts noted, where both are given as times.
+pub fn watched(source: AnySource, range: TimeRange, log: SeamLog) -> Result<AnySource, SourceError> {
+    let AnySource::Stream(source) = source else {
+        return within(source, range);
+    };
+    let base = source.info().time_base;
+    let tick = |point: Option<Point>| match point {
+        Some(Point::Time(nanos)) => Some(tick_at(nanos, base)),
+        _ => None,
+    };
+    let (start, end) = (tick(range.start), tick(range.end));
+    within(AnySource::stream(SeamWatch::new(source, start, end, log)), range)
+}
+
 /// `ticks` of `base` in nanoseconds, cut off, so that the way back leads to the same tick.
-fn nanos(ticks: i64, base: Rational) -> i64 {
+pub fn nanos(ticks: i64, base: Rational) -> i64 {
     let nanos = i128::from(ticks) * i128::from(base.num) * i128::from(SECOND);
     nanos.div_euclid(i128::from(base.den.max(1))) as i64
 }
 
 /// The first tick of `base` that is `nanos` or later.
-fn tick_at(nanos: i64, base: Rational) -> i64 {
+pub fn tick_at(nanos: i64, base: Rational) -> i64 {
     let den = i128::from(base.num.max(1)) * i128::from(SECOND);
     let ticks = i128::from(nanos) * i128::from(base.den);
     (ticks + den - 1).div_euclid(den).min(i128::from(i64::MAX)) as i64

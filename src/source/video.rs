@@ -4,6 +4,7 @@
 //! that loses least. Damage is concealed as FFmpeg does, counted and told at the end, or ends the run if the
 //! source is strict; an input that was cut off never passes for a whole one.
 
+mod cuts;
 mod damage;
 mod dolby;
 mod extent;
@@ -16,7 +17,7 @@ mod steps;
 #[doc(hidden)]
 pub use crate::ffmpeg::version_name as ffmpeg_version;
 
-use super::{Access, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply, check_pixels};
+use super::{Access, CutRequest, Cuts, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply, check_pixels};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,
@@ -896,6 +897,10 @@ impl Source for VideoSource {
 
     fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
         self.packet_time(number)
+    }
+
+    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
+        self.find_cuts(request)
     }
 
     fn remarks(&mut self) -> Remarks {

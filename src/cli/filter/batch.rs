@@ -88,6 +88,7 @@ fn refuse_options_of_one(arguments: &FilterArguments) -> Result<(), Failure> {
         (arguments.report.is_some(), "--report"),
         (arguments.trace.trace.is_some(), "--trace"),
         (arguments.start_number.is_some(), "--start-number"),
+        (arguments.frame_hashes.is_some(), "--frame-hashes"),
     ];
     match given.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(Failure::Usage(format!(

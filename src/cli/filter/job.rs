@@ -5,7 +5,7 @@ use super::single::Single;
 use crate::cli::endpoint::{Files, Input, Output, check_files};
 use crate::cli::limits::Room;
 use crate::cli::progress::{self, Form, Watch, Watched};
-use crate::cli::{Failure, escape, interrupt, origin, summary, to_stdout};
+use crate::cli::{Failure, escape, hashes, interrupt, origin, summary, to_stdout};
 use framepipe::engine::Engine;
 use framepipe::engine::spare::Spares;
 use framepipe::frame::{FieldOrder, Rational, Remarks};
@@ -26,7 +26,7 @@ pub(super) struct Opened {
     /// Of the pictures as they are stored, not of their fields.
     pub(super) info: StreamInfo,
     /// The image files that are read, if it reads such.
-    files: Option<Files>,
+    pub(super) files: Option<Files>,
     /// Where image files that are passed over are listed.
     failures: Option<Failures>,
     /// Set where interlaced pictures come though the stream's facts did not say so.
@@ -125,6 +125,10 @@ impl Single<'_> {
             files,
             self.first_written()?,
         )?;
+        let sink = match &self.log {
+            Some(log) => sink::hashes::logging(sink, log.clone()),
+            None => sink,
+        };
         Ok(if self.filtering.fields {
             sink::fields::weaving(sink, self.output.to_string())
         } else {
@@ -298,6 +302,12 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
         .map(|path| AtomicFile::create(path, overwrite))
         .transpose()?;
     let trace_file = arguments.trace.open(overwrite)?;
+    let hashes_file = arguments
+        .frame_hashes
+        .as_deref()
+        .map(|path| AtomicFile::create(path, overwrite))
+        .transpose()?;
+    let time_base = opened.info.time_base;
     let failures = opened.failures.clone();
     let watched = Watched {
         counters: &counters,
@@ -323,6 +333,9 @@ pub(super) fn run(arguments: &FilterArguments, input: Input, output: Output) -> 
     let measured = &finished.measured;
     let trace = arguments.trace.write(trace_file, &finished.task, measured);
     single.show(&finished.report(remarks), &finished, report_file)?;
+    if let (Some(file), Some(log)) = (hashes_file, &single.log) {
+        write_whole(file, &hashes::text(&log.take(), time_base))?;
+    }
     // A trace that cannot be written does not take the report with it.
     trace?;
     if measured.ending == Ending::Interrupted {

@@ -6,6 +6,7 @@
 //! items.rs    each with its output: a job, and what the names tell of it
 //! batch.rs    the jobs, one after another or side by side -> jobs.rs, board.rs, table.rs
 //! single.rs   one input with its output: what is checked before anything is opened
+//! piece.rs    a part of a job, and what is found out about the whole beforehand
 //! job.rs      that input, from its opening to the end of its output
 //! ```
 
@@ -15,6 +16,7 @@ mod inputs;
 mod items;
 mod job;
 mod jobs;
+pub(super) mod piece;
 mod single;
 mod table;
 
@@ -34,6 +36,7 @@ use framepipe::frame::Remarks;
 use framepipe::pipeline::PipelineOptions;
 use framepipe::report::Recording;
 use inputs::Gathered;
+use piece::Piece;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
@@ -127,6 +130,10 @@ pub(crate) struct FilterArguments {
     /// Print what would be done, with input, filters, engine and output, and do nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Write the time and the hash of each frame to this file, as it goes to the encoder: a line a frame, which
+    /// the same frames give on every machine and engine, and in parts, too.
+    #[arg(long, value_name = "FILE")]
+    frame_hashes: Option<PathBuf>,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it
     /// ends in .html.
     #[arg(long, value_name = "FILE")]
@@ -140,6 +147,9 @@ pub(crate) struct FilterArguments {
     /// Threads that read and that write image files [default: as many as there are cores].
     #[arg(long, value_name = "N", help_heading = TUNING)]
     workers: Option<NonZeroUsize>,
+    /// Set for a part of a job.
+    #[arg(skip)]
+    piece: Option<Piece>,
 }
 
 /// How a pipeline runs with this queue and these threads for image files.

@@ -6,12 +6,13 @@ use crate::cli::endpoint::{FileChoice, Input, Output, check_distinct, names_same
 use crate::cli::interrupt::{OnInterrupt, Policy};
 use crate::cli::region::Run;
 use framepipe::pipeline::Stop;
+use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One input, one output, and the options.
 pub(super) struct Single<'a> {
@@ -20,6 +21,8 @@ pub(super) struct Single<'a> {
     pub(super) output: Output,
     /// What there is to say is kept for later where others are at work meanwhile.
     kept: Option<Mutex<Vec<String>>>,
+    /// The frames that are written, where the user or a part's record wants to know of them.
+    pub(super) log: Option<Arc<FrameLog>>,
 }
 
 impl Deref for Single<'_> {
@@ -39,6 +42,10 @@ impl<'a> Single<'a> {
             output: output.with_container(container).for_input(&input),
             input,
             kept: None,
+            log: match &arguments.piece {
+                Some(piece) => Some(piece.log.clone()),
+                None => arguments.frame_hashes.is_some().then(Arc::default),
+            },
         }
     }
 
@@ -83,7 +90,12 @@ impl<'a> Single<'a> {
                 )));
             }
         }
-        for (noun, path) in [("report", &self.report), ("trace", &self.trace.trace)] {
+        let own = [
+            ("report", &self.report),
+            ("trace", &self.trace.trace),
+            ("list of hashes", &self.frame_hashes),
+        ];
+        for (noun, path) in own {
             if let Some(path) = path {
                 self.check_own(noun, path)?;
             }
@@ -136,7 +148,8 @@ impl<'a> Single<'a> {
 
     /// The folders in which files of this run are made.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
-        let own = [self.report.as_deref(), self.trace.trace.as_deref()]
+        let own = [&self.report, &self.trace.trace, &self.frame_hashes]
+            .map(Option::as_deref)
             .into_iter()
             .flatten();
         own.map(|file| parent(file).to_owned())
@@ -157,7 +170,7 @@ impl<'a> Single<'a> {
     }
 
     /// Which image files are to be read.
-    fn selection(&self) -> Selection {
+    pub(super) fn selection(&self) -> Selection {
         let frames = self.range.selection(&self.input);
         Selection {
             first: self
@@ -183,7 +196,11 @@ impl<'a> Single<'a> {
         }
         Ok(FileChoice {
             selection: self.selection(),
-            range: self.range.times(&self.input)?,
+            range: match &self.piece {
+                Some(piece) => piece.range,
+                None => self.range.times(&self.input)?,
+            },
+            seams: self.piece.as_ref().map(|piece| piece.seams.clone()),
             keep_going: self.keep_going,
             missing_in: self.skip_existing.then_some(&self.output),
         })
@@ -191,6 +208,9 @@ impl<'a> Single<'a> {
 
     /// The number of the first image file to be written, where those that are read have none.
     pub(super) fn first_written(&self) -> Result<Option<i64>, Failure> {
+        if let Some(piece) = &self.piece {
+            return Ok(piece.first_number);
+        }
         match self.start_number {
             Some(_) if self.input.is_images() => Ok(None),
             Some(_) if !self.output.is_numbered() => Err(Failure::Usage(

@@ -47,6 +47,8 @@ pub struct ImageOptions {
     pub numbers: Option<Arc<[i64]>>,
     /// Replace existing files.
     pub overwrite: bool,
+    /// Other runs write other files into the same folder meanwhile.
+    pub shares_folder: bool,
     /// Fail where a fact about the pictures would be lost.
     pub strict: bool,
     /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
@@ -63,6 +65,7 @@ impl Default for ImageOptions {
             start: None,
             numbers: None,
             overwrite: false,
+            shares_folder: false,
             strict: false,
             sources: None,
         }
@@ -125,7 +128,7 @@ pub fn create(
         .filter(|_| matches!(images.naming.place, Target::Directory(_)));
     // Before its files are looked at: another run's are no leftovers that --overwrite would be for.
     if let Some(folder) = own {
-        images.folder_lock = locked(folder)?;
+        images.folder_lock = locked(folder, options.shares_folder)?;
     }
     images.look_ahead(info)?;
     if let Some(folder) = &folder {
@@ -135,7 +138,7 @@ pub fn create(
         })?;
     }
     if let Some(folder) = own.filter(|_| images.folder_lock.is_none()) {
-        images.folder_lock = locked(folder)?;
+        images.folder_lock = locked(folder, options.shares_folder)?;
     }
     Ok(Arc::new(images))
 }
@@ -152,13 +155,17 @@ struct Images {
     folder_lock: Option<File>,
 }
 
-/// A lock on a folder, so that of two runs that would mix their files one is refused; `None` where folders
-/// cannot be locked.
-fn locked(folder: &Path) -> Result<Option<File>, SinkError> {
+/// A lock on a folder, so that of two runs that would mix their files one is refused, unless both are to
+/// share it; `None` where folders cannot be locked.
+fn locked(folder: &Path, shared: bool) -> Result<Option<File>, SinkError> {
     let Ok(file) = File::open(folder) else {
         return Ok(None);
     };
-    match file.try_lock() {
+    let lock = match shared {
+        true => file.try_lock_shared(),
+        false => file.try_lock(),
+    };
+    match lock {
         Ok(()) => Ok(Some(file)),
         Err(fs::TryLockError::WouldBlock) => Err(SinkError::Unsupported {
             path: folder.display().to_string(),

@@ -215,9 +215,9 @@ impl VideoSink {
         rehearsal.run(frames)
     }
 
-    /// Opens the encoder for frames as the stream's facts announce them, and lets it go: what is wrong with
-    /// its options, or missing on this machine, is known before any work is done.
-    pub(super) fn try_encoder(&self) -> Result<(), SinkError> {
+    /// Opens the encoder for frames as the stream's facts announce them, for trial: what is wrong with its
+    /// options, or missing on this machine, is known before any work is done.
+    pub(super) fn try_encoder(&self) -> Result<(Opened, String), SinkError> {
         let info = &self.info;
         let choice = choice::choose_format(
             (self.kind, self.container.name()),
@@ -239,7 +239,7 @@ impl VideoSink {
             global_header: self.output.muxer.wants_global_header(),
             ..EncoderSetup::plain(choice.format, info.width, info.height)
         };
-        self.open_encoder(&setup, &Hdr::default()).map(|_| ())
+        self.open_encoder(&setup, &Hdr::default())
     }
 
     /// An open encoder with the options that it does not know, and its settings for the summary.

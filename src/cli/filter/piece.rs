@@ -1,0 +1,437 @@
+//! A part of a job: what is found out about the whole before any part is made, and a part by itself, which
+//! is a run over a range whose frames and cuts are logged.
+
+use super::FilterArguments;
+use super::job::Around;
+use super::single::Single;
+use crate::cli::encoding::EncodingArguments;
+use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
+use crate::cli::limits::Room;
+use crate::cli::progress::{Form, Watched};
+use crate::cli::engine::EngineArguments;
+use crate::cli::{Failure, interrupt};
+use clap::{Args, FromArgMatches};
+use framepipe::engine::spare::Spares;
+use framepipe::engine::{EngineError, luma};
+use framepipe::filter::Plan as FilterPlan;
+use framepipe::frame::{Point, Rational, Remarks};
+use framepipe::parts::{Extent, Identity, OutputKind, PinnedFilter};
+use framepipe::pipeline::{Progress, Stop};
+use framepipe::report::Ending;
+use framepipe::sink::hashes::{FrameLog, LoggedFrame};
+use framepipe::sink::images::Naming;
+use framepipe::sink::video::VideoSink;
+use framepipe::source::images::listing;
+use framepipe::source::range::{TimeRange, nanos, tick_at};
+use framepipe::source::seam::{SeamLog, Seams};
+use framepipe::source::{AnySource, CutRequest, Cuts, StreamInfo};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
+
+/// What a run over a part differs in from any other.
+#[derive(Debug, Clone, Default)]
+pub(in crate::cli) struct Piece {
+    /// The part's frames.
+    pub(in crate::cli) range: TimeRange,
+    /// The number of its first image file, where names are made from numbers of ours.
+    pub(in crate::cli) first_number: Option<i64>,
+    /// What was filtered.
+    pub(in crate::cli) log: Arc<FrameLog>,
+    /// What was seen beside its cuts.
+    pub(in crate::cli) seams: SeamLog,
+}
+
+/// What a part has become.
+pub(in crate::cli) struct Made {
+    pub(in crate::cli) frames: Vec<LoggedFrame>,
+    pub(in crate::cli) seams: Seams,
+    pub(in crate::cli) remarks: Remarks,
+    pub(in crate::cli) engine: String,
+    /// Image files that were written.
+    pub(in crate::cli) images: Vec<PathBuf>,
+}
+
+/// What there is to know of a job before it is cut.
+pub(in crate::cli) struct Survey {
+    pub(in crate::cli) info: StreamInfo,
+    /// The input with an absolute path.
+    pub(in crate::cli) input: OsString,
+    /// The output with an absolute path, as it is written on the command line.
+    pub(in crate::cli) output: PathBuf,
+    pub(in crate::cli) kind: OutputKind,
+    pub(in crate::cli) identity: Identity,
+    /// FFmpeg's name of the encoder, if there is one.
+    pub(in crate::cli) encoder: Option<String>,
+    pub(in crate::cli) filters: Vec<PinnedFilter>,
+    /// The number of the first image file, where names are made from numbers of ours.
+    pub(in crate::cli) first_number: Option<i64>,
+    /// Where the job begins and ends, in ticks of the input.
+    pub(in crate::cli) span: (Option<i64>, Option<i64>),
+    pub(in crate::cli) places: Places,
+}
+
+/// Where the input can be cut.
+pub(in crate::cli) enum Places {
+    /// Between any two of so many frames, the first of which is the input's frame of this number.
+    Frames { first: u64, count: u64 },
+    /// At these times.
+    Times(Cuts),
+}
+
+/// The arguments of `framepipe filter` in these words.
+pub(in crate::cli) fn parse(words: impl Iterator<Item = OsString>) -> Result<FilterArguments, Failure> {
+    let command = FilterArguments::augment_args(clap::Command::new("filter").no_binary_name(true));
+    let matches = command.try_get_matches_from(words);
+    let parsed = matches.and_then(|matches| FilterArguments::from_arg_matches(&matches));
+    parsed.map_err(|error| {
+        let text = error.to_string();
+        let text = text.trim_start_matches("error: ");
+        Failure::Usage(text.split("\n\nUsage").next().unwrap_or(text).trim().to_owned())
+    })
+}
+
+impl FilterArguments {
+    /// The same for a part, by an engine of this machine's.
+    pub(in crate::cli) fn for_piece(mut self, piece: Piece, engine: EngineArguments) -> FilterArguments {
+        if self.paths.last().is_some_and(|output| output == "null:") {
+            // The frames count, and nothing encodes them.
+            self.encoding = EncodingArguments::default();
+        }
+        self.encoding.is_part = true;
+        self.encoding.overwrite = true;
+        self.engine = engine;
+        self.piece = Some(piece);
+        self
+    }
+
+    /// The single input and the output.
+    fn single(&self) -> Result<Single<'_>, Failure> {
+        let ([input], output) = self.ends()? else {
+            return Err(Failure::Usage("a job has one input and one output".to_owned()));
+        };
+        let input = Input::from_argument(input.clone()).map_err(|e| Failure::usage(&e))?;
+        let output = Output::from_argument(output.clone()).map_err(|e| Failure::usage(&e))?;
+        Ok(Single::new(self, input, output))
+    }
+
+    /// Opens the whole of what the job reads, for the streams beside the picture.
+    pub(in crate::cli) fn open_for_join(&self) -> Result<(StreamInfo, Option<VideoSink>), Failure> {
+        let single = self.single()?;
+        let opened = single.open()?;
+        let info = opened.source.info().clone();
+        let sink = match &single.output {
+            Output::Video(path) => Some(self.encoding.video_sink(path, &info, self.reading.strict)?),
+            _ => None,
+        };
+        Ok((info, sink))
+    }
+
+    /// The filters as every engine computes them for frames such as `info` tells of.
+    pub(in crate::cli) fn pinned(&self, info: &StreamInfo) -> Result<Vec<PinnedFilter>, Failure> {
+        let chain = self.filtering.chain();
+        let labels = self.filtering.filters().map(|filter| filter.label.clone());
+        let format = luma::filtered_format(info.format, &chain.planes);
+        let plan = FilterPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;
+        let steps = plan.steps.iter().map(|step| format!("{step:?}"));
+        Ok(labels.zip(steps).map(|(name, text)| PinnedFilter::new(name, &text)).collect())
+    }
+}
+
+/// Finds out what the job is; `parts` tells how many there are to be.
+pub(in crate::cli) fn survey(
+    arguments: &FilterArguments,
+    parts: impl FnOnce(&StreamInfo) -> Result<u32, Failure>,
+    anywhere: bool,
+) -> Result<Survey, Failure> {
+    let single = arguments.single()?;
+    single.check()?;
+    refuse_what_no_part_can(arguments, &single)?;
+    let rate = single.input.rate_for(&single.output, single.reading.fps);
+    let choice = FileChoice {
+        range: TimeRange::default(),
+        ..single.file_choice()?
+    };
+    let options = single.reading.options(single.decoder_threads());
+    let opened = single.input.open(rate, &options, &choice)?;
+    let info = opened.source.info().clone();
+    single.reading.check_size(&single.input.name(), &info)?;
+    let (kind, encoder) = output_kind(&single, &info, opened.files.clone())?;
+    let range = single.range.times(&single.input)?;
+    let (mut span, mut wanted) = ((None, None), 1);
+    if kind != OutputKind::File {
+        wanted = parts(&info)?;
+    }
+    let counts = matches!(kind, OutputKind::Images);
+    let places = match opened.source {
+        AnySource::Indexed(source) => {
+            let (first, end) = range.numbers(info.frame_rate).ok_or_else(|| {
+                Failure::Usage("without a frame rate a range is in frames, such as 120f".to_owned())
+            })?;
+            let end = end.unwrap_or(u64::MAX).min(source.len());
+            let count = end.checked_sub(first).filter(|&count| count > 0);
+            let count = count.ok_or_else(|| Failure::Usage("no frame lies in the range".to_owned()))?;
+            Places::Frames { first, count }
+        }
+        AnySource::Stream(mut source) => {
+            span = ticks_of(&range, info.time_base)?;
+            Places::Times(source.cuts(CutRequest {
+                parts: wanted,
+                start: span.0,
+                end: span.1,
+                anywhere,
+                counts,
+            })?)
+        }
+    };
+    Ok(Survey {
+        identity: identity(&single.input, opened.files.as_ref())?,
+        input: absolute_input(&single)?,
+        output: absolute(&single.output.path().map(Path::to_owned).unwrap_or_default())?,
+        kind,
+        encoder,
+        filters: arguments.pinned(&info)?,
+        first_number: first_number(&single, opened.files.as_ref()),
+        span,
+        places,
+        info,
+    })
+}
+
+/// Refuses what a part on another machine would not have or could not do.
+fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> Result<(), Failure> {
+    let refuse = |text: String| Err(Failure::Usage(text));
+    if let Some(filter) = single.filtering.filters().find(|filter| filter.is_from_file()) {
+        return refuse(format!(
+            "a plan carries no mask files; write the mask of {} in rows=",
+            filter.label
+        ));
+    }
+    if single.input.path() == Some(Path::new(PIPE)) || single.output.is_stdout() {
+        return refuse("parts are read and written by several processes, and a pipe is there once".to_owned());
+    }
+    if matches!(single.output, Output::Null) {
+        return refuse("null: keeps nothing that could be put together; name a file or a folder".to_owned());
+    }
+    if arguments.reading.untrusted {
+        return refuse("--untrusted is not for plans: a join reads the input without confinement".to_owned());
+    }
+    let rates = ["b", "bitrate", "maxrate", "minrate", "bufsize", "pass", "passlogfile", "vbv-maxrate"];
+    let options = &single.encoding.encoder_option;
+    let bounded = options.iter().find(|(key, value)| {
+        let key = key.strip_suffix(":v").unwrap_or(key);
+        rates.contains(&key)
+            || key.ends_with("-params") && ["bitrate", "vbv", "pass="].iter().any(|word| value.contains(word))
+    });
+    match bounded {
+        Some((key, _)) => refuse(format!(
+            "--encoder-option {key} bounds the bits of the whole film, which no part knows; use --quality"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What the output is, and the encoder's name if it is a film.
+fn output_kind(
+    single: &Single<'_>,
+    info: &StreamInfo,
+    files: Option<Files>,
+) -> Result<(OutputKind, Option<String>), Failure> {
+    match &single.output {
+        Output::Video(path) => {
+            let sink = single.encoding.video_sink(path, info, single.reading.strict)?;
+            let kind = match sink.is_joinable() {
+                true => OutputKind::Film,
+                false => OutputKind::File,
+            };
+            Ok((kind, Some(sink.encoder_name())))
+        }
+        output => {
+            // Made for what it refuses.
+            output.open(info, &single.encoding, single.reading.strict, files, single.first_written()?)?;
+            let kind = match output.is_numbered() {
+                true => OutputKind::Images,
+                false => OutputKind::File,
+            };
+            Ok((kind, None))
+        }
+    }
+}
+
+/// The number of the first image file, if neither numbers nor names of the input's files are theirs.
+fn first_number(single: &Single<'_>, files: Option<&Files>) -> Option<i64> {
+    let is_pattern = single.output.is_pattern();
+    let follows = match files {
+        Some(files) => files.numbers.is_some() || !is_pattern,
+        None => false,
+    };
+    let start = single.start_number.filter(|_| !single.input.is_images());
+    (single.output.is_numbered() && !follows).then(|| start.unwrap_or(0))
+}
+
+/// Start and end in ticks.
+fn ticks_of(range: &TimeRange, base: Rational) -> Result<(Option<i64>, Option<i64>), Failure> {
+    let in_frames = || {
+        Failure::Usage(
+            "the range of a job is in times, such as --start 1:30 --end 2:00: frames of a video have numbers \
+             only once all before them have been decoded"
+                .to_owned(),
+        )
+    };
+    let time = |point: Option<Point>| match point {
+        None => Ok(None),
+        Some(Point::Time(nanos)) => Ok(Some(nanos)),
+        Some(Point::Frame(_)) => Err(in_frames()),
+    };
+    if range.frames.is_some() {
+        return Err(in_frames());
+    }
+    let start = time(range.start)?;
+    let length = time(range.duration)?;
+    let end = match (time(range.end)?, length) {
+        (None, Some(length)) => Some(start.unwrap_or(0).saturating_add(length)),
+        (end, _) => end,
+    };
+    let tick = |nanos| tick_at(nanos, base);
+    Ok((start.map(tick), end.map(tick)))
+}
+
+/// The range of a part.
+pub(in crate::cli) fn range_of(extent: Extent, base: Rational) -> TimeRange {
+    let mut range = TimeRange::default();
+    (range.start, range.end) = match extent {
+        Extent::Ticks { begin, end } => {
+            let time = |tick| Point::Time(nanos(tick, base));
+            (begin.map(time), end.map(time))
+        }
+        Extent::Frames { begin, end } => (Some(Point::Frame(begin)), Some(Point::Frame(end))),
+    };
+    range
+}
+
+/// What the input is known by.
+pub(in crate::cli) fn identity(input: &Input, files: Option<&Files>) -> Result<Identity, Failure> {
+    match (input, files) {
+        (Input::Synthetic(_), _) => Ok(Identity::Synthetic),
+        (_, Some(files)) => Ok(Identity::of_images(files.read.iter().map(PathBuf::as_path))?),
+        (input, None) => match input.path() {
+            Some(path) if path.is_file() => Ok(Identity::of_file(path)?),
+            Some(path) if path.exists() => Err(Failure::Usage(format!(
+                "{} is no file; parts are read by several processes, which need one",
+                path.display()
+            ))),
+            _ => Ok(Identity::Url),
+        },
+    }
+}
+
+/// What the input of a plan is known by now.
+pub(in crate::cli) fn identity_now(arguments: &FilterArguments) -> Result<Identity, Failure> {
+    let single = arguments.single()?;
+    match single.input.path() {
+        Some(path) if single.input.is_images() => {
+            let files = listing::list(path, &single.selection())?.files;
+            Ok(Identity::of_images(files.iter().map(PathBuf::as_path))?)
+        }
+        _ => identity(&single.input, None),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    let mut whole = std::path::absolute(path)?;
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        whole.push("");
+    }
+    Ok(whole)
+}
+
+/// The input's argument with an absolute path, if it has a path.
+fn absolute_input(single: &Single<'_>) -> Result<OsString, Failure> {
+    let ([argument], _) = single.ends()? else {
+        return Err(Failure::Usage("a job has one input".to_owned()));
+    };
+    let Some(path) = single.input.path() else {
+        return Ok(argument.clone());
+    };
+    if !path.exists() && !single.input.is_images() {
+        return Ok(argument.clone());
+    }
+    let whole = absolute(path)?.into_os_string();
+    let text = argument.to_string_lossy();
+    let prefix = path.to_str().and_then(|path| text.strip_suffix(path)).unwrap_or_default();
+    let mut input = OsString::from(prefix);
+    input.push(whole);
+    Ok(input)
+}
+
+/// Makes a part with these filters.
+pub(in crate::cli) fn make(arguments: &FilterArguments, filters: &[PinnedFilter]) -> Result<Made, Failure> {
+    let Some(piece) = &arguments.piece else {
+        return Err(Failure::Failed("this run is no part".to_owned()));
+    };
+    let single = arguments.single()?;
+    single.check()?;
+    let caveats = arguments.accepted_caveats()?;
+    let opened = single.open()?;
+    if arguments.pinned(&opened.info)? != filters {
+        return Err(Failure::Usage(
+            "the filters come out as other integers than in the plan: another version of framepipe made it, or \
+             the input is another one"
+                .to_owned(),
+        ));
+    }
+    let files = opened.files.clone();
+    let (engines, counters, stop) = (Spares::default(), Progress::new(), Stop::new());
+    let policy = interrupt::Policy {
+        wanted: Some(interrupt::OnInterrupt::Discard),
+        replaces: false,
+    };
+    interrupt::watch(&stop, true, policy)?;
+    let watched = Watched {
+        counters: &counters,
+        stop: &stop,
+        frames: opened.source.info().frames,
+        parts: single.parts(),
+        rate: None,
+    };
+    let around = Around {
+        engines: &engines,
+        room: &Room::new(arguments.max_memory),
+        stop: &stop,
+        counters: &counters,
+        is_engine_shown: &AtomicBool::new(true),
+    };
+    let finished = single.filter(opened, &around, Form::Nothing, &watched)?;
+    if finished.measured.ending == Ending::Interrupted {
+        return Err(Failure::Interrupted);
+    }
+    let frames = piece.log.take();
+    let images = match single.output.is_numbered() {
+        true => names(&single, files.as_ref(), frames.len())?,
+        false => Vec::new(),
+    };
+    let mut remarks = caveats;
+    remarks.append(finished.remarks);
+    Ok(Made {
+        frames,
+        seams: *piece.seams.lock().unwrap_or_else(PoisonError::into_inner),
+        remarks,
+        engine: finished.task.engine_description,
+        images,
+    })
+}
+
+/// The image files of a part.
+fn names(single: &Single<'_>, files: Option<&Files>, frames: usize) -> Result<Vec<PathBuf>, Failure> {
+    let Output::Images(target) = &single.output else {
+        return Ok(Vec::new());
+    };
+    let start = single.first_written()?;
+    let options = files.map(|files| files.options(start)).unwrap_or_default();
+    let naming = Naming::new(target, &framepipe::sink::images::ImageOptions { start, ..options })?;
+    let source = |index: usize| files.and_then(|files| files.paths.get(index)).map(PathBuf::as_path);
+    Ok((0..frames)
+        .map(|index| naming.name(index as u64, source(index)).0)
+        .collect())
+}

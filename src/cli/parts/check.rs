@@ -1,0 +1,60 @@
+//! `framepipe check`: makes parts again, by any engine, and compares the frames with those of the records.
+
+use super::{open, verify_failure};
+use crate::cli::engine::EngineArguments;
+use crate::cli::{Failure, to_stdout};
+use clap::{Args, ValueHint};
+use framepipe::parts::{OutputKind, PartState, verify};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Which job, how much of it, and by which engine.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArguments {
+    /// The folder that `framepipe plan` made.
+    #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
+    job: PathBuf,
+    /// How many parts are made again, evenly over the job [default: all].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+/// Makes parts again and compares.
+pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
+    let (job, plan) = open(&wanted.job)?;
+    super::part::check_input(&plan)?;
+    if plan.output_kind != OutputKind::File {
+        verify(&job, &plan).map_err(verify_failure)?;
+    }
+    let count = plan.parts.len();
+    let sample = wanted.sample.map_or(count, |n| (n as usize).min(count));
+    let mut frames = 0;
+    for part in (0..sample).map(|k| k * count / sample) {
+        let PartState::Done(record) = job.state(&plan, part).map_err(super::job_failure)? else {
+            return Err(Failure::Failed(format!("part {part} is not there")));
+        };
+        let made = super::part::filter(&plan, part, Path::new("null:"), &wanted.engine)?;
+        if made.frames.len() != record.frames.len() {
+            return Err(Failure::Failed(format!(
+                "part {part} has {} frames, and its record says {}",
+                made.frames.len(),
+                record.frames.len()
+            )));
+        }
+        let pairs = made.frames.iter().zip(&record.frames).enumerate();
+        for (index, (made, recorded)) in pairs {
+            // Image files have times only where the output has.
+            let is_when = made.time.is_none() || made.time == recorded.0;
+            if !is_when || made.hash != recorded.2 {
+                return Err(Failure::Failed(format!(
+                    "frame {index} of part {part} is another one than {} made on {}",
+                    record.engine, record.host
+                )));
+            }
+        }
+        frames += made.frames.len();
+    }
+    to_stdout(|out| Ok(writeln!(out, "{sample} of {count} parts made again: {frames} frames, all the same")?))
+}

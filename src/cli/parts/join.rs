@@ -1,0 +1,167 @@
+//! `framepipe join`: proves that the parts are the whole, and puts them together.
+
+use super::{arguments, open, verify_failure};
+use crate::cli::{Failure, escape, interrupt};
+use clap::{Args, ValueEnum, ValueHint};
+use framepipe::frame::Rational;
+use framepipe::parts::{Data, JobFolder, OutputKind, Plan, Record, Verified, digest_file, verify};
+use framepipe::pipeline::Stop;
+use framepipe::sink::atomic_file::AtomicFile;
+use framepipe::sink::video::JoinedPart;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// What the parts are put together to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Layout {
+    /// The output, each part's bytes copied once.
+    #[default]
+    File,
+    /// A list of the parts beside the output, NAME.ffconcat, that players read as one film, without sound.
+    List,
+}
+
+/// Which job, and how.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct JoinArguments {
+    /// The folder that `framepipe plan` made.
+    #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
+    pub(super) job: PathBuf,
+    /// Leave the parts where they are once the output is there.
+    #[arg(long)]
+    pub(super) keep_parts: bool,
+    /// What is made of the parts.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) layout: Layout,
+    /// Say nothing but warnings and errors.
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+/// Joins a job's parts.
+pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
+    let (job, plan) = open(&wanted.job)?;
+    let verified = verify(&job, &plan).map_err(verify_failure)?;
+    let said = match (plan.output_kind, wanted.layout) {
+        (OutputKind::Images, _) => format!("{} image files in {}", verified.frames, plan.output.display()),
+        (OutputKind::Film, Layout::List) => list(&job, &plan, &verified)?,
+        (OutputKind::File, Layout::List) => {
+            return Err(Failure::Usage("a list is of parts of a film, and this is one file".to_owned()));
+        }
+        (OutputKind::Film, Layout::File) => film(&job, &plan, &verified)?,
+        (OutputKind::File, Layout::File) => copy(&job, &plan, &verified.records)?,
+    };
+    let warnings: BTreeSet<&String> = verified.records.iter().flat_map(|r| &r.warnings).collect();
+    for warning in warnings {
+        let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
+    }
+    if !wanted.keep_parts && wanted.layout == Layout::File {
+        job.remove_data(&verified.records);
+    }
+    if !wanted.quiet {
+        let _ = writeln!(io::stderr(), "joined {}: {} frames", escape::line(&said), verified.frames);
+    }
+    Ok(())
+}
+
+/// The file of a part, whose bytes are those of its record.
+fn checked(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
+    let Data::File { name, bytes, hash } = &record.data else {
+        return Err(Failure::Failed(format!("part {}: its record names no file", record.part)));
+    };
+    let path = job.parts().join(name);
+    let found = digest_file(&path)
+        .map_err(|cause| Failure::Passing(format!("cannot read {}: {cause}", path.display())))?;
+    if found != (*bytes, hash.clone()) {
+        return Err(Failure::Failed(format!(
+            "{} is not what was recorded of it; make part {} again with `framepipe part`",
+            path.display(),
+            record.part
+        )));
+    }
+    Ok(path)
+}
+
+/// Writes the film.
+fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
+    super::part::check_input(plan)?;
+    let parts: Vec<JoinedPart> = verified
+        .records
+        .iter()
+        .map(|record| {
+            Ok(JoinedPart {
+                path: checked(job, record)?,
+                frames: record.frames.iter().map(|f| (f.0.map(|t| t - plan.start), f.1)).collect(),
+                order: record.order.clone(),
+            })
+        })
+        .collect::<Result<_, Failure>>()?;
+    let (_, sink) = arguments(plan, &plan.output)?.open_for_join()?;
+    let Some(sink) = sink else {
+        return Err(Failure::Failed(format!("{} is no film", plan.output.display())));
+    };
+    let stop = Stop::new();
+    let policy = interrupt::Policy {
+        wanted: Some(interrupt::OnInterrupt::Discard),
+        replaces: false,
+    };
+    interrupt::watch(&stop, false, policy)?;
+    let written = sink.join(&parts, stop.abandoned())?;
+    for warning in &written.remarks.warnings {
+        let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
+    }
+    Ok(written.description)
+}
+
+/// Puts a file that was made in one piece in its place.
+fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Failure> {
+    let [record] = records else {
+        return Err(Failure::Failed("the plan of a file that is one piece has several parts".to_owned()));
+    };
+    let from = checked(job, record)?;
+    let overwrite = plan.options.iter().any(|option| option == "--overwrite");
+    let text = plan.output.to_string_lossy();
+    let target = text.strip_prefix("raw:").map_or_else(|| plan.output.clone(), PathBuf::from);
+    let file = AtomicFile::create(&target, overwrite)?;
+    let mut to = file.file();
+    File::open(&from)
+        .and_then(|mut from| io::copy(&mut from, &mut to))
+        .map_err(|cause| file.failed(cause))?;
+    file.commit()?;
+    Ok(target.display().to_string())
+}
+
+/// Writes the list of parts, with how long each is shown.
+fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
+    let target = plan.output.with_extension("ffconcat");
+    let folder = target.parent().unwrap_or(Path::new(".")).canonicalize()?;
+    let parts = job.parts().canonicalize()?;
+    let base = Rational {
+        num: plan.time_base.0,
+        den: plan.time_base.1,
+    };
+    let mut text = String::from("ffconcat version 1.0\n");
+    for (index, record) in verified.records.iter().enumerate() {
+        checked(job, record)?;
+        let Data::File { name, .. } = &record.data else { continue };
+        let path = parts.join(name);
+        let path = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+        let _ = writeln!(text, "file '{}'", path.replace('\'', "'\\''"));
+        let next = verified.records.get(index + 1).and_then(|next| next.frames.first()?.0);
+        let first = record.frames.first().and_then(|frame| frame.0);
+        let last = record.frames.last().and_then(|frame| Some(frame.0? + frame.1.unwrap_or(0)));
+        if let (Some(first), Some(end)) = (first, next.or(last)) {
+            let _ = writeln!(text, "duration {:.9}", (end - first) as f64 * base.to_f64());
+        }
+    }
+    let overwrite = plan.options.iter().any(|option| option == "--overwrite");
+    let file = AtomicFile::create(&target, overwrite)?;
+    file.file()
+        .write_all(text.as_bytes())
+        .map_err(|cause| file.failed(cause))?;
+    file.commit()?;
+    Ok(format!("{}, a list of {} parts", target.display(), verified.records.len()))
+}

@@ -1,0 +1,107 @@
+//! One job in parts: plan, part, join, status, check, and run, which does all parts on this machine.
+
+pub(super) mod check;
+pub(super) mod join;
+mod own;
+pub(super) mod part;
+pub(super) mod plan;
+pub(super) mod run;
+pub(super) mod status;
+
+use super::Failure;
+use super::filter::FilterArguments;
+use super::filter::piece::parse;
+use framepipe::parts::{JobError, JobFolder, Plan, VerifyError};
+use framepipe::source::video::ffmpeg_version;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What `plan` and the others are good for together.
+pub(super) const EXAMPLES: &str = "\
+\x20 framepipe plan in.mkv out.mkv job --filter gaussian:sigma=2 --encoder ffv1
+  framepipe part job 0          # each part once, anywhere; the same again does no harm
+  framepipe status job --missing
+  framepipe join job
+  framepipe run job             # all parts on this machine, and the join";
+
+/// The version that makes parts and the one that planned them must be the same.
+fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// FFmpeg's libraries, by name and version.
+fn libraries() -> String {
+    format!("FFmpeg {}", ffmpeg_version())
+}
+
+/// Opens a job, of this version of framepipe.
+fn open(root: &Path) -> Result<(JobFolder, Plan), Failure> {
+    let (job, plan) = JobFolder::open(root).map_err(job_failure)?;
+    if plan.framepipe != version() {
+        return Err(Failure::Usage(format!(
+            "{}: framepipe {} made the plan, and this is {}; parts of two versions may differ",
+            root.display(),
+            plan.framepipe,
+            version()
+        )));
+    }
+    Ok((job, plan))
+}
+
+/// What passes may go well elsewhere or later; the rest is a plan that is none.
+fn job_failure(error: JobError) -> Failure {
+    match error.is_passing() {
+        true => Failure::Passing(error.to_string()),
+        false => Failure::Usage(error.to_string()),
+    }
+}
+
+fn verify_failure(error: VerifyError) -> Failure {
+    match error {
+        VerifyError::Job(error) => job_failure(error),
+        error => Failure::Failed(error.to_string()),
+    }
+}
+
+/// The plan's job as `framepipe filter` has it, from its input into `output`.
+fn arguments(plan: &Plan, output: &Path) -> Result<FilterArguments, Failure> {
+    let ends = [OsString::from(&plan.input), output.as_os_str().to_owned()];
+    let options = plan.options.iter().map(OsString::from);
+    parse(options.chain([OsString::from("--")]).chain(ends))
+}
+
+/// Part numbers as they are written: 3, or 3-7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    first: usize,
+    last: usize,
+}
+
+impl std::str::FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Numbers, String> {
+        let number = |text: &str| text.parse::<usize>().ok();
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match number(first).zip(number(last)) {
+            Some((first, last)) if first <= last => Ok(Numbers { first, last }),
+            _ => Err("write the number of a part, counted from 0, or A-B".to_owned()),
+        }
+    }
+}
+
+impl Numbers {
+    /// Those that the plan has. Numbers behind its last part are nobody's, since arrays of jobs are often
+    /// longer than the plan; a first one behind it is a mistake.
+    fn within(self, plan: &Plan) -> Result<std::ops::Range<usize>, Failure> {
+        let count = plan.parts.len();
+        if self.first >= count {
+            return Err(Failure::Usage(format!(
+                "the job has {count} parts, 0 to {}; there is no part {}",
+                count - 1,
+                self.first
+            )));
+        }
+        Ok(self.first..count.min(self.last.saturating_add(1)))
+    }
+}

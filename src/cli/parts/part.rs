@@ -1,0 +1,236 @@
+//! `framepipe part`: makes one part, or some, and is the only thing that an engine of a cluster runs.
+//!
+//! It may be run again, by several at a time, and be killed at any moment: the record of a part comes last
+//! and the first one counts. Its exit code says what to do: 0, done; 75, try again, elsewhere or later; 1 and
+//! 2, no use.
+
+use super::{Numbers, arguments, libraries, open};
+use crate::cli::engine::EngineArguments;
+use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
+use crate::cli::{Failure, escape};
+use clap::{Args, ValueHint};
+use framepipe::frame::Rational;
+use framepipe::parts::{
+    Beside, Data, Identity, JobFolder, OutputKind, PartState, Plan, Published, Record, RecordedFrame, Seam,
+};
+use framepipe::sink::video::packet_order;
+use framepipe::source::seam::SeamFrame;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Which part, and by which engine.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PartArguments {
+    /// The folder that `framepipe plan` made.
+    #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
+    job: PathBuf,
+    /// The number of the part, counted from 0, or A-B for some.
+    #[arg(value_name = "PART")]
+    numbers: Numbers,
+    #[command(flatten)]
+    pub(super) engine: EngineArguments,
+    /// End at once when the process that started this one does, so that no orphan keeps a card.
+    #[arg(long)]
+    die_with_parent: bool,
+    /// Decode and encode with other versions of FFmpeg's libraries than those of the plan.
+    #[arg(long)]
+    allow_mixed: bool,
+    /// Make a part again that is there.
+    #[arg(long)]
+    again: bool,
+    /// Say nothing but warnings and errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Makes the parts.
+pub(crate) fn run(wanted: &PartArguments) -> Result<(), Failure> {
+    let result = run_all(wanted);
+    result.map_err(|failure| match failure {
+        Failure::Passing(text) => Failure::Elsewhere(text),
+        Failure::Interrupted => Failure::Elsewhere("it was interrupted".to_owned()),
+        failure => failure,
+    })
+}
+
+fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
+    if wanted.die_with_parent {
+        super::own::die_with_parent()?;
+    }
+    let (job, plan) = open(&wanted.job)?;
+    if plan.libraries != libraries() && !wanted.allow_mixed {
+        return Err(Failure::Usage(format!(
+            "the plan was made with {}, and this is {}, which may decode and encode differently; --allow-mixed \
+             makes the part all the same",
+            plan.libraries,
+            libraries()
+        )));
+    }
+    for part in wanted.numbers.within(&plan)? {
+        if !wanted.again && matches!(job.state(&plan, part).map_err(super::job_failure)?, PartState::Done(_)) {
+            say(wanted, &format!("part {part} is there"));
+            continue;
+        }
+        check_input(&plan)?;
+        let (record, published) = make_one(&job, &plan, part, wanted)?;
+        for warning in &record.warnings {
+            let _ = writeln!(std::io::stderr(), "warning: part {part}: {}", escape::line(warning));
+        }
+        say(
+            wanted,
+            &format!(
+                "part {part}: {} frames in {:.1} s{}",
+                record.frames.len(),
+                record.seconds,
+                match published {
+                    Published::First => "",
+                    Published::Late => "; another worker had made it meanwhile",
+                }
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn say(wanted: &PartArguments, text: &str) {
+    if !wanted.quiet {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
+    }
+}
+
+/// Refuses an input that is not the plan's.
+pub(super) fn check_input(plan: &Plan) -> Result<(), Failure> {
+    let now = identity_now(&arguments(plan, &plan.output)?).map_err(|failure| match failure {
+        Failure::Failed(text) => Failure::Passing(text),
+        failure => failure,
+    })?;
+    if now == plan.identity || plan.identity == Identity::Url {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is not what it was when the plan was made; make a new plan",
+        plan.input
+    )))
+}
+
+/// Makes a part's data and its record.
+fn make_one(
+    job: &JobFolder,
+    plan: &Plan,
+    part: usize,
+    wanted: &PartArguments,
+) -> Result<(Record, Published), Failure> {
+    let began = Instant::now();
+    let extension = plan.output.extension().unwrap_or_default().to_string_lossy();
+    let work = match plan.output_kind {
+        OutputKind::Images => plan.output.clone(),
+        OutputKind::Film | OutputKind::File => job.work_path(part, &extension),
+    };
+    let made = filter(plan, part, &output_argument(plan, &work), &wanted.engine)?;
+    let planned = plan.parts[part].frames;
+    if let Some(planned) = planned.filter(|&planned| planned != made.frames.len() as u64) {
+        remove(plan, &work);
+        return Err(Failure::Failed(format!(
+            "part {part} has {} frames, and {planned} were planned: packets were lost or cannot be decoded, so \
+             that no part is sure of its place; filter the input in one run",
+            made.frames.len()
+        )));
+    }
+    let (data, order) = match plan.output_kind {
+        OutputKind::Images => (images(&made)?, Vec::new()),
+        kind => {
+            let order = match kind {
+                OutputKind::Film => packet_order(&work)?,
+                _ => Vec::new(),
+            };
+            if kind == OutputKind::Film && order.len() != made.frames.len() {
+                remove(plan, &work);
+                return Err(Failure::Failed(format!(
+                    "part {part}: the encoder made {} packets of {} frames, which cannot be put together; choose \
+                     another encoder, or filter the input in one run",
+                    order.len(),
+                    made.frames.len()
+                )));
+            }
+            (job.keep_data(part, &work).map_err(super::job_failure)?, order)
+        }
+    };
+    let record = Record {
+        plan: plan.id.clone(),
+        part,
+        data,
+        order,
+        frames: frames(&made),
+        seam: Seam {
+            first: made.seams.first.map(beside),
+            next: made.seams.next.map(beside),
+            ended: made.seams.ended,
+        },
+        warnings: made.remarks.warnings,
+        notes: made.remarks.notes,
+        engine: made.engine,
+        host: super::own::host(),
+        seconds: began.elapsed().as_secs_f64(),
+    };
+    let published = match wanted.again {
+        true => job.replace_record(&record).map(|()| Published::First),
+        false => job.record(plan, &record),
+    };
+    Ok((record, published.map_err(super::job_failure)?))
+}
+
+/// A raw output needs its word before the path.
+fn output_argument(plan: &Plan, work: &Path) -> PathBuf {
+    let text = plan.output.to_string_lossy();
+    match text.strip_prefix("raw:") {
+        Some(_) => PathBuf::from(format!("raw:{}", work.display())),
+        None => work.to_owned(),
+    }
+}
+
+/// Runs the filter over a part into `output`.
+pub(super) fn filter(
+    plan: &Plan,
+    part: usize,
+    output: &Path,
+    engine: &EngineArguments,
+) -> Result<Made, Failure> {
+    let arguments = arguments(plan, output)?;
+    let planned = plan.parts[part];
+    let base = Rational {
+        num: plan.time_base.0,
+        den: plan.time_base.1,
+    };
+    let first_number = plan.first_number.zip(planned.before);
+    let piece = Piece {
+        range: range_of(planned.extent, base),
+        first_number: first_number.map(|(first, before)| first.saturating_add_unsigned(before)),
+        ..Piece::default()
+    };
+    let arguments = arguments.for_piece(piece, engine.clone());
+    make(&arguments, &plan.filters)
+}
+
+fn frames(made: &Made) -> Vec<RecordedFrame> {
+    let recorded = made.frames.iter();
+    recorded.map(|frame| RecordedFrame(frame.time, frame.duration, frame.hash)).collect()
+}
+
+fn beside(frame: SeamFrame) -> Beside {
+    Beside(frame.time, frame.hash)
+}
+
+/// The image files of a part, with their lengths.
+fn images(made: &Made) -> Result<Data, Failure> {
+    let files = made.images.iter().map(|path| Ok((path.clone(), path.metadata()?.len())));
+    Ok(Data::Images(files.collect::<Result<_, std::io::Error>>()?))
+}
+
+/// Removes what was made for nothing.
+fn remove(plan: &Plan, work: &Path) {
+    if plan.output_kind != OutputKind::Images {
+        let _ = std::fs::remove_file(work);
+    }
+}

@@ -1,0 +1,272 @@
+//! `framepipe plan`: cuts a job into parts, and writes down all that decides the result.
+
+use super::{libraries, version};
+use crate::cli::encoding::EncodingArguments;
+use crate::cli::filter::piece::{Places, Survey, parse, survey};
+use crate::cli::filtering::FilteringArguments;
+use crate::cli::reading::{RangeArguments, ReadingArguments};
+use crate::cli::{Arguments, Failure, escape, to_stdout};
+use clap::builder::OsStringValueParser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, ValueHint};
+use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, frame_extents, time_extents};
+use framepipe::source::{Cuts, StreamInfo};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Seconds of a part unless the user says something: long beside what its start costs.
+const USUAL_SECONDS: f64 = 20.0;
+
+/// Frames of a part where there is no time.
+const USUAL_FRAMES: u64 = 500;
+
+/// The most parts of a plan.
+const MOST_PARTS: u64 = 100_000;
+
+/// Threads of an encoder, whose bits depend on their number, unless the user says something.
+const MOST_THREADS: usize = 16;
+
+/// The job as the user wrote it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArguments {
+    /// The input: a video file, a folder of images, frames/%05d.png, raw:WxH:FORMAT:FPS:PATH or synthetic:...
+    #[arg(value_name = "INPUT", value_parser = OsStringValueParser::new(), value_hint = ValueHint::AnyPath)]
+    input: OsString,
+    /// The output: a video file, a folder, or frames/%05d.png.
+    #[arg(value_name = "OUTPUT", value_parser = OsStringValueParser::new(), value_hint = ValueHint::AnyPath)]
+    output: OsString,
+    /// The folder of the job, which all machines must see. It is made.
+    #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
+    job: PathBuf,
+    /// How many parts, or fewer where there are fewer key frames.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), group = "length")]
+    parts: Option<u32>,
+    /// About so many frames a part [default: 500 of images].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), group = "length")]
+    part_frames: Option<u64>,
+    /// About so many seconds a part [default: 20 of a video].
+    #[arg(long, value_name = "S", value_parser = seconds, group = "length")]
+    part_seconds: Option<f64>,
+    /// Cut anywhere, not only at key frames: parts are of equal length, and what lies before a cut in its
+    /// group of pictures is decoded twice.
+    #[arg(long)]
+    cut_anywhere: bool,
+    #[command(flatten)]
+    filtering: FilteringArguments,
+    /// The number of the first image file: to be read, of a numbered sequence; of other inputs, to be written.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    start_number: Option<i64>,
+    #[command(flatten)]
+    range: RangeArguments,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+}
+
+/// Options that are the plan's own and not the filter's.
+const OWN: [&str; 7] = ["input", "output", "job", "parts", "part_frames", "part_seconds", "cut_anywhere"];
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
+    seconds.ok_or_else(|| "write a number of seconds above 0, such as 20".to_owned())
+}
+
+impl PlanArguments {
+    /// How many parts there are to be.
+    fn count(&self, info: &StreamInfo) -> Result<u32, Failure> {
+        if let Some(parts) = self.parts {
+            return Ok(parts);
+        }
+        let rate = info.frame_rate.map(|rate| rate.to_f64()).filter(|&rate| rate > 0.0);
+        let frames_each = match (self.part_frames, self.part_seconds, rate) {
+            (Some(frames), ..) => frames,
+            (None, seconds, Some(rate)) => (seconds.unwrap_or(USUAL_SECONDS) * rate).round().max(1.0) as u64,
+            (None, Some(_), None) => {
+                return Err(Failure::Usage(
+                    "the input has no frame rate; give the length of parts by --part-frames".to_owned(),
+                ));
+            }
+            (None, None, None) => USUAL_FRAMES,
+        };
+        let frames = info.frames.ok_or_else(|| {
+            Failure::Usage("the input does not say how many frames it has; say --parts N".to_owned())
+        })?;
+        Ok(frames.div_ceil(frames_each.max(1)).clamp(1, MOST_PARTS) as u32)
+    }
+}
+
+/// The filter's options among what the user wrote, in its words.
+fn options(matches: &ArgMatches) -> Result<Vec<String>, Failure> {
+    let command = Arguments::command();
+    let command = command.find_subcommand("plan").cloned().unwrap_or_default();
+    let mut words = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let is_given = matches.try_contains_id(id).unwrap_or(false)
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(long) = argument.get_long().filter(|_| is_given && !OWN.contains(&id)) else {
+            continue;
+        };
+        if !argument.get_action().takes_values() {
+            words.push(format!("--{long}"));
+            continue;
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            let value = value.to_str().ok_or_else(|| {
+                Failure::Usage(format!("--{long}: a plan is text, and this is not UTF-8"))
+            })?;
+            words.push(format!("--{long}={value}"));
+        }
+    }
+    Ok(words)
+}
+
+/// Makes a plan.
+pub(crate) fn run(wanted: &PlanArguments) -> Result<(), Failure> {
+    let matches = Arguments::command().get_matches();
+    let matches = matches.subcommand_matches("plan").cloned().unwrap_or_default();
+    let plan = make(wanted, options(&matches)?)?;
+    JobFolder::create(&wanted.job, &plan).map_err(super::job_failure)?;
+    to_stdout(|out| Ok(writeln!(out, "{}", escape::lines(&account(&plan, wanted)))?))
+}
+
+/// The plan of a job with these options of the filter.
+fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failure> {
+    let words = || options.iter().map(OsString::from);
+    let ends = || [OsString::from("--"), wanted.input.clone(), wanted.output.clone()];
+    let arguments = parse(words().chain(ends()))?;
+    let found = survey(&arguments, |info| wanted.count(info), wanted.cut_anywhere)?;
+    if let (Some(encoder), None) = (&found.encoder, &wanted.encoding.encoder) {
+        options.push(format!("--encoder={encoder}"));
+    }
+    if found.encoder.is_some() && wanted.encoding.encoder_threads.is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        options.push(format!("--encoder-threads={}", cores.min(MOST_THREADS)));
+    }
+    let (parts, uncut) = parts(wanted, &found)?;
+    let input = found.input.into_string().map_err(|_| {
+        Failure::Usage("a plan is text, and the input's name is not UTF-8; rename it".to_owned())
+    })?;
+    let base = found.info.time_base;
+    let plan = Plan {
+        format: 0,
+        id: String::new(),
+        framepipe: version(),
+        libraries: libraries(),
+        input,
+        identity: found.identity,
+        output: found.output,
+        output_kind: found.kind,
+        options,
+        filters: found.filters,
+        time_base: (base.num, base.den),
+        start: found.span.0.unwrap_or(0),
+        first_number: found.first_number,
+        parts,
+        uncut,
+    };
+    Ok(plan.sealed())
+}
+
+/// The parts, and why there is one only.
+fn parts(wanted: &PlanArguments, found: &Survey) -> Result<(Vec<Part>, Option<String>), Failure> {
+    let (start, end) = found.span;
+    let whole = vec![Extent::Ticks { begin: start, end }];
+    let (extents, counts, uncut) = match &found.places {
+        Places::Frames { first, count } => {
+            let parts = if found.kind == OutputKind::File { 1 } else { wanted.count(&counted(found, *count))? };
+            let extents: Vec<Extent> = frame_extents(*count, parts).into_iter().map(|e| later(e, *first)).collect();
+            let counts: Vec<u64> = extents.iter().map(|&extent| length(extent)).collect();
+            let uncut = (found.kind == OutputKind::File).then(|| in_one(found));
+            (extents, Some(counts), uncut)
+        }
+        Places::Times(_) if found.kind == OutputKind::File => (whole, None, Some(in_one(found))),
+        Places::Times(Cuts::At { ticks, counts }) => (time_extents(start, ticks, end), counts.clone(), None),
+        Places::Times(Cuts::None(reason)) => (whole, None, Some(format!("{} {reason}", found.input.display()))),
+    };
+    let needs_numbers = found.kind == OutputKind::Images && found.first_number.is_some();
+    if needs_numbers && counts.is_none() && extents.len() > 1 {
+        let reason = "its frames cannot be counted without decoding, and the numbers of image files need that";
+        return Ok((vec![part(Extent::Ticks { begin: start, end }, None, Some(0))], Some(reason.to_owned())));
+    }
+    let mut before = 0;
+    let mut parts = Vec::new();
+    for (index, &extent) in extents.iter().enumerate() {
+        let frames = counts.as_ref().and_then(|counts| counts.get(index).copied());
+        // A stretch without a frame is nothing to make.
+        if frames == Some(0) && extents.len() > 1 {
+            continue;
+        }
+        parts.push(part(extent, frames, counts.is_some().then_some(before)));
+        before += frames.unwrap_or(0);
+    }
+    Ok((parts, uncut))
+}
+
+fn part(extent: Extent, frames: Option<u64>, before: Option<u64>) -> Part {
+    Part {
+        extent,
+        frames,
+        before,
+    }
+}
+
+fn in_one(found: &Survey) -> String {
+    format!("{} is a file that is written in one piece", found.output.display())
+}
+
+/// The stream's facts with the number of frames that the job has of it.
+fn counted(found: &Survey, frames: u64) -> StreamInfo {
+    let mut info = found.info.clone();
+    info.frames = Some(frames);
+    info
+}
+
+/// The same so many frames later.
+fn later(extent: Extent, first: u64) -> Extent {
+    match extent {
+        Extent::Frames { begin, end } => Extent::Frames {
+            begin: begin + first,
+            end: end + first,
+        },
+        ticks @ Extent::Ticks { .. } => ticks,
+    }
+}
+
+fn length(extent: Extent) -> u64 {
+    match extent {
+        Extent::Frames { begin, end } => end - begin,
+        Extent::Ticks { .. } => 0,
+    }
+}
+
+/// What was planned, for people.
+fn account(plan: &Plan, wanted: &PlanArguments) -> String {
+    let job = wanted.job.display();
+    let parts = plan.parts.len();
+    let mut text = format!(
+        "{} into {}: {parts} part{} in {job}",
+        plan.input,
+        plan.output.display(),
+        if parts == 1 { "" } else { "s" }
+    );
+    if let Some(reason) = &plan.uncut {
+        text.push_str(&format!("\none part only: {reason}"));
+    }
+    if let framepipe::parts::Identity::File { bytes, .. } = &plan.identity {
+        let each = *bytes as f64 / parts as f64 / 1e6;
+        text.push_str(&format!(
+            "\nreads {:.1} MB, some {each:.1} MB a part; storage that gives B MB/s is full at B divided by what a \
+             worker reads and writes a second",
+            *bytes as f64 / 1e6
+        ));
+    }
+    text.push_str(&format!(
+        "\nnext: `framepipe run {job}` here, or `framepipe part {job} N` for N from 0 to {} anywhere, then \
+         `framepipe join {job}`",
+        parts - 1
+    ));
+    text
+}

@@ -1,0 +1,268 @@
+//! `framepipe run`: all parts of a job on this machine, and the join.
+//!
+//! A part is made by a process of its own, one for each card or for each place, so that a card that fails
+//! takes one part with it. Parts that fail for a passing reason are tried again; the others are listed at the
+//! end, once all that can be made is made.
+
+use super::join::{JoinArguments, Layout};
+use super::open;
+use crate::cli::{Failure, escape, interrupt};
+use clap::{Args, ValueHint};
+use framepipe::engine::cuda;
+use framepipe::parts::{JobFolder, PartState, Plan, ranges};
+use framepipe::pipeline::Stop;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a part is tried that fails for a passing reason.
+const TRIES: u32 = 3;
+
+/// The exit code of a part that may go well elsewhere or later.
+const ELSEWHERE: i32 = 75;
+
+/// From one look at a child to the next.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Which cards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Devices {
+    /// Those that there are.
+    All,
+    /// These.
+    These(Vec<usize>),
+}
+
+impl std::str::FromStr for Devices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Devices, String> {
+        if text == "all" {
+            return Ok(Devices::All);
+        }
+        let numbers = text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
+        numbers
+            .map(Devices::These)
+            .map_err(|_| "write all, or numbers of cards such as 0,1".to_owned())
+    }
+}
+
+impl Devices {
+    /// Their numbers.
+    pub(crate) fn numbers(&self) -> Result<Vec<usize>, Failure> {
+        let found = cuda::devices().map_err(|reason| Failure::Failed(format!("no CUDA card: {reason}")))?;
+        let there: Vec<usize> = found.cards.iter().map(|card| card.ordinal).collect();
+        match self {
+            Devices::All => Ok(there),
+            Devices::These(wanted) => match wanted.iter().find(|number| !there.contains(number)) {
+                Some(number) => Err(Failure::Usage(format!(
+                    "there is no card {number}; `framepipe devices` lists them"
+                ))),
+                None => Ok(wanted.clone()),
+            },
+        }
+    }
+}
+
+/// Which job, and on what.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArguments {
+    /// The folder that `framepipe plan` made.
+    #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
+    job: PathBuf,
+    /// The cards, each of which makes a part at a time: all, or numbers such as 0,1 [default: what --engine
+    /// auto takes, one part at a time].
+    #[arg(long, value_name = "LIST")]
+    devices: Option<Devices>,
+    /// How many parts are made at a time, or on each card, with the cores shared out [default: 1].
+    #[arg(long, value_name = "N")]
+    at_once: Option<NonZeroUsize>,
+    /// Only make the parts.
+    #[arg(long, conflicts_with_all = ["keep_parts", "layout"])]
+    no_join: bool,
+    /// Leave the parts where they are once the output is there.
+    #[arg(long)]
+    keep_parts: bool,
+    /// What is made of the parts.
+    #[arg(long, value_enum, default_value_t)]
+    layout: Layout,
+    /// Decode and encode with other versions of FFmpeg's libraries than those of the plan.
+    #[arg(long)]
+    allow_mixed: bool,
+    /// Say nothing but warnings and errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Makes all parts, and joins them.
+pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
+    let (job, plan) = open(&wanted.job)?;
+    make_all(&job, &plan, wanted)?;
+    if wanted.no_join {
+        return Ok(());
+    }
+    super::join::run(&JoinArguments {
+        job: wanted.job.clone(),
+        keep_parts: wanted.keep_parts,
+        layout: wanted.layout,
+        quiet: wanted.quiet,
+    })
+}
+
+/// What the workers share.
+struct Work<'a> {
+    root: &'a Path,
+    quiet: bool,
+    total: usize,
+    stop: Stop,
+    state: Mutex<State>,
+}
+
+/// Parts that are still to be made, with how often each was tried, and what became of the others.
+struct State {
+    queue: VecDeque<(usize, u32)>,
+    done: usize,
+    failed: Vec<usize>,
+}
+
+impl Work<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{}", escape::line(text));
+        }
+    }
+}
+
+fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), Failure> {
+    let mut queue = VecDeque::new();
+    for part in 0..plan.parts.len() {
+        if !matches!(job.state(plan, part).map_err(super::job_failure)?, PartState::Done(_)) {
+            queue.push_back((part, 0));
+        }
+    }
+    let places = places(wanted)?;
+    let work = Work {
+        root: &wanted.job,
+        quiet: wanted.quiet,
+        total: plan.parts.len(),
+        stop: Stop::new(),
+        state: Mutex::new(State {
+            done: plan.parts.len() - queue.len(),
+            queue,
+            failed: Vec::new(),
+        }),
+    };
+    let policy = interrupt::Policy {
+        wanted: Some(interrupt::OnInterrupt::Discard),
+        replaces: false,
+    };
+    interrupt::watch(&work.stop, true, policy)?;
+    std::thread::scope(|scope| {
+        for place in &places {
+            scope.spawn(|| serve(&work, place));
+        }
+    });
+    if work.stop.is_abandon_asked() {
+        work.say("stopped; the same command goes on with the parts that are missing");
+        return Err(Failure::Interrupted);
+    }
+    let state = work.state();
+    match state.failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Failed(format!(
+            "these parts could not be made: {}; the others are there",
+            ranges(&state.failed)
+        ))),
+    }
+}
+
+/// The options of the engine in each place.
+fn places(wanted: &RunArguments) -> Result<Vec<Vec<String>>, Failure> {
+    let each = wanted.at_once.map_or(1, NonZeroUsize::get);
+    let mixed = wanted.allow_mixed.then(|| "--allow-mixed".to_owned());
+    let Some(devices) = &wanted.devices else {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let shared = (each > 1).then(|| {
+            let threads = format!("--threads={}", cores.div_ceil(each));
+            vec!["--engine=cpu".to_owned(), threads]
+        });
+        let options: Vec<String> = shared.unwrap_or_default().into_iter().chain(mixed).collect();
+        return Ok(vec![options; each]);
+    };
+    let options = devices.numbers()?.into_iter().flat_map(|device| {
+        let options = vec!["--engine=cuda".to_owned(), format!("--device={device}")];
+        vec![options.into_iter().chain(mixed.clone()).collect(); each]
+    });
+    Ok(options.collect())
+}
+
+/// Makes one part after another until there are none.
+fn serve(work: &Work<'_>, options: &[String]) {
+    while !work.stop.is_abandon_asked() {
+        let Some((part, tried)) = work.state().queue.pop_front() else {
+            break;
+        };
+        let began = Instant::now();
+        let result = start(work, part, options).and_then(|child| wait(child, &work.stop));
+        let code = match result {
+            Ok(status) => status.and_then(|status| status.code()),
+            Err(cause) => {
+                work.say(&format!("part {part}: cannot start a process: {cause}"));
+                None
+            }
+        };
+        let mut state = work.state();
+        match code {
+            Some(0) => {
+                state.done += 1;
+                let (done, total, seconds) = (state.done, work.total, began.elapsed().as_secs_f64());
+                drop(state);
+                work.say(&format!("{done}/{total} parts: part {part} in {seconds:.1} s"));
+            }
+            // Killed from outside counts as passing, too.
+            None | Some(ELSEWHERE) if tried + 1 < TRIES && !work.stop.is_abandon_asked() => {
+                state.queue.push_back((part, tried + 1));
+            }
+            _ => state.failed.push(part),
+        }
+    }
+}
+
+/// Starts the process that makes a part.
+fn start(work: &Work<'_>, part: usize, options: &[String]) -> std::io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let words = ["part", "--quiet", "--die-with-parent"].map(OsString::from);
+    command
+        .args(words)
+        .args(options)
+        .arg("--")
+        .arg(work.root)
+        .arg(part.to_string());
+    command.stdin(std::process::Stdio::null()).spawn()
+}
+
+/// Waits for it to end; none if the run was stopped, which ends it.
+fn wait(mut child: Child, stop: &Stop) -> std::io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if stop.is_abandon_asked() {
+            // It leaves a temporary file at most.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,320 @@
+//! The job folder: where plan, parts and records are, and how they come there whole or not at all.
+
+use super::plan::FORMAT;
+use super::{Data, Plan, Record, digest_file};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How old a temporary file is that nobody works on any more.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A job folder that has a plan.
+#[derive(Debug, Clone)]
+pub struct JobFolder {
+    root: PathBuf,
+}
+
+/// Why a job folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// A file could not be read or written: what may go well elsewhere or later.
+    #[error("cannot {doing} {path}: {cause}")]
+    Io {
+        /// "read" or "write".
+        doing: &'static str,
+        /// The file.
+        path: String,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// There is no plan.
+    #[error("{0} is no job folder: it has no plan.json; `framepipe plan INPUT OUTPUT {0}` makes one")]
+    NoPlan(String),
+    /// The folder has another plan.
+    #[error("{0} holds another plan already; choose another folder, or remove it")]
+    Taken(String),
+    /// What the folder holds is not what framepipe wrote.
+    #[error("{path}: {problem}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// A sentence.
+        problem: String,
+    },
+}
+
+impl JobError {
+    /// True for what may go well elsewhere or later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, JobError::Io { .. })
+    }
+}
+
+/// How far a part is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PartState {
+    /// Its record is there, and its data are as long as that says.
+    Done(Box<Record>),
+    /// It is to be made.
+    Missing,
+    /// There is a record that is not one of this plan, or whose data are not there: the end of a sentence.
+    Broken(String),
+}
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// It is the part's.
+    First,
+    /// Another worker's was there before.
+    Late,
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JobError + use<> {
+    let path = path.display().to_string();
+    move |cause| JobError::Io { doing, path, cause }
+}
+
+impl JobFolder {
+    /// Makes the folder with its plan. One that has the same plan is taken as it is.
+    pub fn create(root: &Path, plan: &Plan) -> Result<JobFolder, JobError> {
+        let job = JobFolder {
+            root: root.to_owned(),
+        };
+        fs::create_dir_all(job.parts()).map_err(failed("write", &job.parts()))?;
+        match job.publish(&job.plan_path(), plan, "plan")? {
+            Published::First => Ok(job),
+            Published::Late if job.plan()?.id == plan.id => Ok(job),
+            Published::Late => Err(JobError::Taken(root.display().to_string())),
+        }
+    }
+
+    /// Opens a folder, with its plan.
+    pub fn open(root: &Path) -> Result<(JobFolder, Plan), JobError> {
+        let job = JobFolder {
+            root: root.to_owned(),
+        };
+        let plan = job.plan()?;
+        Ok((job, plan))
+    }
+
+    fn plan(&self) -> Result<Plan, JobError> {
+        let path = self.plan_path();
+        let plan: Plan =
+            read_json(&path)?.ok_or_else(|| JobError::NoPlan(self.root.display().to_string()))?;
+        let foreign = |problem: &str| JobError::Foreign {
+            path: path.display().to_string(),
+            problem: problem.to_owned(),
+        };
+        if plan.format != FORMAT {
+            return Err(foreign(
+                "it is of another version of framepipe, which must make the parts, too",
+            ));
+        }
+        if !plan.is_sealed() {
+            return Err(foreign("it was changed after it was made; make a new plan"));
+        }
+        Ok(plan)
+    }
+
+    fn plan_path(&self) -> PathBuf {
+        self.root.join("plan.json")
+    }
+
+    /// Where data and records are.
+    pub fn parts(&self) -> PathBuf {
+        self.root.join("parts")
+    }
+
+    /// Where the record of a part is.
+    fn record_path(&self, part: usize) -> PathBuf {
+        self.parts().join(format!("{part:05}.json"))
+    }
+
+    /// A name for data of a part while they are made, which no other process uses.
+    pub fn work_path(&self, part: usize, extension: &str) -> PathBuf {
+        let name = format!(".{part:05}-{}-{}.{extension}", host(), std::process::id());
+        self.parts().join(name)
+    }
+
+    /// How far a part is.
+    pub fn state(&self, plan: &Plan, part: usize) -> Result<PartState, JobError> {
+        let record: Record = match read_json(&self.record_path(part)) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(PartState::Missing),
+            Err(JobError::Foreign { problem, .. }) => return Ok(PartState::Broken(problem)),
+            Err(error) => return Err(error),
+        };
+        if record.plan != plan.id || record.part != part {
+            return Ok(PartState::Broken("its record is of another plan".to_owned()));
+        }
+        let broken = |path: &Path, bytes: u64| match path.metadata() {
+            Ok(facts) if facts.len() == bytes => None,
+            Ok(facts) => Some(format!(
+                "{} has {} bytes, and its record says {bytes}",
+                path.display(),
+                facts.len()
+            )),
+            Err(cause) => Some(format!("{}, which its record names: {cause}", path.display())),
+        };
+        let problem = match &record.data {
+            Data::File { name, bytes, .. } => broken(&self.parts().join(name), *bytes),
+            Data::Images(files) => files.iter().find_map(|(path, bytes)| broken(path, *bytes)),
+        };
+        Ok(match problem {
+            Some(problem) => PartState::Broken(problem),
+            None => PartState::Done(Box::new(record)),
+        })
+    }
+
+    /// Gives data that were made at `work` the name of their content.
+    pub fn keep_data(&self, part: usize, work: &Path) -> Result<Data, JobError> {
+        let (bytes, hash) = digest_file(work).map_err(failed("read", work))?;
+        let extension = work.extension().unwrap_or_default().to_string_lossy();
+        let name = format!("{part:05}-{}.{extension}", &hash[..16]);
+        let path = self.parts().join(&name);
+        fs::rename(work, &path).map_err(failed("write", &path))?;
+        Ok(Data::File { name, bytes, hash })
+    }
+
+    /// Makes the record of a part, unless there is one that counts already, whose data stay then.
+    pub fn record(&self, plan: &Plan, record: &Record) -> Result<Published, JobError> {
+        let path = self.record_path(record.part);
+        for _ in 0..10 {
+            if self.publish(&path, record, &format!("{:05}", record.part))? == Published::First {
+                return Ok(Published::First);
+            }
+            match self.state(plan, record.part)? {
+                PartState::Done(first) => {
+                    self.drop_data(record, &first);
+                    return Ok(Published::Late);
+                }
+                // What counts for nothing makes room.
+                _ => match fs::remove_file(&path) {
+                    Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                        return Err(failed("write", &path)(cause));
+                    }
+                    _ => {}
+                },
+            }
+        }
+        Err(JobError::Foreign {
+            path: path.display().to_string(),
+            problem: "something keeps putting a record there that is none of this job".to_owned(),
+        })
+    }
+
+    /// Makes the record of a part in place of any other.
+    pub fn replace_record(&self, record: &Record) -> Result<(), JobError> {
+        let path = self.record_path(record.part);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", &path)(cause)),
+            _ => self.publish(&path, record, &format!("{:05}", record.part)).map(|_| ()),
+        }
+    }
+
+    /// Removes the data of a record that came late.
+    fn drop_data(&self, late: &Record, first: &Record) {
+        if let (Data::File { name, .. }, true) = (&late.data, late.data != first.data) {
+            let path = self.parts().join(name);
+            if let Err(cause) = fs::remove_file(&path) {
+                tracing::warn!("cannot remove {}: {cause}", path.display());
+            }
+        }
+    }
+
+    /// Writes `value` under a temporary name and links it to `path`, which succeeds for one of several that
+    /// try.
+    fn publish(&self, path: &Path, value: &impl Serialize, word: &str) -> Result<Published, JobError> {
+        let work = self.work_path(0, "tmp").with_file_name(format!(
+            ".{word}-{}-{}.json.tmp",
+            host(),
+            std::process::id()
+        ));
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&work)?;
+            let mut text = serde_json::to_vec(value)?;
+            text.push(b'\n');
+            file.write_all(&text)?;
+            file.sync_all()
+        };
+        let written = write().map_err(failed("write", &work));
+        let linked = written.and_then(|()| match fs::hard_link(&work, path) {
+            Ok(()) => Ok(Published::First),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(Published::Late),
+            Err(cause) => Err(failed("write", path)(cause)),
+        });
+        let _ = fs::remove_file(&work);
+        // The folder holds the name. Not every file system lets folders be synced.
+        if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
+        linked
+    }
+
+    /// Removes temporary files that are older than a day, and data that no record names and that are as old.
+    /// Gives their names.
+    pub fn clean(&self, plan: &Plan) -> Result<Vec<PathBuf>, JobError> {
+        let folder = self.parts();
+        let mut kept = Vec::new();
+        for part in 0..plan.parts.len() {
+            if let PartState::Done(record) = self.state(plan, part)?
+                && let Data::File { name, .. } = &record.data
+            {
+                kept.push(name.clone());
+            }
+        }
+        let mut removed = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(failed("read", &folder))? {
+            let entry = entry.map_err(failed("read", &folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_record = name.ends_with(".json") && !name.starts_with('.');
+            let age = entry
+                .metadata()
+                .and_then(|facts| facts.modified())
+                .map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
+            if is_record || kept.contains(&name) || age.is_ok_and(|age| age < STALE) {
+                continue;
+            }
+            fs::remove_file(entry.path()).map_err(failed("write", &entry.path()))?;
+            removed.push(entry.path());
+        }
+        Ok(removed)
+    }
+
+    /// Removes the data of parts, once the output is there.
+    pub fn remove_data(&self, records: &[Record]) {
+        for record in records {
+            if let Data::File { name, .. } = &record.data {
+                let path = self.parts().join(name);
+                if let Err(cause) = fs::remove_file(&path) {
+                    tracing::warn!("cannot remove {}: {cause}", path.display());
+                }
+            }
+        }
+    }
+}
+
+/// Reads a file of ours; `None` if there is none.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, JobError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(failed("read", path)(cause)),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|cause| JobError::Foreign {
+        path: path.display().to_string(),
+        problem: format!("it is not what framepipe writes there: {cause}"),
+    })
+}
+
+/// This machine's name.
+pub(super) fn host() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    name.replace(['/', '.'], "-")
+}

@@ -1,0 +1,142 @@
+//! The proof that all parts together are the whole: every part is there and of this plan, every cut is a cut
+//! between two frames that follow one another, and counts agree.
+
+use super::{Extent, JobError, JobFolder, PartState, Plan, Record};
+
+/// Records that fit together.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// One a part, in order.
+    pub records: Vec<Record>,
+    /// Frames of all parts.
+    pub frames: u64,
+}
+
+/// Why parts cannot be joined.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Parts are to be made still.
+    #[error("{count} of {of} parts are missing: {missing}")]
+    Missing {
+        /// How many.
+        count: usize,
+        /// Of how many.
+        of: usize,
+        /// Their numbers.
+        missing: String,
+    },
+    /// A part's record or data are not what they should be.
+    #[error("part {part}: {problem}; make it again with `framepipe part`")]
+    Broken {
+        /// Its number.
+        part: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Two parts do not fit together.
+    #[error("parts {part} and {next} do not fit together: {problem}", next = .part + 1)]
+    Seam {
+        /// The number of the first one.
+        part: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// Numbers as lists of arrays take them: 3,7-9.
+pub fn ranges(numbers: &[usize]) -> String {
+    let mut text = String::new();
+    let mut rest = numbers;
+    while let Some(&first) = rest.first() {
+        let length = rest.iter().zip(first..).take_while(|(a, b)| *a == b).count();
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&first.to_string());
+        if length > 1 {
+            text.push_str(&format!("-{}", first + length - 1));
+        }
+        rest = &rest[length..];
+    }
+    text
+}
+
+/// Checks all parts of a job.
+pub fn verify(job: &JobFolder, plan: &Plan) -> Result<Verified, VerifyError> {
+    let mut records = Vec::with_capacity(plan.parts.len());
+    let mut missing = Vec::new();
+    for part in 0..plan.parts.len() {
+        match job.state(plan, part)? {
+            PartState::Done(record) => records.push(*record),
+            PartState::Missing => missing.push(part),
+            PartState::Broken(problem) => return Err(VerifyError::Broken { part, problem }),
+        }
+    }
+    if !missing.is_empty() {
+        return Err(VerifyError::Missing {
+            count: missing.len(),
+            of: plan.parts.len(),
+            missing: ranges(&missing),
+        });
+    }
+    for (part, (planned, record)) in plan.parts.iter().zip(&records).enumerate() {
+        if let Some(problem) = wrong_count(planned.frames, record) {
+            return Err(VerifyError::Broken { part, problem });
+        }
+    }
+    for (part, pair) in records.windows(2).enumerate() {
+        let is_by_time = matches!(plan.parts[part].extent, Extent::Ticks { .. });
+        if let Some(problem) = seam_problem(&pair[0], &pair[1]).filter(|_| is_by_time) {
+            return Err(VerifyError::Seam { part, problem });
+        }
+    }
+    if let (Some(last), Some(Extent::Ticks { end: None, .. })) =
+        (records.last(), plan.parts.last().map(|part| part.extent))
+        && !last.seam.ended
+    {
+        return Err(VerifyError::Broken {
+            part: records.len() - 1,
+            problem: "it did not reach the input's end".to_owned(),
+        });
+    }
+    let frames = records.iter().map(|record| record.frames.len() as u64).sum();
+    Ok(Verified { records, frames })
+}
+
+/// What is wrong with the number of frames, if anything.
+fn wrong_count(planned: Option<u64>, record: &Record) -> Option<String> {
+    let found = record.frames.len() as u64;
+    let planned = planned.filter(|&planned| planned != found)?;
+    Some(format!("it has {found} frames, and {planned} were planned"))
+}
+
+/// Why the second of two parts does not follow the first, if it does not.
+fn seam_problem(before: &Record, after: &Record) -> Option<String> {
+    let (Some(next), Some(first)) = (before.seam.next, after.seam.first) else {
+        return Some("the frame beside the cut was not seen from both sides".to_owned());
+    };
+    if next.0 != first.0 {
+        return Some(format!(
+            "one saw the next frame at tick {}, and the other begins at tick {}",
+            next.0, first.0
+        ));
+    }
+    (next.1 != first.1).then(|| {
+        "the frame beside the cut was decoded differently, as decoders of unlike versions may do".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_ranges() {
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(ranges(&[3]), "3");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+}

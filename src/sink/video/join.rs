@@ -1,0 +1,330 @@
+//! A video file of parts that were encoded by themselves: their packets one after another, each copied once,
+//! with the input's other streams beside them.
+//!
+//! ```text
+//!   parts     I b B b P | I b B b P       packets in the order of decoding
+//!   shown     0 2 1 3 4 | 0 2 1 3 4       their places in presentation, from the order of their times
+//!   times     frames' own, by the records: what a part's container made of them does not count
+//!   decoded   the time of the frame `depth` places before, as encoders give it
+//! ```
+//!
+//! `depth` is the most places by which a packet comes earlier in decoding than its frame is shown.
+
+use super::passthrough::Passthrough;
+use super::{VideoSink, choice};
+use crate::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet};
+use crate::frame::{Rational, Remarks, Stopped, is_closed};
+use crate::sink::video::pacing::Pacing;
+use crate::sink::{SinkError, Written};
+use crossbeam_channel::Receiver;
+use std::path::{Path, PathBuf};
+
+/// A part, as a file and by its record.
+#[derive(Debug, Clone)]
+pub struct JoinedPart {
+    /// The file, whose first video stream counts.
+    pub path: PathBuf,
+    /// When each frame is shown and how long, in ticks of the source's time base.
+    pub frames: Vec<(Option<i64>, Option<i64>)>,
+    /// The place in presentation of each packet, as [`packet_order`] gives it.
+    pub order: Vec<u32>,
+}
+
+/// A file that is open for its packets.
+struct PartReader {
+    demuxer: Demuxer,
+    stream: usize,
+    packet: Packet,
+}
+
+impl PartReader {
+    fn open(path: &Path) -> Result<PartReader, SinkError> {
+        let unreadable = |problem: String| SinkError::Unsupported {
+            path: path.display().to_string(),
+            problem,
+        };
+        let mut demuxer = Demuxer::open(path, Access::default(), None).map_err(|failure| match failure {
+            OpenFailure::Open(e) => SinkError::Io {
+                path: path.display().to_string(),
+                cause: e.to_io(),
+            },
+            _ => unreadable("is no video file that framepipe wrote".to_owned()),
+        })?;
+        let count = demuxer.stream_count();
+        let is_video = |&index: &usize| demuxer.stream(index).is_some_and(|s| s.medium == Medium::Video);
+        let stream = (0..count).find(is_video);
+        let stream = stream.ok_or_else(|| unreadable("has no video stream".to_owned()))?;
+        for other in (0..count).filter(|&other| other != stream) {
+            demuxer.discard(other);
+        }
+        let packet = Packet::new().map_err(|e| SinkError::Io {
+            path: path.display().to_string(),
+            cause: e.to_io(),
+        })?;
+        Ok(PartReader {
+            demuxer,
+            stream,
+            packet,
+        })
+    }
+
+    /// True if there is another packet, which is then in `self.packet`.
+    fn next(&mut self) -> bool {
+        while self.demuxer.read(&mut self.packet).is_ok() {
+            if self.packet.stream() == self.stream && self.packet.size() > 0 {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The place in presentation of each packet of a video file, in the file's order; a file whose first picture
+/// cannot be decoded by itself is refused.
+pub fn packet_order(path: &Path) -> Result<Vec<u32>, SinkError> {
+    let mut reader = PartReader::open(path)?;
+    let mut times = Vec::new();
+    while reader.next() {
+        if times.is_empty() && !reader.packet.is_key() {
+            return Err(SinkError::Unsupported {
+                path: path.display().to_string(),
+                problem: "does not begin with a key frame, so that it cannot be a part".to_owned(),
+            });
+        }
+        times.push(reader.packet.pts());
+    }
+    let mut sorted: Vec<usize> = (0..times.len()).collect();
+    // Packets without times come in the order in which they are shown.
+    if times.iter().all(Option::is_some) {
+        sorted.sort_by_key(|&index| times[index]);
+    }
+    let mut order = vec![0; times.len()];
+    for (place, &index) in sorted.iter().enumerate() {
+        order[index] = place as u32;
+    }
+    Ok(order)
+}
+
+/// When the frames of all parts are shown and how long, and how deep packets are reordered.
+struct Times {
+    frames: Vec<(i64, i64)>,
+    depth: usize,
+}
+
+impl Times {
+    fn of(parts: &[JoinedPart], pacing: &mut Pacing) -> Times {
+        let frames = parts.iter().flat_map(|part| &part.frames);
+        let depth = |part: &JoinedPart| {
+            let places = part.order.iter().enumerate();
+            places.map(|(index, &place)| index.saturating_sub(place as usize)).max()
+        };
+        Times {
+            frames: frames.map(|&(pts, duration)| pacing.place(pts, duration)).collect(),
+            depth: parts.iter().filter_map(depth).max().unwrap_or(0),
+        }
+    }
+
+    /// When the packet is decoded that is the `index`th of all in decoding.
+    fn decoded(&self, index: usize) -> i64 {
+        match index.checked_sub(self.depth) {
+            Some(earlier) => self.frames[earlier].0,
+            None => {
+                let lead = self.frames[self.depth.min(self.frames.len() - 1)].0 - self.frames[0].0;
+                self.frames[index].0 - lead
+            }
+        }
+    }
+}
+
+/// What the file is written by.
+struct Joining {
+    stream: usize,
+    passthrough: Option<Passthrough>,
+    base: Rational,
+}
+
+impl Joining {
+    /// Writes a packet, and before it those of other streams whose time has come.
+    fn deliver(&mut self, muxer: &mut Muxer, packet: &mut Packet) -> Result<(), AvError> {
+        let seconds = packet.dts().unwrap_or(0) as f64 * self.base.to_f64();
+        if let Some(passthrough) = &mut self.passthrough {
+            passthrough.copy_until(muxer, seconds)?;
+        }
+        if let Err(e) = muxer.write(packet, self.stream, self.base) {
+            match &mut self.passthrough {
+                Some(passthrough) => passthrough.absorb(muxer, Some(self.stream), e, seconds),
+                None => Err(e),
+            }?;
+        }
+        muxer.io_error().map_or(Ok(()), Err)
+    }
+}
+
+impl VideoSink {
+    /// Writes the file of `parts` instead of frames. `stop` is closed when the run is to be abandoned.
+    pub fn join(mut self, parts: &[JoinedPart], stop: &Receiver<()>) -> Result<Written, SinkError> {
+        let Some(first) = parts.first() else {
+            return Err(self.unsupported("there are no parts, and a video needs one".to_owned()));
+        };
+        let encoder = self.kind.name();
+        let mut settings = String::new();
+        if !self.options.encoder_options.is_empty() && !self.kind.waits_for_a_picture() {
+            let ((_, left), stated) = self.try_encoder()?;
+            self.set_container_options(&encoder, left)?;
+            settings = stated;
+        } else {
+            self.set_container_options(&encoder, Vec::new())?;
+        }
+        let reader = PartReader::open(&first.path)?;
+        let headers = reader.demuxer.extradata(reader.stream).to_vec();
+        let tag = self.codec_tag();
+        let container = self.output.muxer.name();
+        let rate = self.info.frame_rate;
+        let base = choice::encoder_time_base(&encoder, &container, self.info.time_base, rate);
+        let add_video =
+            |muxer: &mut Muxer| muxer.add_part(&reader.demuxer, reader.stream, tag, (base, rate));
+        let begin = first.frames.first().and_then(|&(pts, _)| pts).unwrap_or(0);
+        let picture = begin as f64 * self.info.time_base.to_f64();
+        let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
+        drop(reader);
+        let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);
+        if let Err(reason) = super::explained(|| self.output.muxer.begin()) {
+            return Err(self.refused_head(&reason));
+        }
+        if let Some(passthrough) = &mut passthrough {
+            passthrough.begin_on_ticks(&self.output.muxer);
+        }
+        let mut pacing = Pacing::new(self.info.time_base, base, pause, self.ticks_of_a_frame());
+        let times = Times::of(parts, &mut pacing);
+        let mut joining = Joining {
+            stream,
+            passthrough,
+            base,
+        };
+        let mut before = 0;
+        for part in parts {
+            self.copy_part(part, &headers, (&times, before), &mut joining, stop)?;
+            before += part.frames.len();
+        }
+        self.warnings.extend(pacing.moved_sentence(&container));
+        let end = times.frames.iter().map(|(pts, step)| pts + step).max().unwrap_or(0);
+        self.end_join(joining, end, format!("{encoder}{settings} in {container}, {} parts", parts.len()))
+    }
+
+    /// Copies the packets of one part, `before` whose frames so many others come.
+    fn copy_part(
+        &mut self,
+        part: &JoinedPart,
+        headers: &[u8],
+        (times, before): (&Times, usize),
+        joining: &mut Joining,
+        stop: &Receiver<()>,
+    ) -> Result<(), SinkError> {
+        let name = part.path.display().to_string();
+        let unlike = |problem: &str| SinkError::Unsupported {
+            path: name.clone(),
+            problem: problem.to_owned(),
+        };
+        if part.order.len() != part.frames.len() {
+            return Err(unlike("has another number of packets than of frames"));
+        }
+        let mut reader = PartReader::open(&part.path)?;
+        if reader.demuxer.extradata(reader.stream) != headers {
+            return Err(unlike(
+                "was encoded with other parameters than the first part, so that no file can hold both; its \
+                 pictures may differ in what they say of colour or size",
+            ));
+        }
+        let mut index = 0;
+        while reader.next() {
+            if is_closed(stop) {
+                return Err(Stopped.into());
+            }
+            let Some(&place) = part.order.get(index) else {
+                return Err(unlike("has more packets than its record says"));
+            };
+            let (pts, duration) = times.frames[before + place as usize];
+            reader.packet.set_times(pts, times.decoded(before + index), duration);
+            joining
+                .deliver(&mut self.output.muxer, &mut reader.packet)
+                .map_err(|e| self.failure("a packet cannot be written", e))?;
+            index += 1;
+        }
+        match index == part.order.len() {
+            true => Ok(()),
+            false => Err(unlike("has fewer packets than its record says")),
+        }
+    }
+
+    /// Writes what comes behind the last packet, at `end`, and puts the file in its place.
+    fn end_join(mut self, mut joining: Joining, end: i64, encoded: String) -> Result<Written, SinkError> {
+        let muxer = &mut self.output.muxer;
+        let seconds = end as f64 * joining.base.to_f64();
+        let rest = match &mut joining.passthrough {
+            Some(passthrough) => passthrough.copy_rest(muxer, seconds),
+            None => Ok(()),
+        };
+        let ended = rest.and_then(|()| muxer.end());
+        let bytes = ended.map_err(|e| self.failure("the file cannot be completed", e))?;
+        let mut copied = String::new();
+        if let Some(mut passthrough) = joining.passthrough {
+            copied = self.account_of_streams(&mut passthrough);
+        }
+        let remarks = Remarks::warnings(std::mem::take(&mut self.warnings));
+        if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
+            return Err(self.unsupported(problem));
+        }
+        let description = format!("{}, {encoded}{copied}", self.name);
+        self.part.commit()?;
+        Ok(Written {
+            description,
+            bytes,
+            remarks,
+            closed_early: false,
+        })
+    }
+
+    /// What became of the streams beside the picture, for the summary; what was lost is a warning.
+    pub(super) fn account_of_streams(&mut self, passthrough: &mut Passthrough) -> String {
+        let container = self.container.name();
+        self.warnings.append(&mut passthrough.lost());
+        if self.part.path() != self.options.path {
+            let open = || Demuxer::open(self.part.path(), Access::default(), None).ok();
+            self.warnings.append(&mut passthrough.not_kept(open, container));
+        }
+        self.warnings.append(&mut passthrough.warnings);
+        passthrough.summary(container)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decoding_times_rise_and_come_before_presentation() {
+        let base = Rational { num: 1, den: 25 };
+        let part = |begin: i64, order: &[u32]| JoinedPart {
+            path: PathBuf::new(),
+            frames: (0..order.len()).map(|k| (Some(begin + k as i64), Some(1))).collect(),
+            order: order.to_vec(),
+        };
+        for parts in [
+            vec![part(0, &[0, 2, 1, 3, 4]), part(5, &[0, 1])],
+            vec![part(3, &[0, 1, 2])],
+            vec![part(0, &[0]), part(1, &[0, 4, 2, 1, 3]), part(6, &[0, 2, 1])],
+        ] {
+            let times = Times::of(&parts, &mut Pacing::new(base, base, 0.0, 1));
+            let mut last = i64::MIN;
+            let mut before = 0;
+            for part in &parts {
+                for (index, &place) in part.order.iter().enumerate() {
+                    let decoded = times.decoded(before + index);
+                    assert!(decoded > last && decoded <= times.frames[before + place as usize].0);
+                    last = decoded;
+                }
+                before += part.frames.len();
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The frames on either side of the cuts around a range, as the decoder gave them.
+//!
+//! ```text
+//!   part 3       ... f f f | n           n  the first frame behind the end: decoded, and not kept
+//!   part 4                 | f f f f ... f  the first frame kept
+//! ```
+//!
+//! Where what one part saw behind its end is what the next one began with, no frame is missing between them
+//! and none is there twice.
+
+use super::{Source, SourceError, StreamInfo, Supply};
+use crate::frame::{Frame, Remarks, content_hash};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A frame beside a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeamFrame {
+    /// When it is shown, in ticks of the source's time base.
+    pub time: i64,
+    /// The hash of its samples before any filter.
+    pub hash: u128,
+}
+
+/// What was seen of the cuts around a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seams {
+    /// The first frame of the range.
+    pub first: Option<SeamFrame>,
+    /// The first frame behind it.
+    pub next: Option<SeamFrame>,
+    /// True if the input ended.
+    pub ended: bool,
+}
+
+/// Where they are noted while the source is read.
+pub type SeamLog = Arc<Mutex<Seams>>;
+
+/// A source that notes the first frames at tick `start` or later, and at `end` or later.
+pub(super) struct SeamWatch {
+    inner: Box<dyn Source>,
+    start: Option<i64>,
+    end: Option<i64>,
+    log: SeamLog,
+}
+
+impl SeamWatch {
+    pub(super) fn new(
+        inner: Box<dyn Source>,
+        start: Option<i64>,
+        end: Option<i64>,
+        log: SeamLog,
+    ) -> SeamWatch {
+        SeamWatch {
+            inner,
+            start,
+            end,
+            log,
+        }
+    }
+
+    fn note(&self, frame: Option<&Frame>) {
+        let mut seams = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(frame) = frame else {
+            seams.ended = true;
+            return;
+        };
+        let Some(time) = frame.metadata.pts else { return };
+        let seen = || SeamFrame {
+            time,
+            hash: content_hash(frame),
+        };
+        if self.end.is_some_and(|end| time >= end) {
+            if seams.next.is_none() {
+                seams.next = Some(seen());
+            }
+        } else if seams.first.is_none() && self.start.is_none_or(|start| time >= start) {
+            seams.first = Some(seen());
+        }
+    }
+}
+
+impl Source for SeamWatch {
+    fn info(&self) -> &StreamInfo {
+        self.inner.info()
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let frame = self.inner.next(supply)?;
+        self.note(frame.as_ref());
+        Ok(frame)
+    }
+
+    fn pass_over(&mut self, tick: i64) {
+        self.inner.pass_over(tick);
+    }
+
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        self.inner.time_of(number)
+    }
+
+    fn held_buffers(&self) -> usize {
+        self.inner.held_buffers()
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        self.inner.remarks()
+    }
+}

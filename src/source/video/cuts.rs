@@ -1,0 +1,133 @@
+//! Where a video can be cut into parts of about the same length, each of which begins with a picture that
+//! needs none before it. Read from the container's index: a seek and some packets for each cut.
+
+use super::{VideoSource, key_frame, open_demuxer};
+use crate::ffmpeg::{Demuxer, Packet};
+use crate::source::{CutRequest, Cuts, SourceError};
+
+impl VideoSource {
+    /// See [`crate::source::Source::cuts`].
+    pub(super) fn find_cuts(&self, request: CutRequest) -> Result<Cuts, SourceError> {
+        let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
+        let Some(facts) = demuxer.stream(self.stream) else {
+            return Ok(Cuts::None("has no such stream any more".to_owned()));
+        };
+        let base = facts.time_base;
+        let stated = facts.duration.map(|ticks| ticks as f64 * base.to_f64());
+        let Some(seconds) = stated.or(demuxer.duration()).filter(|&s| s > 0.0) else {
+            return Ok(Cuts::None("does not say how long it is".to_owned()));
+        };
+        let length = (seconds / base.to_f64()) as i64;
+        let start = request.start.unwrap_or(0);
+        let end = request.end.map_or(length, |end| end.min(length));
+        let parts = request.parts.max(1);
+        let place = |k: u32| {
+            let through = i128::from(end - start) * i128::from(k) / i128::from(parts);
+            start + through as i64
+        };
+        let mut wanted: Vec<i64> = (1..parts)
+            .map(place)
+            .filter(|&tick| tick > start && tick < end)
+            .collect();
+        wanted.dedup();
+        if request.anywhere {
+            return self.counted(wanted, request);
+        }
+        if let Some(reason) = self.obstacle(&demuxer) {
+            return Ok(Cuts::None(reason));
+        }
+        for other in (0..demuxer.stream_count()).filter(|&other| other != self.stream) {
+            demuxer.discard(other);
+        }
+        let mut ticks: Vec<i64> = Vec::new();
+        for (index, &tick) in wanted.iter().enumerate() {
+            let after = *ticks.last().unwrap_or(&start);
+            let next = wanted.get(index + 1).copied().unwrap_or(end);
+            let found = self.key_near(&mut demuxer, tick, (after, next))?;
+            ticks.extend(found.filter(|&found| found < end));
+        }
+        match ticks.is_empty() && parts > 1 {
+            true => Ok(Cuts::None(
+                "has no second picture that can be decoded by itself where a part could begin".to_owned(),
+            )),
+            false => self.counted(ticks, request),
+        }
+    }
+
+    /// The cuts, with the frames of each part if they are to be counted: those of packets that are shown.
+    fn counted(&self, ticks: Vec<i64>, request: CutRequest) -> Result<Cuts, SourceError> {
+        let mut counts = vec![0_u64; ticks.len() + 1];
+        if !request.counts {
+            return Ok(Cuts::At { ticks, counts: None });
+        }
+        let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
+        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        while demuxer.read(&mut packet).is_ok() {
+            if packet.stream() != self.stream || packet.size() == 0 || packet.is_discarded() {
+                continue;
+            }
+            let Some(shown) = packet.pts() else {
+                return Ok(Cuts::At { ticks, counts: None });
+            };
+            let is_before = request.start.is_some_and(|start| shown < start);
+            let is_behind = request.end.is_some_and(|end| shown >= end);
+            if !is_before && !is_behind {
+                counts[ticks.partition_point(|&cut| cut <= shown)] += 1;
+            }
+        }
+        Ok(Cuts::At {
+            ticks,
+            counts: Some(counts),
+        })
+    }
+
+    /// When the key frame is shown that seeking to `tick` leads to, or the first one behind `after` from
+    /// there on; none if the first one is shown after `next`.
+    fn key_near(
+        &self,
+        demuxer: &mut Demuxer,
+        tick: i64,
+        (after, next): (i64, i64),
+    ) -> Result<Option<i64>, SourceError> {
+        // A container that cannot seek there leaves the cut out: parts get longer, and none gets wrong.
+        if demuxer.seek(self.stream, tick).is_err() {
+            return Ok(None);
+        }
+        let codec = self.decoder.codec_name();
+        let mut packet = Packet::new().map_err(|e| self.lacking(e))?;
+        while demuxer.read(&mut packet).is_ok() {
+            if packet.stream() != self.stream || packet.is_discarded() {
+                continue;
+            }
+            let Some(shown) = packet.pts() else { continue };
+            let headers = demuxer.extradata(self.stream);
+            let is_key = packet.is_key() && key_frame::is_clean(&codec, headers, packet.data());
+            if is_key && shown > after {
+                return Ok((shown <= next).then_some(shown));
+            }
+            if shown > next {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why a part could not begin with exactly the right picture without reading all that comes before.
+    fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
+        let codec = self.decoder.codec_name();
+        if !self.path.is_file() {
+            Some("is no file, so that it can be read only once".to_owned())
+        } else if self.packet.pts().is_none() || !demuxer.has_exact_index() {
+            Some(format!(
+                "is of a container ({}) in which seeking is not exact",
+                demuxer.format_name()
+            ))
+        } else if !key_frame::has_clean_keys(&codec, self.decoder.is_intra_only()) {
+            Some(format!(
+                "holds {codec}, of which it is not known which pictures can be decoded by themselves"
+            ))
+        } else {
+            None
+        }
+    }
+}
