@@ -94,7 +94,8 @@ fn is_passing(error: &(dyn Error + 'static)) -> bool {
             EngineError::Allocation(_) | EngineError::Unavailable(_) | EngineError::Device { .. }
         )
     };
-    let of_source = |error: &SourceError| matches!(error, SourceError::Io { .. } | SourceError::Allocation(_));
+    let of_source =
+        |error: &SourceError| matches!(error, SourceError::Io { .. } | SourceError::Allocation(_));
     let of_sink = |error: &SinkError| matches!(error, SinkError::Io { .. });
     if let Some(error) = error.downcast_ref::<PipelineError>() {
         return match error {

@@ -29,6 +29,14 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
+    /// Leaves nothing behind whatever the signal: for what is made whole or not at all.
+    pub(crate) fn discarding() -> Policy {
+        Policy {
+            wanted: Some(OnInterrupt::Discard),
+            replaces: false,
+        }
+    }
+
     /// Ends gently whatever the signal: for runs that only measure.
     pub(crate) fn keeping() -> Policy {
         Policy {

@@ -214,7 +214,9 @@ impl JobFolder {
         let path = self.record_path(record.part);
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed("write", &path)(cause)),
-            _ => self.publish(&path, record, &format!("{:05}", record.part)).map(|_| ()),
+            _ => self
+                .publish(&path, record, &format!("{:05}", record.part))
+                .map(|_| ()),
         }
     }
 
@@ -237,7 +239,11 @@ impl JobFolder {
             std::process::id()
         ));
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&work)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&work)?;
             let mut text = serde_json::to_vec(value)?;
             text.push(b'\n');
             file.write_all(&text)?;
@@ -307,10 +313,12 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, JobError> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(failed("read", path)(cause)),
     };
-    serde_json::from_slice(&text).map(Some).map_err(|cause| JobError::Foreign {
-        path: path.display().to_string(),
-        problem: format!("it is not what framepipe writes there: {cause}"),
-    })
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|cause| JobError::Foreign {
+            path: path.display().to_string(),
+            problem: format!("it is not what framepipe writes there: {cause}"),
+        })
 }
 
 /// This machine's name.

@@ -61,7 +61,10 @@ impl Identity {
             };
             take(0, END)?;
             for k in 1..=SAMPLES {
-                take((u128::from(bytes) * u128::from(k) / u128::from(SAMPLES + 1)) as u64, SAMPLE)?;
+                take(
+                    (u128::from(bytes) * u128::from(k) / u128::from(SAMPLES + 1)) as u64,
+                    SAMPLE,
+                )?;
             }
             take(bytes.saturating_sub(END), END)?;
             let hash = format!("{:032x}", hasher.digest128());

@@ -176,9 +176,18 @@ mod tests {
         assert_eq!(
             time_extents(None, &[5, 9], Some(20)),
             [
-                Extent::Ticks { begin: None, end: Some(5) },
-                Extent::Ticks { begin: Some(5), end: Some(9) },
-                Extent::Ticks { begin: Some(9), end: Some(20) },
+                Extent::Ticks {
+                    begin: None,
+                    end: Some(5)
+                },
+                Extent::Ticks {
+                    begin: Some(5),
+                    end: Some(9)
+                },
+                Extent::Ticks {
+                    begin: Some(9),
+                    end: Some(20)
+                },
             ]
         );
     }

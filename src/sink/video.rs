@@ -23,8 +23,8 @@ use super::atomic_file::AtomicFile;
 use super::ledger::Ledger;
 use super::{Flow, Sink, SinkError, Written, geometry};
 use crate::ffmpeg::{
-    AudioEncoderKind, AvError, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture,
-    Received, Scaler, lend, rescale,
+    AudioEncoderKind, AvError, Encoder, EncoderKind, Muxer, MuxerFailure, Packet, Picture, Received, Scaler,
+    lend, rescale,
 };
 use crate::frame::{ColourModel, Frame, Layout, Rational, Remarks, Stopped, is_closed};
 use crate::source::{Origin, StreamInfo};

@@ -26,8 +26,8 @@ use crate::frame::{
     AllocationError, Buffer, Colour, FieldOrder, Frame, FramePool, LayoutError, PixelFormat, Rational,
     Remarks, SideData, Stopped, is_closed,
 };
-pub use cuts::{CutRequest, Cuts};
 use crossbeam_channel::Receiver;
+pub use cuts::{CutRequest, Cuts};
 #[cfg(feature = "ffmpeg")]
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -17,7 +17,10 @@ mod steps;
 #[doc(hidden)]
 pub use crate::ffmpeg::version_name as ffmpeg_version;
 
-use super::{Access, CutRequest, Cuts, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply, check_pixels};
+use super::{
+    Access, CutRequest, Cuts, MOST_PIXELS, Origin, Source, SourceError, StreamInfo, Stretch, Supply,
+    check_pixels,
+};
 use crate::convert::{self, is_full_range_name, nearest_native};
 use crate::ffmpeg::{
     AvError, AvFormat, Decoded, Decoder, Demuxer, Medium, OpenFailure, Packet, Picture, Received, Scaler,

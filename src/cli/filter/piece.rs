@@ -4,12 +4,12 @@
 use super::FilterArguments;
 use super::job::Around;
 use super::single::Single;
+use crate::cli::Failure;
 use crate::cli::encoding::EncodingArguments;
 use crate::cli::endpoint::{FileChoice, Files, Input, Output, PIPE};
+use crate::cli::engine::EngineArguments;
 use crate::cli::limits::Room;
 use crate::cli::progress::{Form, Watched};
-use crate::cli::engine::EngineArguments;
-use crate::cli::{Failure, interrupt};
 use clap::{Args, FromArgMatches};
 use framepipe::engine::spare::Spares;
 use framepipe::engine::{EngineError, luma};
@@ -135,7 +135,10 @@ impl FilterArguments {
         let format = luma::filtered_format(info.format, &chain.planes);
         let plan = FilterPlan::new(&chain, format, &info.colour).map_err(EngineError::from)?;
         let steps = plan.steps.iter().map(|step| format!("{step:?}"));
-        Ok(labels.zip(steps).map(|(name, text)| PinnedFilter::new(name, &text)).collect())
+        Ok(labels
+            .zip(steps)
+            .map(|(name, text)| PinnedFilter::new(name, &text))
+            .collect())
     }
 }
 
@@ -209,7 +212,9 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
         ));
     }
     if single.input.path() == Some(Path::new(PIPE)) || single.output.is_stdout() {
-        return refuse("parts are read and written by several processes, and a pipe is there once".to_owned());
+        return refuse(
+            "parts are read and written by several processes, and a pipe is there once".to_owned(),
+        );
     }
     if matches!(single.output, Output::Null) {
         return refuse("null: keeps nothing that could be put together; name a file or a folder".to_owned());
@@ -217,12 +222,24 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
     if arguments.reading.untrusted {
         return refuse("--untrusted is not for plans: a join reads the input without confinement".to_owned());
     }
-    let rates = ["b", "bitrate", "maxrate", "minrate", "bufsize", "pass", "passlogfile", "vbv-maxrate"];
+    let rates = [
+        "b",
+        "bitrate",
+        "maxrate",
+        "minrate",
+        "bufsize",
+        "pass",
+        "passlogfile",
+        "vbv-maxrate",
+    ];
     let options = &single.encoding.encoder_option;
     let bounded = options.iter().find(|(key, value)| {
         let key = key.strip_suffix(":v").unwrap_or(key);
         rates.contains(&key)
-            || key.ends_with("-params") && ["bitrate", "vbv", "pass="].iter().any(|word| value.contains(word))
+            || key.ends_with("-params")
+                && ["bitrate", "vbv", "pass="]
+                    .iter()
+                    .any(|word| value.contains(word))
     });
     match bounded {
         Some((key, _)) => refuse(format!(
@@ -249,7 +266,13 @@ fn output_kind(
         }
         output => {
             // Made for what it refuses.
-            output.open(info, &single.encoding, single.reading.strict, files, single.first_written()?)?;
+            output.open(
+                info,
+                &single.encoding,
+                single.reading.strict,
+                files,
+                single.first_written()?,
+            )?;
             let kind = match output.is_numbered() {
                 true => OutputKind::Images,
                 false => OutputKind::File,
@@ -321,7 +344,13 @@ pub(in crate::cli) fn identity(input: &Input, files: Option<&Files>) -> Result<I
                 "{} is no file; parts are read by several processes, which need one",
                 path.display()
             ))),
-            _ => Ok(Identity::Url),
+            Some(path) if path.to_string_lossy().contains("://") => Ok(Identity::Url),
+            path => {
+                let path = path.unwrap_or(Path::new("")).display();
+                Err(Failure::Passing(format!(
+                    "cannot read {path}: there is no such file here"
+                )))
+            }
         },
     }
 }
@@ -359,14 +388,21 @@ fn absolute_input(single: &Single<'_>) -> Result<OsString, Failure> {
     }
     let whole = absolute(path)?.into_os_string();
     let text = argument.to_string_lossy();
-    let prefix = path.to_str().and_then(|path| text.strip_suffix(path)).unwrap_or_default();
+    let prefix = path
+        .to_str()
+        .and_then(|path| text.strip_suffix(path))
+        .unwrap_or_default();
     let mut input = OsString::from(prefix);
     input.push(whole);
     Ok(input)
 }
 
-/// Makes a part with these filters.
-pub(in crate::cli) fn make(arguments: &FilterArguments, filters: &[PinnedFilter]) -> Result<Made, Failure> {
+/// Makes a part with these filters, unless `stop` ends it.
+pub(in crate::cli) fn make(
+    arguments: &FilterArguments,
+    filters: &[PinnedFilter],
+    stop: &Stop,
+) -> Result<Made, Failure> {
     let Some(piece) = &arguments.piece else {
         return Err(Failure::Failed("this run is no part".to_owned()));
     };
@@ -382,15 +418,10 @@ pub(in crate::cli) fn make(arguments: &FilterArguments, filters: &[PinnedFilter]
         ));
     }
     let files = opened.files.clone();
-    let (engines, counters, stop) = (Spares::default(), Progress::new(), Stop::new());
-    let policy = interrupt::Policy {
-        wanted: Some(interrupt::OnInterrupt::Discard),
-        replaces: false,
-    };
-    interrupt::watch(&stop, true, policy)?;
+    let (engines, counters) = (Spares::default(), Progress::new());
     let watched = Watched {
         counters: &counters,
-        stop: &stop,
+        stop,
         frames: opened.source.info().frames,
         parts: single.parts(),
         rate: None,
@@ -398,7 +429,7 @@ pub(in crate::cli) fn make(arguments: &FilterArguments, filters: &[PinnedFilter]
     let around = Around {
         engines: &engines,
         room: &Room::new(arguments.max_memory),
-        stop: &stop,
+        stop,
         counters: &counters,
         is_engine_shown: &AtomicBool::new(true),
     };
@@ -429,8 +460,15 @@ fn names(single: &Single<'_>, files: Option<&Files>, frames: usize) -> Result<Ve
     };
     let start = single.first_written()?;
     let options = files.map(|files| files.options(start)).unwrap_or_default();
-    let naming = Naming::new(target, &framepipe::sink::images::ImageOptions { start, ..options })?;
-    let source = |index: usize| files.and_then(|files| files.paths.get(index)).map(PathBuf::as_path);
+    let naming = Naming::new(
+        target,
+        &framepipe::sink::images::ImageOptions { start, ..options },
+    )?;
+    let source = |index: usize| {
+        files
+            .and_then(|files| files.paths.get(index))
+            .map(PathBuf::as_path)
+    };
     Ok((0..frames)
         .map(|index| naming.name(index as u64, source(index)).0)
         .collect())

@@ -49,7 +49,9 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
         (OutputKind::Images, _) => format!("{} image files in {}", verified.frames, plan.output.display()),
         (OutputKind::Film, Layout::List) => list(&job, &plan, &verified)?,
         (OutputKind::File, Layout::List) => {
-            return Err(Failure::Usage("a list is of parts of a film, and this is one file".to_owned()));
+            return Err(Failure::Usage(
+                "a list is of parts of a film, and this is one file".to_owned(),
+            ));
         }
         (OutputKind::Film, Layout::File) => film(&job, &plan, &verified)?,
         (OutputKind::File, Layout::File) => copy(&job, &plan, &verified.records)?,
@@ -62,7 +64,12 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
         job.remove_data(&verified.records);
     }
     if !wanted.quiet {
-        let _ = writeln!(io::stderr(), "joined {}: {} frames", escape::line(&said), verified.frames);
+        let _ = writeln!(
+            io::stderr(),
+            "joined {}: {} frames",
+            escape::line(&said),
+            verified.frames
+        );
     }
     Ok(())
 }
@@ -70,7 +77,10 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
 /// The file of a part, whose bytes are those of its record.
 fn checked(job: &JobFolder, record: &Record) -> Result<PathBuf, Failure> {
     let Data::File { name, bytes, hash } = &record.data else {
-        return Err(Failure::Failed(format!("part {}: its record names no file", record.part)));
+        return Err(Failure::Failed(format!(
+            "part {}: its record names no file",
+            record.part
+        )));
     };
     let path = job.parts().join(name);
     let found = digest_file(&path)
@@ -94,7 +104,11 @@ fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         .map(|record| {
             Ok(JoinedPart {
                 path: checked(job, record)?,
-                frames: record.frames.iter().map(|f| (f.0.map(|t| t - plan.start), f.1)).collect(),
+                frames: record
+                    .frames
+                    .iter()
+                    .map(|f| (f.0.map(|t| t - plan.start), f.1))
+                    .collect(),
                 order: record.order.clone(),
             })
         })
@@ -104,11 +118,7 @@ fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         return Err(Failure::Failed(format!("{} is no film", plan.output.display())));
     };
     let stop = Stop::new();
-    let policy = interrupt::Policy {
-        wanted: Some(interrupt::OnInterrupt::Discard),
-        replaces: false,
-    };
-    interrupt::watch(&stop, false, policy)?;
+    interrupt::watch(&stop, false, interrupt::Policy::discarding())?;
     let written = sink.join(&parts, stop.abandoned())?;
     for warning in &written.remarks.warnings {
         let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
@@ -119,12 +129,16 @@ fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
 /// Puts a file that was made in one piece in its place.
 fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Failure> {
     let [record] = records else {
-        return Err(Failure::Failed("the plan of a file that is one piece has several parts".to_owned()));
+        return Err(Failure::Failed(
+            "the plan of a file that is one piece has several parts".to_owned(),
+        ));
     };
     let from = checked(job, record)?;
     let overwrite = plan.options.iter().any(|option| option == "--overwrite");
     let text = plan.output.to_string_lossy();
-    let target = text.strip_prefix("raw:").map_or_else(|| plan.output.clone(), PathBuf::from);
+    let target = text
+        .strip_prefix("raw:")
+        .map_or_else(|| plan.output.clone(), PathBuf::from);
     let file = AtomicFile::create(&target, overwrite)?;
     let mut to = file.file();
     File::open(&from)
@@ -146,13 +160,21 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
     let mut text = String::from("ffconcat version 1.0\n");
     for (index, record) in verified.records.iter().enumerate() {
         checked(job, record)?;
-        let Data::File { name, .. } = &record.data else { continue };
+        let Data::File { name, .. } = &record.data else {
+            continue;
+        };
         let path = parts.join(name);
         let path = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
         let _ = writeln!(text, "file '{}'", path.replace('\'', "'\\''"));
-        let next = verified.records.get(index + 1).and_then(|next| next.frames.first()?.0);
+        let next = verified
+            .records
+            .get(index + 1)
+            .and_then(|next| next.frames.first()?.0);
         let first = record.frames.first().and_then(|frame| frame.0);
-        let last = record.frames.last().and_then(|frame| Some(frame.0? + frame.1.unwrap_or(0)));
+        let last = record
+            .frames
+            .last()
+            .and_then(|frame| Some(frame.0? + frame.1.unwrap_or(0)));
         if let (Some(first), Some(end)) = (first, next.or(last)) {
             let _ = writeln!(text, "duration {:.9}", (end - first) as f64 * base.to_f64());
         }
@@ -163,5 +185,9 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         .write_all(text.as_bytes())
         .map_err(|cause| file.failed(cause))?;
     file.commit()?;
-    Ok(format!("{}, a list of {} parts", target.display(), verified.records.len()))
+    Ok(format!(
+        "{}, a list of {} parts",
+        target.display(),
+        verified.records.len()
+    ))
 }

@@ -16,14 +16,6 @@ use framepipe::source::video::ffmpeg_version;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What `plan` and the others are good for together.
-pub(super) const EXAMPLES: &str = "\
-\x20 framepipe plan in.mkv out.mkv job --filter gaussian:sigma=2 --encoder ffv1
-  framepipe part job 0          # each part once, anywhere; the same again does no harm
-  framepipe status job --missing
-  framepipe join job
-  framepipe run job             # all parts on this machine, and the join";
-
 /// The version that makes parts and the one that planned them must be the same.
 fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()

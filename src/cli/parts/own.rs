@@ -10,7 +10,9 @@ pub(super) fn die_with_parent() -> Result<(), Failure> {
     // It may have ended before that.
     match getppid() == parent {
         true => Ok(()),
-        false => Err(Failure::Passing("the process that started this one has ended".to_owned())),
+        false => Err(Failure::Passing(
+            "the process that started this one has ended".to_owned(),
+        )),
     }
 }
 

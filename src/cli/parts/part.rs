@@ -7,12 +7,13 @@
 use super::{Numbers, arguments, libraries, open};
 use crate::cli::engine::EngineArguments;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
-use crate::cli::{Failure, escape};
+use crate::cli::{Failure, escape, interrupt};
 use clap::{Args, ValueHint};
 use framepipe::frame::Rational;
 use framepipe::parts::{
     Beside, Data, Identity, JobFolder, OutputKind, PartState, Plan, Published, Record, RecordedFrame, Seam,
 };
+use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
 use framepipe::source::seam::SeamFrame;
 use std::io::Write;
@@ -58,6 +59,9 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
     if wanted.die_with_parent {
         super::own::die_with_parent()?;
     }
+    // Before anything else, so that a signal never ends it without its exit code.
+    let stop = Stop::new();
+    interrupt::watch(&stop, true, interrupt::Policy::discarding())?;
     let (job, plan) = open(&wanted.job)?;
     if plan.libraries != libraries() && !wanted.allow_mixed {
         return Err(Failure::Usage(format!(
@@ -68,14 +72,23 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
         )));
     }
     for part in wanted.numbers.within(&plan)? {
-        if !wanted.again && matches!(job.state(&plan, part).map_err(super::job_failure)?, PartState::Done(_)) {
+        if !wanted.again
+            && matches!(
+                job.state(&plan, part).map_err(super::job_failure)?,
+                PartState::Done(_)
+            )
+        {
             say(wanted, &format!("part {part} is there"));
             continue;
         }
         check_input(&plan)?;
-        let (record, published) = make_one(&job, &plan, part, wanted)?;
+        let (record, published) = make_one(&job, &plan, part, wanted, &stop)?;
         for warning in &record.warnings {
-            let _ = writeln!(std::io::stderr(), "warning: part {part}: {}", escape::line(warning));
+            let _ = writeln!(
+                std::io::stderr(),
+                "warning: part {part}: {}",
+                escape::line(warning)
+            );
         }
         say(
             wanted,
@@ -121,6 +134,7 @@ fn make_one(
     plan: &Plan,
     part: usize,
     wanted: &PartArguments,
+    stop: &Stop,
 ) -> Result<(Record, Published), Failure> {
     let began = Instant::now();
     let extension = plan.output.extension().unwrap_or_default().to_string_lossy();
@@ -128,7 +142,7 @@ fn make_one(
         OutputKind::Images => plan.output.clone(),
         OutputKind::Film | OutputKind::File => job.work_path(part, &extension),
     };
-    let made = filter(plan, part, &output_argument(plan, &work), &wanted.engine)?;
+    let made = filter(plan, part, &output_argument(plan, &work), &wanted.engine, stop)?;
     let planned = plan.parts[part].frames;
     if let Some(planned) = planned.filter(|&planned| planned != made.frames.len() as u64) {
         remove(plan, &work);
@@ -196,6 +210,7 @@ pub(super) fn filter(
     part: usize,
     output: &Path,
     engine: &EngineArguments,
+    stop: &Stop,
 ) -> Result<Made, Failure> {
     let arguments = arguments(plan, output)?;
     let planned = plan.parts[part];
@@ -210,12 +225,14 @@ pub(super) fn filter(
         ..Piece::default()
     };
     let arguments = arguments.for_piece(piece, engine.clone());
-    make(&arguments, &plan.filters)
+    make(&arguments, &plan.filters, stop)
 }
 
 fn frames(made: &Made) -> Vec<RecordedFrame> {
     let recorded = made.frames.iter();
-    recorded.map(|frame| RecordedFrame(frame.time, frame.duration, frame.hash)).collect()
+    recorded
+        .map(|frame| RecordedFrame(frame.time, frame.duration, frame.hash))
+        .collect()
 }
 
 fn beside(frame: SeamFrame) -> Beside {
@@ -224,7 +241,10 @@ fn beside(frame: SeamFrame) -> Beside {
 
 /// The image files of a part, with their lengths.
 fn images(made: &Made) -> Result<Data, Failure> {
-    let files = made.images.iter().map(|path| Ok((path.clone(), path.metadata()?.len())));
+    let files = made
+        .images
+        .iter()
+        .map(|path| Ok((path.clone(), path.metadata()?.len())));
     Ok(Data::Images(files.collect::<Result<_, std::io::Error>>()?))
 }
 

@@ -66,7 +66,15 @@ pub(crate) struct PlanArguments {
 }
 
 /// Options that are the plan's own and not the filter's.
-const OWN: [&str; 7] = ["input", "output", "job", "parts", "part_frames", "part_seconds", "cut_anywhere"];
+const OWN: [&str; 7] = [
+    "input",
+    "output",
+    "job",
+    "parts",
+    "part_frames",
+    "part_seconds",
+    "cut_anywhere",
+];
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|&s| s > 0.0 && s < 1e9);
@@ -79,7 +87,10 @@ impl PlanArguments {
         if let Some(parts) = self.parts {
             return Ok(parts);
         }
-        let rate = info.frame_rate.map(|rate| rate.to_f64()).filter(|&rate| rate > 0.0);
+        let rate = info
+            .frame_rate
+            .map(|rate| rate.to_f64())
+            .filter(|&rate| rate > 0.0);
         let frames_each = match (self.part_frames, self.part_seconds, rate) {
             (Some(frames), ..) => frames,
             (None, seconds, Some(rate)) => (seconds.unwrap_or(USUAL_SECONDS) * rate).round().max(1.0) as u64,
@@ -114,9 +125,9 @@ fn options(matches: &ArgMatches) -> Result<Vec<String>, Failure> {
             continue;
         }
         for value in matches.get_raw(id).into_iter().flatten() {
-            let value = value.to_str().ok_or_else(|| {
-                Failure::Usage(format!("--{long}: a plan is text, and this is not UTF-8"))
-            })?;
+            let value = value
+                .to_str()
+                .ok_or_else(|| Failure::Usage(format!("--{long}: a plan is text, and this is not UTF-8")))?;
             words.push(format!("--{long}={value}"));
         }
     }
@@ -176,20 +187,33 @@ fn parts(wanted: &PlanArguments, found: &Survey) -> Result<(Vec<Part>, Option<St
     let whole = vec![Extent::Ticks { begin: start, end }];
     let (extents, counts, uncut) = match &found.places {
         Places::Frames { first, count } => {
-            let parts = if found.kind == OutputKind::File { 1 } else { wanted.count(&counted(found, *count))? };
-            let extents: Vec<Extent> = frame_extents(*count, parts).into_iter().map(|e| later(e, *first)).collect();
+            let parts = if found.kind == OutputKind::File {
+                1
+            } else {
+                wanted.count(&counted(found, *count))?
+            };
+            let extents: Vec<Extent> = frame_extents(*count, parts)
+                .into_iter()
+                .map(|e| later(e, *first))
+                .collect();
             let counts: Vec<u64> = extents.iter().map(|&extent| length(extent)).collect();
             let uncut = (found.kind == OutputKind::File).then(|| in_one(found));
             (extents, Some(counts), uncut)
         }
         Places::Times(_) if found.kind == OutputKind::File => (whole, None, Some(in_one(found))),
         Places::Times(Cuts::At { ticks, counts }) => (time_extents(start, ticks, end), counts.clone(), None),
-        Places::Times(Cuts::None(reason)) => (whole, None, Some(format!("{} {reason}", found.input.display()))),
+        Places::Times(Cuts::None(reason)) => {
+            (whole, None, Some(format!("{} {reason}", found.input.display())))
+        }
     };
     let needs_numbers = found.kind == OutputKind::Images && found.first_number.is_some();
     if needs_numbers && counts.is_none() && extents.len() > 1 {
-        let reason = "its frames cannot be counted without decoding, and the numbers of image files need that";
-        return Ok((vec![part(Extent::Ticks { begin: start, end }, None, Some(0))], Some(reason.to_owned())));
+        let reason =
+            "its frames cannot be counted without decoding, and the numbers of image files need that";
+        return Ok((
+            vec![part(Extent::Ticks { begin: start, end }, None, Some(0))],
+            Some(reason.to_owned()),
+        ));
     }
     let mut before = 0;
     let mut parts = Vec::new();
@@ -214,7 +238,10 @@ fn part(extent: Extent, frames: Option<u64>, before: Option<u64>) -> Part {
 }
 
 fn in_one(found: &Survey) -> String {
-    format!("{} is a file that is written in one piece", found.output.display())
+    format!(
+        "{} is a file that is written in one piece",
+        found.output.display()
+    )
 }
 
 /// The stream's facts with the number of frames that the job has of it.

@@ -146,7 +146,10 @@ impl Work<'_> {
 fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), Failure> {
     let mut queue = VecDeque::new();
     for part in 0..plan.parts.len() {
-        if !matches!(job.state(plan, part).map_err(super::job_failure)?, PartState::Done(_)) {
+        if !matches!(
+            job.state(plan, part).map_err(super::job_failure)?,
+            PartState::Done(_)
+        ) {
             queue.push_back((part, 0));
         }
     }
@@ -162,11 +165,7 @@ fn make_all(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(), F
             failed: Vec::new(),
         }),
     };
-    let policy = interrupt::Policy {
-        wanted: Some(interrupt::OnInterrupt::Discard),
-        replaces: false,
-    };
-    interrupt::watch(&work.stop, true, policy)?;
+    interrupt::watch(&work.stop, true, interrupt::Policy::discarding())?;
     std::thread::scope(|scope| {
         for place in &places {
             scope.spawn(|| serve(&work, place));

@@ -116,10 +116,14 @@ impl Times {
         let frames = parts.iter().flat_map(|part| &part.frames);
         let depth = |part: &JoinedPart| {
             let places = part.order.iter().enumerate();
-            places.map(|(index, &place)| index.saturating_sub(place as usize)).max()
+            places
+                .map(|(index, &place)| index.saturating_sub(place as usize))
+                .max()
         };
         Times {
-            frames: frames.map(|&(pts, duration)| pacing.place(pts, duration)).collect(),
+            frames: frames
+                .map(|&(pts, duration)| pacing.place(pts, duration))
+                .collect(),
             depth: parts.iter().filter_map(depth).max().unwrap_or(0),
         }
     }
@@ -181,8 +185,7 @@ impl VideoSink {
         let container = self.output.muxer.name();
         let rate = self.info.frame_rate;
         let base = choice::encoder_time_base(&encoder, &container, self.info.time_base, rate);
-        let add_video =
-            |muxer: &mut Muxer| muxer.add_part(&reader.demuxer, reader.stream, tag, (base, rate));
+        let add_video = |muxer: &mut Muxer| muxer.add_part(&reader.demuxer, reader.stream, tag, (base, rate));
         let begin = first.frames.first().and_then(|&(pts, _)| pts).unwrap_or(0);
         let picture = begin as f64 * self.info.time_base.to_f64();
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
@@ -207,8 +210,17 @@ impl VideoSink {
             before += part.frames.len();
         }
         self.warnings.extend(pacing.moved_sentence(&container));
-        let end = times.frames.iter().map(|(pts, step)| pts + step).max().unwrap_or(0);
-        self.end_join(joining, end, format!("{encoder}{settings} in {container}, {} parts", parts.len()))
+        let end = times
+            .frames
+            .iter()
+            .map(|(pts, step)| pts + step)
+            .max()
+            .unwrap_or(0);
+        self.end_join(
+            joining,
+            end,
+            format!("{encoder}{settings} in {container}, {} parts", parts.len()),
+        )
     }
 
     /// Copies the packets of one part, `before` whose frames so many others come.
@@ -244,7 +256,9 @@ impl VideoSink {
                 return Err(unlike("has more packets than its record says"));
             };
             let (pts, duration) = times.frames[before + place as usize];
-            reader.packet.set_times(pts, times.decoded(before + index), duration);
+            reader
+                .packet
+                .set_times(pts, times.decoded(before + index), duration);
             joining
                 .deliver(&mut self.output.muxer, &mut reader.packet)
                 .map_err(|e| self.failure("a packet cannot be written", e))?;
@@ -306,7 +320,9 @@ mod tests {
         let base = Rational { num: 1, den: 25 };
         let part = |begin: i64, order: &[u32]| JoinedPart {
             path: PathBuf::new(),
-            frames: (0..order.len()).map(|k| (Some(begin + k as i64), Some(1))).collect(),
+            frames: (0..order.len())
+                .map(|k| (Some(begin + k as i64), Some(1)))
+                .collect(),
             order: order.to_vec(),
         };
         for parts in [

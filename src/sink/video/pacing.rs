@@ -94,6 +94,10 @@ mod tests {
         assert_eq!(pacing.moved_sentence("x"), None);
         assert_eq!(pacing.place(Some(120), Some(40)), (3, 1));
         assert_eq!(pacing.span(), Some((0, 3, 4)));
-        assert!(pacing.moved_sentence("x").is_some_and(|s| s.starts_with("1 frame is shown up to 0.080 s")));
+        assert!(
+            pacing
+                .moved_sentence("x")
+                .is_some_and(|s| s.starts_with("1 frame is shown up to 0.080 s"))
+        );
     }
 }

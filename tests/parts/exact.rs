@@ -1,0 +1,331 @@
+//! Films: every kind of stream, cut at key frames and anywhere.
+
+use super::media::ffmpeg;
+use super::{Job, done, refused, single_run, text};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MOVING: &str = "testsrc2=size=96x64:rate=25:duration=3";
+const TONE: &str = "sine=frequency=440:duration=3";
+
+/// A clip with sound, made with these options of FFmpeg's.
+fn clip(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let path = folder.join(name);
+    let mut words = vec!["-f", "lavfi", "-i", MOVING, "-f", "lavfi", "-i", TONE];
+    words.extend(options);
+    words.push(text(&path));
+    ffmpeg(&words);
+    path
+}
+
+/// Runs ffprobe.
+fn ffprobe(words: &[&str]) -> Vec<u8> {
+    let output = Command::new("ffprobe")
+        .args(["-v", "error"])
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+/// Packets of the picture, and a hash of the sound's, as FFmpeg reads them.
+fn packets(path: &Path) -> (String, String) {
+    let shown = [
+        "-select_streams",
+        "v",
+        "-show_entries",
+        "packet=pts_time,duration_time",
+        "-of",
+        "csv=p=0",
+    ];
+    let mut words = shown.to_vec();
+    words.push(text(path));
+    let times = String::from_utf8(ffprobe(&words)).unwrap();
+    // In the order of presentation: encoders of parts put other frames first.
+    let mut times: Vec<&str> = times.lines().collect();
+    times.sort_by(|a, b| {
+        let time = |row: &str| row.split(',').next().unwrap().parse::<f64>().unwrap_or(0.0);
+        time(a).total_cmp(&time(b))
+    });
+    let sound = ffmpeg(&["-i", text(path), "-map", "0:a?", "-c", "copy", "-f", "md5", "-"]);
+    (times.join("\n"), String::from_utf8(sound).unwrap())
+}
+
+/// The pictures as FFmpeg decodes them.
+fn pictures(path: &Path) -> String {
+    let words = ["-i", text(path), "-map", "0:v:0", "-f", "framemd5", "-"];
+    String::from_utf8(ffmpeg(&words)).unwrap()
+}
+
+/// Closed and open groups, leading pictures, hidden frames, reordering, containers with and without an index.
+const CASES: &[(&str, &[&str])] = &[
+    ("closed.mp4", &["-c:v", "libx264", "-g", "12", "-bf", "3"]),
+    (
+        "open.mkv",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "open-gop=1:keyint=12:min-keyint=12:bframes=3:scenecut=0",
+        ],
+    ),
+    (
+        "cra.mp4",
+        &[
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            "log-level=none:open-gop=1:keyint=12:min-keyint=12:scenecut=0",
+        ],
+    ),
+    (
+        "vp9.webm",
+        &[
+            "-c:v",
+            "libvpx-vp9",
+            "-g",
+            "12",
+            "-deadline",
+            "realtime",
+            "-auto-alt-ref",
+            "1",
+        ],
+    ),
+    ("ffv1.mkv", &["-c:v", "ffv1", "-g", "10"]),
+    ("mpeg4.avi", &["-c:v", "mpeg4", "-g", "12", "-bf", "2"]),
+    ("mpeg2.ts", &["-c:v", "mpeg2video", "-g", "12", "-bf", "2"]),
+    ("mpeg2.mpg", &["-c:v", "mpeg2video", "-g", "12", "-bf", "2"]),
+    (
+        "refresh.mp4",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "intra-refresh=1:keyint=12:bframes=0",
+        ],
+    ),
+    (
+        "uneven.mkv",
+        &[
+            "-vf",
+            "select='mod(n,7)*mod(n,3)'",
+            "-fps_mode",
+            "passthrough",
+            "-c:v",
+            "libx264",
+            "-g",
+            "6",
+        ],
+    ),
+];
+
+#[test]
+fn a_joined_film_is_that_of_a_single_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, options) in CASES {
+        let input = clip(folder.path(), name, options);
+        let filter = ["--filter", "box:size=3", "--encoder", "ffv1"];
+        let whole = folder.path().join("whole.mkv");
+        let expected = single_run(&input, &whole, &filter);
+        let (read, decoded) = (packets(&whole), pictures(&whole));
+        for cut in [
+            &["--parts", "1"][..],
+            &["--parts", "4"],
+            &["--parts", "7", "--cut-anywhere"],
+        ] {
+            let job = Job::plan(&input, "joined.mkv", &[&filter[..], cut].concat());
+            let is_cut = match *name {
+                // Seeking is not exact in them, or there is one picture that stands by itself.
+                "mpeg2.ts" | "mpeg2.mpg" | "mpeg4.avi" | "refresh.mp4" => cut.len() > 2,
+                _ => cut[1] != "1",
+            };
+            assert_eq!(job.parts > 1, is_cut, "{name} {cut:?}: {} parts", job.parts);
+            job.make_shuffled();
+            job.join();
+            assert_eq!(job.hashes(), expected, "{name} {cut:?}");
+            assert_eq!(packets(&job.output), read, "{name} {cut:?}");
+            assert_eq!(pictures(&job.output), decoded, "{name} {cut:?}");
+            std::fs::remove_file(&job.output).unwrap();
+            std::fs::remove_dir_all(&job.folder).unwrap();
+        }
+        std::fs::remove_file(&whole).unwrap();
+    }
+}
+
+#[test]
+fn lossy_parts_hold_the_frames_times_and_sound_of_a_single_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(
+        folder.path(),
+        "in.mp4",
+        &["-c:v", "libx264", "-g", "12", "-bf", "3", "-c:a", "aac"],
+    );
+    for (output, encoder) in [
+        ("out.mp4", &["--encoder", "libx264", "--preset", "veryfast"][..]),
+        ("out.mkv", &["--encoder", "libx265", "--preset", "ultrafast"]),
+        ("out.mov", &["--encoder", "prores_ks"]),
+        ("out.avi", &["--encoder", "mpeg4"]),
+        ("out.ts", &["--encoder", "libx264", "--preset", "veryfast"]),
+    ] {
+        let options = [&["--filter", "gaussian:1", "--encoder-threads", "1"], encoder].concat();
+        let whole = folder
+            .path()
+            .join("whole")
+            .with_extension(Path::new(output).extension().unwrap());
+        let expected = single_run(&input, &whole, &options);
+        let job = Job::plan(&input, output, &[&options[..], &["--parts", "5"]].concat());
+        assert!(job.parts >= 4, "{output}: {}", job.parts);
+        job.make_shuffled();
+        job.join();
+        assert_eq!(job.hashes(), expected, "{output}");
+        assert_eq!(packets(&job.output), packets(&whole), "{output}");
+        // A part's first picture is an IDR picture, and all of them can be decoded.
+        let read = pictures(&job.output);
+        assert_eq!(
+            read.lines().filter(|row| !row.starts_with('#')).count(),
+            expected.len(),
+            "{output}"
+        );
+        // The same plan gives the same bits.
+        let again = Job::plan(
+            &input,
+            &format!("again-{output}"),
+            &[&options[..], &["--parts", "5"]].concat(),
+        );
+        again.make((0..again.parts).rev());
+        again.join();
+        assert_eq!(pictures(&again.output), read, "{output}");
+    }
+}
+
+#[test]
+fn a_range_chapters_and_texts_are_those_of_a_single_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let marks = folder.path().join("marks.txt");
+    std::fs::write(
+        &marks,
+        ";FFMETADATA1\ntitle=A film\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=1000\ntitle=one\n[CHAPTER]\n\
+         TIMEBASE=1/1000\nSTART=1000\nEND=3000\ntitle=two\n",
+    )
+    .unwrap();
+    let plain = clip(
+        folder.path(),
+        "plain.mkv",
+        &["-c:v", "libx264", "-g", "6", "-c:a", "flac"],
+    );
+    let input = folder.path().join("in.mkv");
+    ffmpeg(&[
+        "-i",
+        text(&plain),
+        "-i",
+        text(&marks),
+        "-map_metadata",
+        "1",
+        "-c",
+        "copy",
+        text(&input),
+    ]);
+    let options = [
+        "--filter",
+        "soft",
+        "--encoder",
+        "ffv1",
+        "--start",
+        "0.5",
+        "--end",
+        "2.3",
+    ];
+    let whole = folder.path().join("whole.mkv");
+    let expected = single_run(&input, &whole, &options);
+    let job = Job::plan(&input, "joined.mkv", &[&options[..], &["--parts", "4"]].concat());
+    assert!(job.parts > 1);
+    job.make_shuffled();
+    job.join();
+    assert_eq!(job.hashes(), expected);
+    assert_eq!(
+        (packets(&job.output), pictures(&job.output)),
+        (packets(&whole), pictures(&whole))
+    );
+    let described = |path: &Path| {
+        let words = [
+            "-show_chapters",
+            "-show_entries",
+            "format_tags=title",
+            "-of",
+            "json",
+            text(path),
+        ];
+        String::from_utf8(ffprobe(&words)).unwrap()
+    };
+    assert_eq!(described(&job.output), described(&whole));
+    assert!(described(&whole).contains("two"));
+}
+
+#[test]
+fn a_list_plays_at_once_and_run_does_it_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(
+        folder.path(),
+        "in.mp4",
+        &["-c:v", "libx264", "-g", "12", "-bf", "2"],
+    );
+    let options = ["--filter", "box:size=3", "--encoder", "ffv1", "--parts", "5"];
+    let whole = folder.path().join("whole.mkv");
+    single_run(&input, &whole, &options[..4]);
+    let job = Job::plan(&input, "joined.mkv", &options);
+    done(&["run", text(&job.folder), "--at-once", "2", "--layout", "list"]);
+    let list = folder.path().join("joined.ffconcat");
+    let seen = |path: &Path, options: &[&str]| {
+        let words = [options, &["-i", text(path), "-map", "0:v", "-f", "framemd5", "-"]].concat();
+        let listed = String::from_utf8(ffmpeg(&words)).unwrap();
+        let rows = listed.lines().filter(|row| !row.starts_with('#'));
+        rows.map(|row| row.rsplit(',').next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(seen(&list, &["-safe", "0"]), seen(&whole, &[]));
+    // The parts are there still, so that the file needs no work but the join's.
+    let run = done(&["run", text(&job.folder)]);
+    assert!(run.contains("joined") && !run.contains("part 0"), "{run}");
+    assert_eq!(pictures(&job.output), pictures(&whole));
+    assert!(
+        done(&["status", text(&job.folder)]).contains("0 of"),
+        "the data are gone with the join"
+    );
+}
+
+#[test]
+fn parts_can_be_made_again_by_any_engine_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(
+        folder.path(),
+        "in.mp4",
+        &["-c:v", "libx264", "-g", "12", "-bf", "2"],
+    );
+    let job = Job::plan(&input, "joined.mp4", &["--filter", "gaussian:2", "--parts", "5"]);
+    job.make(0..job.parts);
+    let checked = done(&[
+        "check",
+        text(&job.folder),
+        "--sample",
+        "2",
+        "--engine",
+        "reference",
+    ]);
+    assert!(
+        checked.contains("2 of 5 parts") || checked.contains("all the same"),
+        "{checked}"
+    );
+    // A record that claims another frame is found.
+    let record = job.folder.join("parts/00000.json");
+    let claim = std::fs::read_to_string(&record).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&claim).unwrap();
+    value["frames"][3][2] = "0123456789abcdef0123456789abcdef".into();
+    std::fs::write(&record, value.to_string()).unwrap();
+    let found = refused(&["check", text(&job.folder), "--sample", "1"], 1);
+    assert!(found.contains("frame 3 of part 0"), "{found}");
+}

@@ -1,0 +1,250 @@
+//! What may happen to a job: workers that are killed or come twice, full disks, inputs, parts and plans that
+//! are not what they were.
+
+use super::media::ffmpeg;
+use super::{Job, done, framepipe, refused, said, single_run, text};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A film whose job takes some time.
+fn film(folder: &Path) -> PathBuf {
+    let path = folder.join("in.mp4");
+    let source = "testsrc2=size=96x64:rate=25:duration=2.4";
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        source,
+        "-c:v",
+        "libx264",
+        "-g",
+        "10",
+        "-bf",
+        "3",
+        text(&path),
+    ]);
+    path
+}
+
+const OPTIONS: [&str; 6] = ["--filter", "gaussian:2", "--encoder", "ffv1", "--parts", "6"];
+
+fn start(words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+        .args(words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Names in a folder, without those of temporary files.
+fn visible(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.to_str().unwrap().to_owned()).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_worker_may_be_killed_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = film(folder.path());
+    let expected = single_run(&input, &folder.path().join("whole.mkv"), &OPTIONS[..4]);
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    let began = std::time::Instant::now();
+    job.make([0]);
+    let usual = began.elapsed();
+    std::fs::remove_file(job.folder.join("parts/00000.json")).unwrap();
+    // A moment that no clock decides: spread over what a part takes, and a little beyond.
+    for moment in 0..100_u32 {
+        let part = (moment as usize * 5 % job.parts).to_string();
+        // So many frames that it is at work for long.
+        let endless = Path::new("synthetic:640x480:yuv420p:25:100000");
+        let (out, folder) = (folder.path().join("slow.mkv"), folder.path().join("slow.job"));
+        done(&[&["plan", text(endless), text(&out), text(&folder)], &OPTIONS[..4]].concat());
+        let slow = folder;
+        let mut worker = start(&["part", text(&job.folder), &part, "--again"]);
+        std::thread::sleep(usual.mul_f64(f64::from(moment * 37 % 100) / 80.0));
+        let _ = worker.kill();
+        worker.wait().unwrap();
+        // Whatever is there under a final name is whole: nothing is ever broken.
+        let status = done(&["status", text(&job.folder), "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        assert_eq!(status["broken"].as_array().unwrap().len(), 0, "{status}");
+    }
+    let missing = done(&["status", text(&job.folder), "--missing", "--lines"]);
+    job.make(missing.lines().map(|line| line.parse().unwrap()));
+    job.join();
+    assert_eq!(job.hashes(), expected);
+}
+
+#[test]
+fn two_workers_on_every_part_and_two_drivers_make_one_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = film(folder.path());
+    let expected = single_run(&input, &folder.path().join("whole.mkv"), &OPTIONS[..4]);
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    // The same plan again changes nothing; another one is refused.
+    Job::plan(&input, "joined.mkv", &OPTIONS);
+    let other = [
+        &["plan", text(&input), text(&job.output), text(&job.folder)],
+        &["--filter", "soft"][..],
+    ]
+    .concat();
+    assert!(refused(&other, 2).contains("another plan"));
+    let words = ["run", text(&job.folder), "--at-once", "2", "--no-join"];
+    let mut drivers = [start(&words), start(&words)];
+    for driver in &mut drivers {
+        assert!(driver.wait().unwrap().success());
+    }
+    assert_eq!(job.hashes(), expected);
+    // A record and its data for each part, and nothing else.
+    assert_eq!(visible(&job.folder.join("parts")).len(), 2 * job.parts);
+    job.join();
+}
+
+#[test]
+fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = film(folder.path());
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    let parts = job.folder.join("parts");
+    let join = || refused(&["join", text(&job.folder)], 1);
+    job.make([0, 2, 3]);
+    let missing = join();
+    assert!(missing.contains("3 of 6 parts are missing: 1,4-5"), "{missing}");
+    assert_eq!(done(&["status", text(&job.folder), "--missing"]).trim(), "1,4-5");
+    job.make([1, 4, 5]);
+    let data = |part: usize| {
+        let name = visible(&parts).into_iter();
+        let mut name = name.filter(|name| name.starts_with(&format!("{part:05}-")));
+        parts.join(name.next().unwrap())
+    };
+    // Cut off, changed, and gone.
+    let (path, whole) = (data(2), std::fs::read(data(2)).unwrap());
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert!(join().contains("part 2:"));
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    std::fs::write(&path, &changed).unwrap();
+    assert!(join().contains("part 2"), "{}", join());
+    std::fs::remove_file(&path).unwrap();
+    assert!(join().contains("part 2:"));
+    // What is broken is made again without further words.
+    job.make([2]);
+    assert_eq!(std::fs::read(data(2)).unwrap().len(), whole.len());
+    // Two records in each other's place.
+    let record = |part: usize| parts.join(format!("{part:05}.json"));
+    let swap = || {
+        let between = parts.join("between");
+        std::fs::rename(record(1), &between).unwrap();
+        std::fs::rename(record(4), record(1)).unwrap();
+        std::fs::rename(between, record(4)).unwrap();
+    };
+    swap();
+    assert!(join().contains("another plan"), "{}", join());
+    swap();
+    // A seam that does not fit.
+    let text_of = std::fs::read_to_string(record(3)).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text_of).unwrap();
+    let first = value["seam"]["first"][0].as_i64().unwrap();
+    value["seam"]["first"][0] = (first + 1).into();
+    std::fs::write(record(3), value.to_string()).unwrap();
+    let seam = join();
+    assert!(seam.contains("parts 2 and 3 do not fit together"), "{seam}");
+    // Fewer frames than the packets of the part.
+    let mut value: serde_json::Value = serde_json::from_str(&text_of).unwrap();
+    value["frames"].as_array_mut().unwrap().pop();
+    std::fs::write(record(3), value.to_string()).unwrap();
+    assert!(join().contains("frames"), "{}", join());
+    std::fs::write(record(3), &text_of).unwrap();
+    assert!(!job.output.exists());
+    job.join();
+    // What is there is not replaced.
+    job.make(0..job.parts);
+    assert!(join().contains("exists"));
+}
+
+#[test]
+fn changed_inputs_and_plans_are_refused_for_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = film(folder.path());
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    let bytes = std::fs::read(&input).unwrap();
+    let mut changed = bytes.clone();
+    changed[bytes.len() - 3] ^= 1;
+    std::fs::write(&input, &changed).unwrap();
+    let refusal = job.part(0, &[]);
+    assert_eq!(refusal.status.code(), Some(2), "{}", said(&refusal));
+    assert!(said(&refusal).contains("not what it was"), "{}", said(&refusal));
+    // Gone, as where a file system is not mounted: another machine may have it.
+    std::fs::remove_file(&input).unwrap();
+    let refusal = job.part(0, &[]);
+    assert_eq!(refusal.status.code(), Some(75), "{}", said(&refusal));
+    std::fs::write(&input, &bytes).unwrap();
+    job.make([0]);
+    let path = job.folder.join("plan.json");
+    let plan = std::fs::read_to_string(&path).unwrap();
+    for (from, to, word) in [
+        ("gaussian:2", "gaussian:3", "changed after it was made"),
+        ("\"format\":1", "\"format\":2", "another version"),
+        ("{", "", "not what framepipe writes"),
+    ] {
+        std::fs::write(&path, plan.replacen(from, to, 1)).unwrap();
+        for command in ["part", "join", "status", "check", "run"] {
+            let mut words = vec![command, text(&job.folder)];
+            words.extend((command == "part").then_some("0"));
+            let text = refused(&words, 2);
+            assert!(text.contains(word), "{command}: {text}");
+        }
+    }
+    std::fs::write(&path, &plan).unwrap();
+    assert!(refused(&["part", text(&job.folder), "6"], 2).contains("there is no part 6"));
+    assert!(refused(&["part", text(folder.path()), "0"], 2).contains("no plan.json"));
+    assert!(refused(&["part", text(&job.folder), "x"], 2).contains("A-B"));
+}
+
+#[test]
+fn a_full_disk_and_a_signal_say_try_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = film(folder.path());
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    // Files of at most 4 KiB, as on a full disk.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            limited,
+            "sh",
+            env!("CARGO_BIN_EXE_framepipe"),
+            "part",
+            text(&job.folder),
+            "0",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(75), "{}", said(&output));
+    assert!(said(&output).contains("cannot write"), "{}", said(&output));
+    assert_eq!(visible(&job.folder.join("parts")), Vec::<String>::new());
+    let mut worker = start(&["part", text(&slow), "0", "--engine", "reference"]);
+    std::thread::sleep(Duration::from_millis(1000));
+    let pid = rustix::process::Pid::from_child(&worker);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = worker.wait().unwrap();
+    assert_eq!(status.code(), Some(75));
+    // A parent that ends takes its worker along.
+    let orphan = "\"$0\" part --die-with-parent --engine reference \"$1\" 0 & echo $!; sleep 0.3";
+    let shell = Command::new("sh")
+        .args(["-c", orphan, env!("CARGO_BIN_EXE_framepipe"), text(&slow)])
+        .output()
+        .unwrap();
+    let pid: u32 = said(&shell).lines().next().unwrap().trim().parse().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(" Z "), "{state}");
+    assert!(framepipe(&["run", text(&job.folder)]).status.success());
+}

@@ -1,0 +1,200 @@
+//! Image files and inputs whose frames have numbers.
+
+use super::media::ffmpeg;
+use super::{Job, done, refused, single_run, text};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Names and bytes of a folder's files.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let name = entry.file_name().to_str().unwrap().to_owned();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+/// A folder of numbered PNGs, from 1001 on.
+fn frames(folder: &Path, count: u32) -> std::path::PathBuf {
+    let frames = folder.join("frames");
+    std::fs::create_dir(&frames).unwrap();
+    let pattern = frames.join("f.%04d.png");
+    let (source, number) = (
+        format!("testsrc2=size=48x32:rate=25:duration={}", f64::from(count) / 25.0),
+        "1001",
+    );
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        &source,
+        "-start_number",
+        number,
+        text(&pattern),
+    ]);
+    frames
+}
+
+#[test]
+fn folders_patterns_and_videos_become_the_same_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let input = frames(root, 23);
+    let film = root.join("film.mp4");
+    let pattern = input.join("f.%04d.png");
+    ffmpeg(&[
+        "-start_number",
+        "1001",
+        "-i",
+        text(&pattern),
+        "-c:v",
+        "libx264",
+        "-g",
+        "5",
+        "-bf",
+        "2",
+        text(&film),
+    ]);
+    for (number, (input, output, options)) in [
+        (&input, "out/", &[][..]),
+        (&pattern, "p.%05d.tif", &[]),
+        (&pattern, "q.%05d.png", &["--frames", "1005-1017:3"]),
+        (&input, "r.%03d.png", &[]),
+        (&film, "s.%03d.png", &["--start-number", "10"]),
+        (&film, "t/", &["--start", "0.2", "--end", "0.7"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (one, parts) = (
+            root.join(format!("one{number}")),
+            root.join(format!("many{number}")),
+        );
+        std::fs::create_dir(&one).unwrap();
+        std::fs::create_dir(&parts).unwrap();
+        let options = [&["--filter", "sharpen"], options].concat();
+        let expected = single_run(input, &one.join(output), &options);
+        let target = parts.join(output);
+        let job = root.join(format!("job{number}"));
+        done(
+            &[
+                &["plan", text(input), text(&target), text(&job), "--parts", "4"],
+                &options[..],
+            ]
+            .concat(),
+        );
+        for parts in ["1", "0-9"] {
+            done(&["part", text(&job), parts]);
+        }
+        done(&["join", text(&job)]);
+        let _ = std::fs::remove_file(one.join(output).with_extension("hashes"));
+        let inner = |folder: &Path| match output.strip_suffix('/') {
+            Some(name) => files(&folder.join(name)),
+            None => files(folder),
+        };
+        let (found, wanted) = (inner(&parts), inner(&one));
+        assert_eq!(
+            found.keys().collect::<Vec<_>>(),
+            wanted.keys().collect::<Vec<_>>(),
+            "{output}"
+        );
+        assert!(found == wanted, "{output}: bytes differ");
+        assert_eq!(wanted.len(), expected.len(), "{output}");
+    }
+}
+
+#[test]
+fn frames_with_numbers_are_cut_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = frames(folder.path(), 20);
+    for (input, output) in [
+        ("synthetic:64x48:yuv420p:25:30".into(), "made.mkv"),
+        (frames.join("f.%04d.png"), "film.mkv"),
+    ] {
+        let options = ["--filter", "laplacian8", "--encoder", "ffv1"];
+        let whole = folder.path().join("whole.mkv");
+        let expected = single_run(&input, &whole, &[&options[..], &["-y"]].concat());
+        let target = folder.path().join(output);
+        let job = folder.path().join(output).with_extension("job");
+        done(
+            &[
+                &[
+                    "plan",
+                    text(&input),
+                    text(&target),
+                    text(&job),
+                    "--part-frames",
+                    "7",
+                ],
+                &options[..],
+            ]
+            .concat(),
+        );
+        done(&["run", text(&job), "--keep-parts"]);
+        let joined = folder.path().join("joined.hashes");
+        done(&[
+            "filter",
+            text(&target),
+            "null:",
+            "--filter",
+            "identity",
+            "--frame-hashes",
+            text(&joined),
+            "-y",
+        ]);
+        let listed = std::fs::read_to_string(&joined).unwrap();
+        let hash = |row: &str| row.rsplit(' ').next().unwrap().to_owned();
+        let found: Vec<String> = listed
+            .lines()
+            .filter(|row| !row.starts_with('#'))
+            .map(hash)
+            .collect();
+        let wanted: Vec<String> = expected.into_iter().map(|(_, hash)| hash).collect();
+        assert_eq!(found, wanted, "{output}");
+        assert!(
+            done(&["diff", text(&whole), text(&target)]).contains("are equal"),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn what_is_one_piece_is_one_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = frames(folder.path(), 9);
+    let input = frames.join("f.%04d.png");
+    for output in ["anim.gif", "out.y4m"] {
+        let whole = folder.path().join(format!("whole-{output}"));
+        single_run(&input, &whole, &["--filter", "soft"]);
+        let job = Job::plan(
+            &input,
+            &format!("../{output}"),
+            &["--filter", "soft", "--parts", "4"],
+        );
+        assert_eq!(job.parts, 1, "{output}");
+        job.make([0]);
+        job.join();
+        assert!(
+            std::fs::read(&job.output).unwrap() == std::fs::read(&whole).unwrap(),
+            "{output}"
+        );
+    }
+    let job = folder.path().join("none");
+    for (input, output, word) in [
+        ("-", "a.mkv", "pipe"),
+        (text(&input), "-", "pipe"),
+        (text(&input), "null:", "null:"),
+    ] {
+        let text = refused(&["plan", input, output, text(&job), "--filter", "soft"], 2);
+        assert!(text.contains(word), "{text}");
+    }
+    let rate = ["--encoder-option", "b=1M", "--filter", "soft"];
+    let refused = refused(
+        &[&["plan", text(&input), "a.mkv", text(&job)], &rate[..]].concat(),
+        2,
+    );
+    assert!(refused.contains("--quality"), "{refused}");
+    assert!(!job.exists());
+}
