@@ -8,6 +8,7 @@ use framepipe::engine::cuda::{self, Cuda, CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::luma;
 use framepipe::engine::none::NoFilter;
 use framepipe::engine::reference::Reference;
+use framepipe::engine::several::Several;
 use framepipe::engine::spare::Spares;
 use framepipe::engine::{EXPLAIN_TARGET, Engine, EngineError};
 use framepipe::filter::{Chain, Plan};
@@ -80,6 +81,47 @@ pub(crate) enum Serial {
     Pinned,
 }
 
+/// Which CUDA cards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cards {
+    /// Those that there are.
+    All,
+    /// These.
+    These(Vec<usize>),
+}
+
+impl FromStr for Cards {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cards, String> {
+        if text == "all" {
+            return Ok(Cards::All);
+        }
+        let numbers = text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
+        numbers
+            .map(Cards::These)
+            .map_err(|_| "write all, or numbers of cards such as 0,1".to_owned())
+    }
+}
+
+impl Cards {
+    /// Their numbers, of cards that there are.
+    pub(crate) fn numbers(&self) -> Result<Vec<usize>, EngineError> {
+        let found =
+            cuda::devices().map_err(|reason| EngineError::Unavailable(format!("no CUDA: {reason}")))?;
+        let there: Vec<usize> = found.cards.iter().map(|card| card.ordinal).collect();
+        match self {
+            Cards::All => Ok(there),
+            Cards::These(wanted) => match wanted.iter().find(|number| !there.contains(number)) {
+                Some(number) => Err(EngineError::Unavailable(format!(
+                    "there is no card {number}; `framepipe devices` lists them"
+                ))),
+                None => Ok(wanted.clone()),
+            },
+        }
+    }
+}
+
 /// The shape of a CUDA block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
@@ -150,8 +192,11 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: EngineName,
     /// Which CUDA card, counted from 0.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "devices")]
     pub(crate) device: Option<usize>,
+    /// Several CUDA cards that take frames in turn: all, or numbers such as 0,1.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) devices: Option<Cards>,
     /// Tell on stderr which engine was picked and how it makes each plane: algorithms and loops, or kernels.
     #[arg(long)]
     pub(crate) explain: bool,
@@ -185,6 +230,7 @@ impl EngineArguments {
     fn cuda_option(&self) -> Option<&'static str> {
         [
             (self.device.is_some(), "--device"),
+            (self.devices.is_some(), "--devices"),
             (self.memory.is_some(), "--memory"),
             (self.block.is_some(), "--block"),
             (self.no_fuse, "--no-fuse"),
@@ -299,9 +345,28 @@ impl EngineArguments {
     }
 
     fn cuda(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+        let devices = match &self.devices {
+            Some(cards) => cards.numbers()?,
+            None => vec![self.device.unwrap_or(CudaOptions::default().device)],
+        };
+        let start = |device: usize| self.cuda_on(device, chain.clone());
+        let mut engines = devices
+            .into_iter()
+            .map(start)
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter();
+        let first = engines.next();
+        let first = first.ok_or_else(|| EngineError::Unavailable("there is no CUDA card".to_owned()))?;
+        Ok(match engines.len() {
+            0 => first,
+            _ => Box::new(Several::new(first, engines)),
+        })
+    }
+
+    fn cuda_on(&self, device: usize, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
         let defaults = CudaOptions::default();
         let options = CudaOptions {
-            device: self.device.unwrap_or(defaults.device),
+            device,
             memory: self.memory.map_or(defaults.memory, MemoryName::variant),
             block: self.block.map(|b| (b.width, b.height)),
             fuse: !self.no_fuse,

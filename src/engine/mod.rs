@@ -9,6 +9,7 @@ pub mod luma;
 pub mod none;
 pub mod reference;
 pub mod region;
+pub mod several;
 pub mod spare;
 #[doc(hidden)]
 pub mod verify;

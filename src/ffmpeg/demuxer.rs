@@ -98,6 +98,8 @@ pub(crate) struct StreamFacts {
     pub(crate) mean_rate: (i32, i32),
     pub(crate) width: i32,
     pub(crate) height: i32,
+    /// Pictures that are decoded ahead of their turn at most, as far as headers say.
+    pub(crate) reordered: usize,
     /// Its times tell where the input's clock is.
     leads: bool,
     /// Seconds of sound at its beginning that are decoded to be thrown away.
@@ -414,6 +416,7 @@ impl Demuxer {
             mean_rate: (stream.avg_frame_rate.num, stream.avg_frame_rate.den),
             width: parameters.width,
             height: parameters.height,
+            reordered: parameters.video_delay.max(0) as usize,
             leads: leads(Medium::of(parameters.codec_type), stream.disposition),
             priming: match parameters.sample_rate {
                 rate if rate > 0 => f64::from(parameters.initial_padding) / f64::from(rate),

@@ -179,6 +179,8 @@ struct Ranged {
     kept: u64,
     /// When the frame that came last is shown, in ticks.
     last: Option<i64>,
+    /// A frame has said when it is shown.
+    has_times: bool,
     ended: bool,
 }
 
@@ -230,6 +232,7 @@ impl Ranged {
             passed_over,
             kept: 0,
             last: None,
+            has_times: false,
             ended: false,
         })
     }
@@ -276,6 +279,15 @@ impl Ranged {
             .any(|most| self.kept >= most)
     }
 
+    /// When frame `number` is shown that does not say so: behind the last one that did, or in a bare stream by
+    /// its number.
+    fn guessed_time(&self, number: u64) -> i64 {
+        match self.last {
+            Some(last) if self.has_times => last + self.time_by_rate(1).max(1),
+            _ => self.time_by_rate(number),
+        }
+    }
+
     /// When frame `number` of a bare stream is shown, in ticks, by its frame rate.
     fn time_by_rate(&self, number: u64) -> i64 {
         let (base, rate) = (
@@ -308,7 +320,8 @@ impl Source for Ranged {
             };
             let number = self.seen;
             self.seen += 1;
-            let at = frame.metadata.pts.unwrap_or_else(|| self.time_by_rate(number));
+            let at = frame.metadata.pts.unwrap_or_else(|| self.guessed_time(number));
+            self.has_times |= frame.metadata.pts.is_some();
             self.last = Some(at);
             if self.is_before(number, at) {
                 continue;

@@ -62,11 +62,6 @@ fn a_worker_may_be_killed_at_any_moment() {
     // A moment that no clock decides: spread over what a part takes, and a little beyond.
     for moment in 0..100_u32 {
         let part = (moment as usize * 5 % job.parts).to_string();
-        // So many frames that it is at work for long.
-        let endless = Path::new("synthetic:640x480:yuv420p:25:100000");
-        let (out, folder) = (folder.path().join("slow.mkv"), folder.path().join("slow.job"));
-        done(&[&["plan", text(endless), text(&out), text(&folder)], &OPTIONS[..4]].concat());
-        let slow = folder;
         let mut worker = start(&["part", text(&job.folder), &part, "--again"]);
         std::thread::sleep(usual.mul_f64(f64::from(moment * 37 % 100) / 80.0));
         let _ = worker.kill();
@@ -230,6 +225,10 @@ fn a_full_disk_and_a_signal_say_try_elsewhere() {
     assert_eq!(output.status.code(), Some(75), "{}", said(&output));
     assert!(said(&output).contains("cannot write"), "{}", said(&output));
     assert_eq!(visible(&job.folder.join("parts")), Vec::<String>::new());
+    // So many frames that it is at work for long.
+    let endless = Path::new("synthetic:640x480:yuv420p:25:100000");
+    let (out, slow) = (folder.path().join("slow.mkv"), folder.path().join("slow.job"));
+    done(&[&["plan", text(endless), text(&out), text(&slow)], &OPTIONS[..4]].concat());
     let mut worker = start(&["part", text(&slow), "0", "--engine", "reference"]);
     std::thread::sleep(Duration::from_millis(1000));
     let pid = rustix::process::Pid::from_child(&worker);

@@ -57,7 +57,7 @@ impl Job {
     /// Plans the job of `input` into a file or folder of that name beside it.
     fn plan(input: &Path, output: &str, options: &[&str]) -> Job {
         let output = input.parent().unwrap().join(output);
-        let folder = output.with_extension("job");
+        let folder = PathBuf::from(format!("{}.job", output.display()));
         let mut words = vec!["plan", text(input), text(&output), text(&folder)];
         words.extend(options);
         done(&words);

@@ -115,7 +115,7 @@ fn frames_with_numbers_are_cut_anywhere() {
     ] {
         let options = ["--filter", "laplacian8", "--encoder", "ffv1"];
         let whole = folder.path().join("whole.mkv");
-        let expected = single_run(&input, &whole, &[&options[..], &["-y"]].concat());
+        let expected = single_run(&input, &whole, &options);
         let target = folder.path().join(output);
         let job = folder.path().join(output).with_extension("job");
         done(

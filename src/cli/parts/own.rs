@@ -1,7 +1,49 @@
-//! What a worker knows of its own process and machine.
+//! A worker's own process and machine: how it ends, and its name.
 
 use crate::cli::Failure;
+use crate::cli::interrupt::watch_by;
+use framepipe::pipeline::Stop;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What ends a worker that makes one part after another: a signal abandons the one that is being made, and
+/// no other is begun.
+#[derive(Clone, Default)]
+pub(super) struct Ending(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    has_come: bool,
+    current: Option<Stop>,
+}
+
+impl Ending {
+    /// Ties signals to it. To be called before any work, so that none ends the process without its exit code.
+    pub(super) fn watch() -> Result<Ending, Failure> {
+        let ending = Ending::default();
+        let other = ending.clone();
+        let abandon = move || {
+            let mut state = other.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.has_come = true;
+            if let Some(stop) = &state.current {
+                stop.abandon();
+            }
+        };
+        watch_by(true, |_| false, abandon)?;
+        Ok(ending)
+    }
+
+    /// The end of the next part.
+    pub(super) fn next(&self) -> Stop {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stop = Stop::new();
+        if state.has_come {
+            stop.abandon();
+        }
+        state.current = Some(stop.clone());
+        stop
+    }
+}
 
 /// Has the system end this process when its parent ends.
 pub(super) fn die_with_parent() -> Result<(), Failure> {

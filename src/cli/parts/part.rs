@@ -4,10 +4,11 @@
 //! and the first one counts. Its exit code says what to do: 0, done; 75, try again, elsewhere or later; 1 and
 //! 2, no use.
 
+use super::own::Ending;
 use super::{Numbers, arguments, libraries, open};
 use crate::cli::engine::EngineArguments;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
-use crate::cli::{Failure, escape, interrupt};
+use crate::cli::{Failure, escape};
 use clap::{Args, ValueHint};
 use framepipe::frame::Rational;
 use framepipe::parts::{
@@ -59,9 +60,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
     if wanted.die_with_parent {
         super::own::die_with_parent()?;
     }
-    // Before anything else, so that a signal never ends it without its exit code.
-    let stop = Stop::new();
-    interrupt::watch(&stop, true, interrupt::Policy::discarding())?;
+    let ending = Ending::watch()?;
     let (job, plan) = open(&wanted.job)?;
     if plan.libraries != libraries() && !wanted.allow_mixed {
         return Err(Failure::Usage(format!(
@@ -82,7 +81,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
             continue;
         }
         check_input(&plan)?;
-        let (record, published) = make_one(&job, &plan, part, wanted, &stop)?;
+        let (record, published) = make_one(&job, &plan, part, wanted, &ending.next())?;
         for warning in &record.warnings {
             let _ = writeln!(
                 std::io::stderr(),

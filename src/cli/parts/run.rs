@@ -6,9 +6,9 @@
 
 use super::join::{JoinArguments, Layout};
 use super::open;
+use crate::cli::engine::Cards;
 use crate::cli::{Failure, escape, interrupt};
 use clap::{Args, ValueHint};
-use framepipe::engine::cuda;
 use framepipe::parts::{JobFolder, PartState, Plan, ranges};
 use framepipe::pipeline::Stop;
 use std::collections::VecDeque;
@@ -29,46 +29,6 @@ const ELSEWHERE: i32 = 75;
 /// From one look at a child to the next.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Which cards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Devices {
-    /// Those that there are.
-    All,
-    /// These.
-    These(Vec<usize>),
-}
-
-impl std::str::FromStr for Devices {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Devices, String> {
-        if text == "all" {
-            return Ok(Devices::All);
-        }
-        let numbers = text.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>();
-        numbers
-            .map(Devices::These)
-            .map_err(|_| "write all, or numbers of cards such as 0,1".to_owned())
-    }
-}
-
-impl Devices {
-    /// Their numbers.
-    pub(crate) fn numbers(&self) -> Result<Vec<usize>, Failure> {
-        let found = cuda::devices().map_err(|reason| Failure::Failed(format!("no CUDA card: {reason}")))?;
-        let there: Vec<usize> = found.cards.iter().map(|card| card.ordinal).collect();
-        match self {
-            Devices::All => Ok(there),
-            Devices::These(wanted) => match wanted.iter().find(|number| !there.contains(number)) {
-                Some(number) => Err(Failure::Usage(format!(
-                    "there is no card {number}; `framepipe devices` lists them"
-                ))),
-                None => Ok(wanted.clone()),
-            },
-        }
-    }
-}
-
 /// Which job, and on what.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArguments {
@@ -78,7 +38,7 @@ pub(crate) struct RunArguments {
     /// The cards, each of which makes a part at a time: all, or numbers such as 0,1 [default: what --engine
     /// auto takes, one part at a time].
     #[arg(long, value_name = "LIST")]
-    devices: Option<Devices>,
+    devices: Option<Cards>,
     /// How many parts are made at a time, or on each card, with the cores shared out [default: 1].
     #[arg(long, value_name = "N")]
     at_once: Option<NonZeroUsize>,

@@ -112,7 +112,8 @@ struct Times {
 }
 
 impl Times {
-    fn of(parts: &[JoinedPart], pacing: &mut Pacing) -> Times {
+    /// `stated` is how deep packets are reordered as far as the stream's headers say.
+    fn of(parts: &[JoinedPart], stated: usize, pacing: &mut Pacing) -> Times {
         let frames = parts.iter().flat_map(|part| &part.frames);
         let depth = |part: &JoinedPart| {
             let places = part.order.iter().enumerate();
@@ -124,7 +125,7 @@ impl Times {
             frames: frames
                 .map(|&(pts, duration)| pacing.place(pts, duration))
                 .collect(),
-            depth: parts.iter().filter_map(depth).max().unwrap_or(0),
+            depth: parts.iter().filter_map(depth).max().unwrap_or(0).max(stated),
         }
     }
 
@@ -181,6 +182,10 @@ impl VideoSink {
         }
         let reader = PartReader::open(&first.path)?;
         let headers = reader.demuxer.extradata(reader.stream).to_vec();
+        let depth = reader
+            .demuxer
+            .stream(reader.stream)
+            .map_or(0, |facts| facts.reordered);
         let tag = self.codec_tag();
         let container = self.output.muxer.name();
         let rate = self.info.frame_rate;
@@ -198,7 +203,7 @@ impl VideoSink {
             passthrough.begin_on_ticks(&self.output.muxer);
         }
         let mut pacing = Pacing::new(self.info.time_base, base, pause, self.ticks_of_a_frame());
-        let times = Times::of(parts, &mut pacing);
+        let times = Times::of(parts, depth, &mut pacing);
         let mut joining = Joining {
             stream,
             passthrough,
@@ -330,7 +335,7 @@ mod tests {
             vec![part(3, &[0, 1, 2])],
             vec![part(0, &[0]), part(1, &[0, 4, 2, 1, 3]), part(6, &[0, 2, 1])],
         ] {
-            let times = Times::of(&parts, &mut Pacing::new(base, base, 0.0, 1));
+            let times = Times::of(&parts, 0, &mut Pacing::new(base, base, 0.0, 1));
             let mut last = i64::MIN;
             let mut before = 0;
             for part in &parts {
