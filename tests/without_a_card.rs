@@ -1,5 +1,5 @@
-//! The CUDA engine on a stand-in for a card (docs/stand-in.md): the reference's bits in every order that
-//! streams and threads allow, whatever call fails, and the proof that the stand-in finds what is wrong.
+//! The CUDA engine on a stand-in for a card (tests/standin/README.md): the reference's bits in every order
+//! that streams and threads allow, one sentence whatever call fails, and proof that faults are found.
 #![allow(clippy::unwrap_used)]
 
 mod standin;

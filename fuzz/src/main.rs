@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 type Target = fn(&[u8]) -> Corpus;
 
-/// In the order of docs/fuzzing.md.
+/// In the order of fuzz/README.md.
 const TARGETS: [(&str, Target); 10] = [
     ("engines", |data| engines::run(data).into()),
     ("large_masks", |data| large_masks::run(data).into()),

@@ -1,5 +1,5 @@
 //! A stand-in for a card: the CUDA driver and NVRTC made of this machine's processor, which run framepipe's
-//! own kernel texts (docs/stand-in.md). Built with clang++ when a test first asks for it.
+//! own kernel texts (tests/standin/README.md). Built with clang++ when a test first asks for it.
 
 use std::ffi::OsString;
 use std::fs;
