@@ -333,24 +333,40 @@ pub(crate) mod tests {
     /// The fields that a page lists in tables. Those of an object that is documented once, as `NAME.field`,
     /// are listed wherever the page says of a field that it is such an object.
     pub(crate) fn documented(page: &str, name: &str) -> Vec<String> {
-        let fields: Vec<&str> = page
-            .lines()
-            .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0))
-            .collect();
         let prefix = format!("{name}.");
-        let inner: Vec<&str> = fields.iter().filter_map(|f| f.strip_prefix(&prefix)).collect();
-        assert!(!inner.is_empty());
         let word = name.to_lowercase();
-        let outer = fields.iter().filter(|field| !field.starts_with(&prefix));
+        let rows = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+        // Each field, and whether it is such an object.
+        let fields: Vec<(String, bool)> = rows
+            .flat_map(|(fields, about)| {
+                let is_object = about.starts_with(&word);
+                expanded(fields).into_iter().map(move |field| (field, is_object))
+            })
+            .collect();
+        let inner: Vec<&str> = fields
+            .iter()
+            .filter_map(|(f, _)| f.strip_prefix(&prefix))
+            .collect();
+        assert!(!inner.is_empty());
+        let outer = fields.iter().filter(|(field, _)| !field.starts_with(&prefix));
         outer
-            .flat_map(|field| {
-                if page.contains(&format!("| `{field}` | {word}")) {
-                    inner.iter().map(|inner| format!("{field}.{inner}")).collect()
-                } else {
-                    vec![(*field).to_owned()]
-                }
+            .flat_map(|(field, is_object)| match is_object {
+                true => inner.iter().map(|inner| format!("{field}.{inner}")).collect(),
+                false => vec![field.clone()],
             })
             .collect()
+    }
+
+    /// The fields that `a.{b, c}.d` stands for.
+    fn expanded(fields: &str) -> Vec<String> {
+        let Some((before, rest)) = fields.split_once('{') else {
+            return vec![fields.to_owned()];
+        };
+        let (names, after) = rest.split_once('}').unwrap_or((rest, ""));
+        let names = names.split(", ");
+        names.map(|name| format!("{before}{name}{after}")).collect()
     }
 
     #[test]
