@@ -1,5 +1,4 @@
-// What a card does at most: plain copies and bare multiply-adds. What the convolution kernels are held
-// against.
+// The peak rates of a card, which kernels are compared with: plain copies and bare multiply-adds.
 
 #include "common/ptx.cuh"
 

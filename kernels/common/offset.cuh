@@ -1,4 +1,4 @@
-// Where a field lies in a struct that the host fills too, in bytes. NVRTC has no word of its own for it.
+// The offset of a field, in bytes, in a struct that the host fills too: NVRTC has no `offsetof`.
 #pragma once
 
 #ifdef __CUDACC_RTC__

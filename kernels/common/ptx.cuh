@@ -1,5 +1,5 @@
-// Instructions that CUDA's C++ has no words for. Only this text knows PTX, so that what runs the kernels
-// elsewhere need replace nothing else.
+// PTX instructions that CUDA C++ cannot express. Only this text contains PTX, so that an emulator of the card
+// need replace nothing else.
 #pragma once
 
 typedef unsigned char u8;

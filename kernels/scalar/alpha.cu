@@ -1,5 +1,5 @@
-// Colour under alpha: multiplied before the convolution, divided after it. One thread takes four bytes of
-// every component.
+// Colour under alpha: premultiplied before the convolution, unpremultiplied after it. One thread takes four
+// bytes of every component.
 //
 // Compile-time parameters: SAMPLE_BYTES; MAX_VALUE, the largest sample; CHANNELS, components that lie
 // interleaved in a plane; COMPONENTS, all of them; ALPHA, which of them is alpha.

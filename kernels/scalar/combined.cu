@@ -1,4 +1,5 @@
-// The sums of one or several masks at each pixel, in one pass over the tile, and one number made of them.
+// Filters of several masks (gradients, absolute values): the masks' sums at each pixel, in one pass over the
+// tile, and one number made of them.
 //
 // Compile-time parameters, beside those of scalar/convolve.cuh:
 //   MASKS            masks of MASK_W x MASK_H

@@ -1,4 +1,4 @@
-// What the kernels that multiply one value at a time share: loads, the tile, the sums, the store.
+// What the scalar kernels share: loads, the tile, the sums, the store.
 //
 // Compile-time parameters (given by src/engine/cuda/kernels/scalar.rs):
 //   PIXELS            where a thread reads pixels: 0 global memory, 1 a tile in shared memory, 2 a texture

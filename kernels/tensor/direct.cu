@@ -1,7 +1,7 @@
-// The whole mask at each pixel on tensor cores: pixels as they lie in memory times bands of weights.
+// Direct masks on tensor cores: pixels in place in memory times Toeplitz bands of weights.
 //
-// A window is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8 results of
-// each. Parameters beside those of tensor/tile/geometry.cuh:
+// A window (K-slice) is 16 bytes of one row and the 16 below them. One product takes 16 windows and gives 8
+// results of each. Parameters beside those of tensor/tile/geometry.cuh:
 //   SHARED_WINDOWS  1: two products take the same windows, 8 bytes apart, and give 8 x 2 results of each
 //   COLUMNS         otherwise, results of a window beside each other: 4 in 2 rows, or 2 in 4 rows
 //   PAIRS           pairs of rows under a window's results; WINDOWS: windows beside each other under them

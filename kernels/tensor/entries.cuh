@@ -1,5 +1,5 @@
-// The kernel of tensor/direct.cu, tensor/fused.cu and tensor/separable.cu: their `convolve`, with the way in
-// which tiles come to shared memory.
+// The kernel entry points of tensor/direct.cu, tensor/fused.cu and tensor/separable.cu: their `convolve`,
+// with one of the loaders of tiles.
 
 #if LOADER == CP_ASYNC_ALIGNED
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)

@@ -1,4 +1,4 @@
-// The epilogue: sums are shifted down, cut to the range of samples, packed, divided by alpha and written.
+// The epilogue: sums are shifted down, clamped to the range of samples, packed, divided by alpha and stored.
 #pragma once
 
 #include "common/premultiply.cuh"

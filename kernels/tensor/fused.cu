@@ -1,5 +1,5 @@
-// Two masks one after the other on tensor cores, in one launch: what is between them is never written to the
-// card's memory.
+// Two masks one after the other on tensor cores, in one launch: the intermediate picture is never written to
+// the card's memory.
 //
 // A block convolves a tile with its halo with the first mask into a second area of shared memory, the middle,
 // and that with the next mask to results. docs/gpu-kernels.md has the picture. For planes of one component of

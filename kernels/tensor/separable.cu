@@ -1,5 +1,5 @@
-// A separable mask on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers
-// is what the column pass wants there.
+// Separable masks on tensor cores, both passes in one launch: what the row pass leaves in a lane's registers
+// is the operand that the column pass wants there.
 //
 // The row pass multiplies 16 results' weights with 8 rows of pixels, the column pass 16 rows' weights with 8
 // columns of the intermediate. Rows are worked on in groups of 16. A warp goes down a strip of 32 samples, or

@@ -1,8 +1,8 @@
 // Small masks on tensor cores, to 9x9 on planes of bytes: two products take the same windows, and each lane
 // keeps all weights in registers.
 //
-// A window is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives 8 x 2
-// results.
+// A window (K-slice) is 16 bytes of one row and the 16 below them; windows are 8 bytes apart, and each gives
+// 8 x 2 results.
 #pragma once
 
 #include "tensor/tile/operand.cuh"

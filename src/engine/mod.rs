@@ -1,5 +1,5 @@
-//! What convolves: the plain reference, the threaded CPU engine, CUDA; and what stands in front of any of
-//! them.
+//! The engines: the plain reference, the threaded CPU engine, CUDA; and wrappers that work in front of any of
+//! them (luma, regions, before and after).
 
 pub mod compare;
 pub mod cpu;

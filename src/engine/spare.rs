@@ -1,5 +1,5 @@
-//! Engines that outlive a run, for whoever makes several runs: a card's context with its compiled kernels, or
-//! the CPU's threads, are then made once.
+//! Engines that are reused by the next run: a card's context with its compiled kernels, or the CPU's threads,
+//! are made once.
 //!
 //! ```text
 //! Spares --lend--> Lent, in a run --dropped with nothing in flight--> Spares

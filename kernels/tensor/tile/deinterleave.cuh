@@ -1,5 +1,4 @@
-// A loaded tile is made ready for the products: its pixels are deinterleaved, and colours are multiplied by
-// alpha.
+// Prepares a loaded tile for the products: pixels are deinterleaved, and colours premultiplied.
 //
 //   stage         r0 g0 b0 r1 g1 b1 ..       with DEINTERLEAVE to rows of one component each,
 //                                            16-bit samples byte by byte
@@ -13,8 +12,7 @@
 #include "common/premultiply.cuh"
 #include "tensor/tile/geometry.cuh"
 
-// Brings the parts of a loaded tile's pixels to rows of their own, from the byte on that the first window
-// needs.
+// Moves each component of a loaded tile to rows of its own, from the byte on that the first window needs.
 template <bool ALIGNED> __device__ __forceinline__ void deinterleave_tile(u8 *parts, const u8 *stage)
 {
     constexpr i32 WORDS = PART_PITCH / 4, COUNT = CHANNELS * DIGITS;
@@ -74,7 +72,7 @@ __device__ __forceinline__ void premultiply_four(u32 (&multiplied)[4], const u32
     }
 }
 
-// Weighs the colours of a loaded tile by their alpha, where they are.
+// Premultiplies the colours of a loaded tile in place.
 template <bool ALIGNED> __device__ __forceinline__ void premultiply_tile(u8 *stage)
 {
     constexpr i32 FIRST = (LEFT - REACH) / 16, COUNT = ALIGNED_CHUNKS - FIRST;

@@ -168,11 +168,11 @@ __device__ __forceinline__ bool fill_halo(u8 *stage, const Plane &plane, const T
                 *to = __ldg((const uint4 *)(plane.source + (i64)y * plane.source_pitch + at));
             }
         }
-        // What follows writes over the end of the last chunk.
+        // The code below overwrites the end of the last chunk.
         __syncthreads();
     }
     constexpr i32 REACHED = REACH / SAMPLE_BYTES;
-    // A row of four samples takes registers that what premultiplies has not.
+    // A row of four samples takes more registers than premultiplying kernels have.
     if constexpr (REACHED <= 2 || (REACHED <= 4 && ROWS * REACHED > THREADS && !PREMULTIPLIED)) {
         fill_few_halo_columns<ALIGNED>(stage, plane, tile, rows, left, right);
     } else if (BORDER_NEEDS_NO_DIVISION || (plane.width > MASK_W / 2 && plane.height > MASK_H / 2)) {

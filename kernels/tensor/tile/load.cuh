@@ -1,4 +1,4 @@
-// Tiles are copied from a plane to shared memory, as far as the tile and its halo lie in it.
+// Copies tiles from a plane to shared memory, as far as the tile and its halo are inside it.
 //
 //   cp.async   each thread copies chunks of 16 bytes, of rows that are aligned to 16 bytes or not
 //   TMA        one thread copies the whole tile

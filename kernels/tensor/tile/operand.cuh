@@ -1,4 +1,4 @@
-// What lanes hand to the products of byte matrices, and the sums that come of them.
+// The operands that lanes load for byte-matrix products, and the sums of those products.
 #pragma once
 
 #include "tensor/tile/geometry.cuh"

@@ -1,4 +1,4 @@
-//! Which algorithm makes which plane: the only file that knows all of them.
+//! Chooses the algorithm for each plane: the only file that knows all of them.
 
 use super::box_blur::BoxBlur;
 use super::fft::Fft;
@@ -39,7 +39,7 @@ fn ready<F: PlaneFilter + 'static>(parts: &[PlanePart<'_>]) -> Vec<Option<Arc<dy
     parts.iter().map(of_plane).collect()
 }
 
-/// What can make one plane of a step.
+/// The algorithms that can make one plane of a step.
 struct Candidates(Vec<Arc<dyn PlaneFilter>>);
 
 impl Candidates {
@@ -107,7 +107,7 @@ impl ChainPlan {
         ChainPlan { plan, step_plans }
     }
 
-    /// How each plane of such a picture is made, a line for all that are made in the same way.
+    /// The plan of each plane of such a picture, one line for all planes that are made in the same way.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for (step, step_plan) in self.plan.steps.iter().zip(&self.step_plans) {

@@ -1,4 +1,5 @@
-//! The threads that share out frames and rows, and the memory that each keeps from frame to frame.
+//! The thread pool: a frame a thread, or strips of one frame where threads would idle. Each thread keeps its
+//! scratch memory from frame to frame.
 
 use super::simd::scratch::Scratch;
 use crate::engine::EngineError;

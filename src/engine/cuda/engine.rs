@@ -31,7 +31,7 @@ const MAX_ROW: usize = 1 << 29;
 /// enqueues anew is hidden too.
 const AHEAD: usize = 2;
 
-/// LaunchPlan plans that are kept, for runs whose frames differ in format or colour facts.
+/// Launch plans that are kept, for runs whose frames differ in format or colour facts.
 const KEPT_PLANS: usize = 8;
 
 /// The CUDA engine.

@@ -1,10 +1,10 @@
-//! Strips of small boxes of bytes by way of the sums of columns: each column's sum over the rows of the
-//! window changes by the byte that enters less the one that leaves, both read where they lie in the picture,
-//! and a result is the scaled sum of neighbouring columns' sums.
+//! Small boxes of bytes by column sums: each column's sum over the rows of the window changes by the byte
+//! that enters less the one that leaves, both read in place in the picture, and a result is the scaled sum of
+//! neighbouring columns' sums.
 //!
-//! Columns at even and at odd places are apart, as they come out of words of two bytes by a mask and by a
-//! shift, and so results go back in by a shift. Only the columns' sums are kept from row to row, which a row
-//! of RGB leaves room for in the first-level cache.
+//! Columns at even and at odd places are kept separately, as a mask and a shift take them out of words of two
+//! bytes, and a shift puts results back. Only the column sums are kept from row to row, so that a row of RGB
+//! fits the first-level cache.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

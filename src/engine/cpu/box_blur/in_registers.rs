@@ -1,11 +1,11 @@
-//! Strips of small boxes of bytes, several rows at a time: each row that their windows reach is read once,
-//! where it lies in the picture, its bytes are added up along the row in registers, and what enters a window
-//! less what leaves it makes the next row's sum. Nothing is written but results.
+//! Small boxes of bytes, several rows at a time: each row that their windows reach is read once, in place in
+//! the picture, its bytes are added up along the row in registers, and what enters a window less what leaves
+//! it makes the next row's sum. Nothing is written but results.
 //!
-//! Sums at even and at odd places are apart, as bytes come out of words by a mask and by a shift, and so
-//! results go back in by a shift. Of planes of one component neighbouring bytes are added up by the
-//! instruction that multiplies bytes. Vectors reach past a row's ends, into what lies there in the picture:
-//! the results that this spoils are made again one by one.
+//! Sums at even and at odd places are kept separately, as a mask and a shift take bytes out of words, and a
+//! shift puts results back. On planes of one component the instruction that multiplies bytes adds neighbours
+//! up. Vectors reach past a row's ends, into whatever memory is there: the results that this spoils are
+//! computed again one by one.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

@@ -1,4 +1,4 @@
-//! How a box is made: the mask that it is, how its sums are made, and how they become samples.
+//! The plan of a box: its mask, how its sums are made, and how they become samples.
 
 use super::row_sums::RowSums;
 use super::sliding_window::{DIFFERENCES, FewRows, LINES, Making, Scale};

@@ -1,5 +1,5 @@
-//! Sums of neighbours along a row, for vectors of any width: all but a few samples of each, which are added
-//! up where the sums are used (see `sliding_window`).
+//! Horizontal sums of a box, for vectors of any width. A few samples of each sum are left out here and added
+//! where the sums are used (see `sliding_window`).
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};

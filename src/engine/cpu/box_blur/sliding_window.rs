@@ -1,7 +1,7 @@
-//! The inner loops of window sums, for vectors of any width: words of 16 bits that are added up along a row
-//! (see `row_sums`), and down the rows as rows come and go.
+//! The vertical running sum of a box, for vectors of any width: 16-bit row sums (see `row_sums`) enter and
+//! leave the windows as rows come and go.
 //!
-//! Sums of words may wrap on the way, since a sum that ends within 16 bits ends right.
+//! Sums of words may wrap on the way: a sum that ends within 16 bits ends right.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

@@ -1,6 +1,6 @@
 //! Fourier transforms of `N` (64, 128 or 256) complex points, as many at a time as a vector has lanes:
-//! decimation in frequency forth, in time back, so that what lies between them is in an order of its own and
-//! no point is ever carried to another place.
+//! decimation in frequency forward, in time back, so that the spectrum between them is in digit-reversed
+//! order and no point is ever moved.
 //!
 //! Passes of four points each (Cooley and Tukey 1965), and one of eight where the logarithm of N is odd. The
 //! last pass forth, the product with a spectrum and the first pass back are one.

@@ -1,11 +1,10 @@
-//! Strips of rows by way of Fourier transforms (see `tile`), for large direct masks: what they cost hardly
-//! depends on the number of weights.
+//! Large direct masks by overlap-save FFT (see `tile`), a strip of rows at a time: the cost hardly depends on
+//! the number of weights.
 //!
-//! A square tile of the picture is transformed with all that the mask reaches from what becomes results, and
-//! the samples whose mask lies within the tile are kept (*overlap-save*). In 32 bits transforms are twice as
-//! fast as in 64, but then a few results may be wrong: those are computed as docs/arithmetic.md says. A pair
-//! of tiles with many of them, which only pictures with hardly a difference between their sums have, is
-//! transformed once more in 64 bits, where none can be.
+//! A square tile is transformed with the halo of its results, and the samples whose mask is within the tile
+//! are kept (*overlap-save*). In 32 bits transforms are twice as fast as in 64, but a few results may be
+//! wrong: those are recomputed as docs/arithmetic.md says. A pair of tiles with many of them, which only
+//! pictures with nearly constant sums have, is transformed again in 64 bits, where no result can be wrong.
 
 use super::recheck::{Recheck, Tile};
 use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};

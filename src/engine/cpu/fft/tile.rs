@@ -1,6 +1,5 @@
-//! Tiles of a picture convolved with a mask by way of Fourier transforms, two at a time: one is the real part
-//! and the other the imaginary part of what is transformed, and as the mask is real, neither gets anything of
-//! the other.
+//! Tiles of a picture convolved with a mask by Fourier transforms, two at a time: one is the real part and
+//! the other the imaginary part of the transform; as the mask is real, they do not mix.
 //!
 //! # How far off sums are
 //!

@@ -1,7 +1,6 @@
-//! Terms of sums that 32 bits do not hold, in groups whose sums they do hold, one after the other: of each
-//! sum, what lies above the shift is added to the result, and what lies below it is where the next one
-//! begins. That takes one multiplication for each pair of whole words of 16 bits, where words in two limbs
-//! take two.
+//! Carry groups: terms whose total exceeds 32 bits, split into groups whose sums fit, one after the other. Of
+//! each group's sum what is above the shift is added to the result, and what is below it is where the next
+//! group's sum begins. That takes one multiplication for each pair of 16-bit words, where two limbs take two.
 
 use crate::engine::cpu::rows::words::sample::{magnitude, range};
 use crate::engine::cpu::simd::vector::Simd;

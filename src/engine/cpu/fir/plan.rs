@@ -1,5 +1,5 @@
-//! Which loops make a mask: the taps, the samples, and a proof that 32 bits hold the sums. All of it is
-//! decided by [`FirPlan::new`].
+//! Which loops compute a mask: the taps, the encoding of samples, and a proof that 32 bits hold the sums.
+//! [`FirPlan::new`] decides all of it.
 
 use super::column_filter;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};

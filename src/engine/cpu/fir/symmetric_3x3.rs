@@ -1,9 +1,9 @@
-//! Strips of 3x3 masks on bytes that mirror themselves both ways: Gaussians, sharpening, Laplacians, disks.
+//! 3x3 masks on bytes that are symmetric both ways: Gaussians, sharpening, Laplacians, disks.
 //!
-//! The first and the last sample of a row have equal weights, and so have the first row and the last one. So
-//! a row of the picture counts with two numbers for each result, the sum of the outer samples and the middle
-//! one, and these with two pairs of weights, as an outer row and as the middle one. Bytes are taken where
-//! they lie in the picture: no row is copied, and none is kept.
+//! A row's outer samples share a weight, and so do the outer rows. So a row of the picture gives two numbers
+//! for each result, the sum of its outer samples and the middle one; these are multiplied by two pairs of
+//! weights, one for an outer row and one for the middle row. Bytes are read in place in the picture: no row
+//! is copied, and none is kept.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

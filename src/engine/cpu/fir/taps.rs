@@ -1,4 +1,5 @@
-//! The taps of masks, before it is known where in memory their lines lie (see `fir`).
+//! Tap tables of masks: for each tap its line, the element in the line, and packed pairs of weights. Where
+//! lines are in memory is filled in for each row (see `fir`).
 
 use super::carry::{ends, groups};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;

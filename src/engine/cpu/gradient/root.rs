@@ -1,8 +1,8 @@
 //! The scaled root of a sum of squares, rounded half up, as docs/arithmetic.md defines it in integers.
 //!
-//! Floating point makes it fast. Every way here never falls as the squares grow, and neither does the
-//! definition; so two of them agree everywhere if they agree at the least squares of each result and one
-//! below. That is checked when a plan is made, for every result, and a way that fails is not taken.
+//! Floating point makes it fast. Every method here is monotonic in the sum of squares, and so is the
+//! definition; so two of them agree everywhere if they agree at the least squares of each result and at one
+//! below. That is checked for every result when a plan is made, and a method that fails is not used.
 
 use crate::filter::Scale;
 use std::fmt;

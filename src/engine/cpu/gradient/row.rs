@@ -1,4 +1,4 @@
-//! A row of the result, block by block: one number made of the sums, and a sample made of that.
+//! A row of the result, block by block: the masks' sums are combined into one number, which becomes a sample.
 
 use super::root::{Root, Way, double_root, single_root};
 use super::sums::{BLOCK, Masks, Number, Places};

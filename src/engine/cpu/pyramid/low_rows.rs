@@ -1,5 +1,5 @@
-//! A low row, from the sums of the decimation along the columns: every D-th pixel of a Gaussian along the
-//! row, and the low filter along it. Components lie one after the other from here on.
+//! A low row, from the sums of the vertical decimation: the horizontal decimation to every D-th pixel, and
+//! the low filter along the row. Components are deinterleaved from here on.
 
 use crate::engine::cpu::rows::sum::Sum;
 use crate::engine::cpu::simd::vector::Plain;

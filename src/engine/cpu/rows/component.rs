@@ -1,4 +1,4 @@
-//! One component of a plane, as numbers.
+//! One component of a plane as a row of integers, its border filled: the input of algorithms in plain Rust.
 
 use super::alpha::Source;
 use crate::filter::{Border, Convolve};

@@ -1,5 +1,5 @@
-//! What every algorithm is to the one file that knows them all: a filter that is ready for one plane of a
-//! step, says what it would take, and makes strips of the plane.
+//! The interface of all algorithms: a filter that is ready for one plane of a step, states its cost, and
+//! makes strips of the plane.
 
 use super::alpha::Source;
 use super::strip::Strip;

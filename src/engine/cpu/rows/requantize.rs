@@ -1,4 +1,5 @@
-//! Sums of products, and how they become samples within 32 bits.
+//! Requantization: a 32-bit sum becomes a sample (bias, shift, round, clamp, pack), with the proof that 32
+//! bits hold the sum.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

@@ -1,4 +1,4 @@
-//! Pictures, and strips of their rows.
+//! A picture in memory, and the strips of rows that threads make of it.
 
 use crate::filter::{Kernel, Step};
 use crate::frame::Layout;

@@ -1,5 +1,5 @@
-//! What Fourier transforms ask of a vector of real numbers, for each set of instructions and both sizes of
-//! numbers; and such vectors in plain Rust, which every machine has.
+//! Floating-point vectors for the FFT, of 32 and of 64 bits: the trait that each instruction set implements,
+//! and an implementation in plain Rust for any machine.
 
 /// A vector of real parts and one of imaginary parts.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,7 @@
-//! Machines whose vector instructions no loop is written for: plain loops are all there is.
+//! Architectures without vector loops: plain Rust is all there is. Also the template for a new one.
 //!
-//! [`Vectors`] has no values here, and the one type of them that is [`Simd`] has none either, so that loops
-//! are checked on such machines, too, and none is compiled.
+//! [`Vectors`] has no values here, nor has the only type that implements [`Simd`], so that loops are
+//! type-checked on such machines and none is compiled.
 #![allow(unsafe_code)]
 
 use super::InstructionSet;

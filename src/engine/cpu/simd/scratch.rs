@@ -1,4 +1,4 @@
-//! Memory that is kept from frame to frame, and how rows lie in it.
+//! Scratch memory that a thread keeps from frame to frame, and the alignment of rows in it.
 
 use std::any::Any;
 

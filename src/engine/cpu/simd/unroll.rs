@@ -1,6 +1,6 @@
-//! Numbers of taps and terms that loops are compiled for.
+//! `unroll!`: a run-time count becomes a constant of the compiled loop.
 
-/// What `$work` gives with `$name`, a constant, one of the numbers listed: the one that `$count` is.
+/// Evaluates `$work` with the constant `$name` equal to `$count`, which must be one of the numbers listed.
 macro_rules! unroll {
     ($count:expr, [$($number:literal),+], $name:ident => $work:expr) => {
         match $count {

@@ -1,9 +1,9 @@
-//! What the inner loops ask of a vector: the few operations that they are made of, for each set of
-//! instructions.
+//! The trait of integer vectors: the few operations that inner loops are made of, which each instruction set
+//! implements.
 //!
-//! A value of a type that is [`Simd`] is the proof that this machine has the instructions, so that arithmetic
-//! is safe to ask for. Everything is meant to be compiled into [`Simd::enter`], whose instructions are those
-//! of the set: hence the `inline(always)` throughout.
+//! A value of a type that is [`Simd`] proves that this machine has the instructions, so that arithmetic is
+//! safe to call. Everything is inlined into [`Simd::enter`], which is compiled with the set's instructions:
+//! hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
 use super::float::{Float, TransformTerms};

@@ -1,4 +1,4 @@
-//! What is enqueued on a stream one after the other, and what of it may overlap.
+//! Launch dependencies (programmatic dependent launch): which launches of a stream may overlap.
 
 use cudarc::driver::sys;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ pub(crate) struct Sequence {
     written: RefCell<Option<Vec<Range<u64>>>>,
 }
 
-/// When a launch begins.
+/// What a launch waits for before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaunchDependency {
     /// Before the one before it has ended.

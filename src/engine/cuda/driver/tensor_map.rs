@@ -1,4 +1,4 @@
-//! How the card copies a whole tile of a plane to shared memory by one instruction.
+//! Tensor maps (TMA): one instruction copies a whole tile of a plane to shared memory.
 #![allow(unsafe_code)]
 
 use super::device::check;

@@ -1,4 +1,4 @@
-//! The kernels that work on one value at a time: the shape of their blocks and their compile-time parameters.
+//! The scalar kernels: the shape of their blocks and their compile-time parameters.
 
 use super::plane_group::{Interleaving, PlaneGroup, border_number, intermediate_bytes, is_wide};
 use super::variant::{MemoryVariant, Pixels};
@@ -127,7 +127,6 @@ pub(crate) fn tune(
 /// The largest magnitude that scalar/combined.cu rounds in 64 bits, whatever the scale.
 const MOST_ROOT: i64 = 131_000;
 
-/// The parameters of scalar/combined.cu.
 /// Refuses steps that no kernel makes, with a sentence.
 pub(crate) fn check(plan: &Plan) -> Result<(), EngineError> {
     for step in &plan.steps {
@@ -180,6 +179,7 @@ fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
     }
 }
 
+/// The parameters of scalar/combined.cu.
 fn combining(
     kernel: &CombinedKernel,
     step: &Step,

@@ -1,4 +1,4 @@
-//! Pictures that only the kernels see. One set serves all slots, since kernels of different frames run one
+//! Intermediate pictures on the card. One set serves all slots, since kernels of different frames run one
 //! after another.
 
 use super::LaunchPlan;

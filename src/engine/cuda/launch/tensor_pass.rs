@@ -1,5 +1,5 @@
-//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, each
-//! way of loading tiles by itself.
+//! A tensor-core kernel with its weights on the card. Its code is compiled when a launch first needs it, once
+//! for each loader of tiles.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;

@@ -1,4 +1,4 @@
-//! CUDA graphs: launches that the driver knows as a whole and begins with one call.
+//! CUDA graphs: launches that the driver keeps as a whole and starts with one call.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;

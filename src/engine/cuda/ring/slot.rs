@@ -1,4 +1,4 @@
-//! The ring's slots on the card, and the frames that fly through them.
+//! The ring's slots on the card, and the frames in flight through them.
 #![allow(unsafe_code)]
 
 use super::graph::Launches;

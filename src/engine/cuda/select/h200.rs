@@ -1,5 +1,4 @@
-//! What was measured on the NVIDIA H200 (docs/performance.md, docs/lab), as the table that is built in
-//! for it.
+//! The built-in timing table of the NVIDIA H200 (docs/performance.md, docs/lab).
 
 use super::table::{Origin, Table, TableCell, VariantTime};
 use super::work::Work;

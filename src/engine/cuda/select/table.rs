@@ -1,4 +1,5 @@
-//! Which memory variant is the fastest for which work: measured times, and what follows where none are known.
+//! The timing table: which memory variant is the fastest for which work, and the rule where nothing was
+//! measured.
 
 use super::work::Work;
 use crate::engine::cuda::kernels::variant::MemoryVariant;

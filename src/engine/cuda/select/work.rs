@@ -1,4 +1,4 @@
-//! What one launch has to do, in the numbers that decide which kernel does it fastest.
+//! The features of a launch that kernel selection looks up: mask, components, sample size, samples.
 
 use crate::engine::EngineError;
 use crate::engine::cuda::kernels::plane_group::{Interleaving, is_wide};

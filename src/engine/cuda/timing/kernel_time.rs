@@ -1,9 +1,9 @@
 //! Times a chain's kernels alone: no transfers, no first calls, no cache that holds all the pictures, no gaps
 //! between launches.
 //!
-//! Pictures of noise, together several times the level-2 cache, take turns. Their launches are captured as
-//! one CUDA graph, which is replayed between events; each replay is one time. Copies and bare multiply-adds
-//! are timed likewise, since they are what the kernels are held against.
+//! Pictures of noise, together several times the level-2 cache, alternate. Their launches are captured as one
+//! CUDA graph, which is replayed between events; each replay is one time. Copies and bare multiply-adds are
+//! timed likewise, to compare with.
 #![allow(unsafe_code)]
 
 use crate::engine::cuda::compile::cache::Cache;

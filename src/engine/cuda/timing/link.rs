@@ -1,5 +1,5 @@
-//! What the link to the card carries: plain copies in both directions at once, and nothing else. The measure
-//! that the ring is held against.
+//! The peak rate of the link to the card: plain copies in both directions at once, with which the ring is
+//! compared.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;

@@ -1,10 +1,9 @@
-//! The inner loops of whole masks and columns, for vectors of any width. Everything is a sum of products of
-//! 16-bit *pairs*: a 32-bit element of a line holds two samples, and one instruction multiplies a vector of
+//! Column filter and 2-D filter, for vectors of any width: 32-bit sums over 16-bit words interleaved in
+//! *pairs* (`pmaddwd`). A 32-bit element of a line holds two samples; one instruction multiplies a vector of
 //! such elements by two weights each and adds the two products.
 //!
 //! Samples that are too wide for exact 32-bit sums come as several *limbs* of `bits` bits each, lowest first,
-//! all but the highest without sign; each limb is summed by itself and the sums are joined by carrying
-//! upwards.
+//! all but the highest unsigned. Each limb has a sum, and these are joined by carrying upwards.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

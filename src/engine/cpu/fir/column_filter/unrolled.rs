@@ -1,7 +1,6 @@
-//! The inner loop of whole masks and columns of few taps (see `column_filter`), how many is known when it is
-//! compiled: weights stay in registers as far as these reach, and what the general loop asks of each step is
-//! asked once for a row. Of columns it makes four rows at a time: a line that is read serves the upper two
-//! and, a line further on in the column, the lower two.
+//! Column filter and 2-D filter of few taps, whose number is known at compile time: weights stay in registers
+//! as far as these suffice, and branches leave the loop. Columns are made four output rows at a time: a line
+//! that is read serves the upper two rows and, one line further down the column, the lower two.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

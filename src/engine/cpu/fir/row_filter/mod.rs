@@ -1,4 +1,4 @@
-//! The row pass of a separable kernel, for vectors of any width: two rows of words become a line of pairs
+//! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs
 //! (see `column_filter`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not

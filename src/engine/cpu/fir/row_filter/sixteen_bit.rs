@@ -1,5 +1,4 @@
-//! Row passes of whole words of 16 bits (see `row_filter`) whose sums 32 bits do not hold, in groups of terms
-//! (see `carry`).
+//! The row filter of 16-bit samples whose sums exceed 32 bits, in carry groups of terms (see `carry`).
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

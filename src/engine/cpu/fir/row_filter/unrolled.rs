@@ -1,5 +1,5 @@
-//! Row passes of few terms (see `row_filter`), how many is known when they are compiled, from words of 16
-//! bits to intermediates of as many: all weights stay in registers.
+//! Row filters of few terms, whose number is known at compile time, from 16-bit words to 16-bit
+//! intermediates: all weights stay in registers.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

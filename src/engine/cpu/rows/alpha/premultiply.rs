@@ -1,5 +1,5 @@
-//! The inner loops of colour under alpha: plain arithmetic on whole pixels, each in one number, which the
-//! compiler makes vectors of for each set of instructions.
+//! The inner loops that premultiply and unpremultiply: plain arithmetic on whole pixels, each in one integer,
+//! which the compiler vectorises for each instruction set.
 //!
 //! A pixel has `SIZE` bytes, samples of `BYTES` bytes, and alpha at place `ALPHA` among them; or it is one
 //! sample, and alpha has a row of its own.

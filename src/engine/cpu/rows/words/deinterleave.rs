@@ -1,7 +1,7 @@
-//! Rows of interleaved pixels as rows of one component after the other: neighbours of a component lie side by
-//! side then, as in a plane of its own, and a row pass takes them in pairs where they lie (see `row_filter`).
-//! Between the components of such a row lies room for their aprons (see `border`), so that loops
-//! go over the whole of it as over a plane's row; what they make of that room means nothing.
+//! Deinterleaving: rows of interleaved pixels become rows of one component after the other, so that a row
+//! filter finds neighbours side by side, as in a planar format (see `row_filter`). Between the components
+//! there is room for their aprons (see `border`), so that loops run over the whole as over one row; results
+//! in that room mean nothing.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

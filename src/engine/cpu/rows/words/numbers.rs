@@ -1,4 +1,4 @@
-//! Stored samples as plain numbers and back, for loops that the compiler makes vectors of.
+//! Stored samples as integers of any type and back, for loops that the compiler vectorises.
 
 use crate::frame::PixelFormat;
 

@@ -1,4 +1,5 @@
-//! How samples are encoded as numbers that signed 16-bit multiplications take.
+//! Sample encodings: how samples become the signed 16-bit words that multiply-adds take, and what that adds
+//! to sums.
 
 use super::widen::Widening;
 use crate::frame::PixelFormat;

@@ -1,4 +1,5 @@
-//! How samples in memory become words, or pairs of them, in registers, for vectors of any width.
+//! Widening: 8- and 16-bit samples become 16-bit words, or pairs of them, in registers, for vectors of any
+//! width.
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};

@@ -1,5 +1,5 @@
-//! AVX2: vectors of eight numbers, with or without AVX-VNNI, the instruction that multiplies and adds to a
-//! sum at once.
+//! AVX2: vectors of eight 32-bit integers, with or without AVX-VNNI, whose instruction multiplies and
+//! accumulates at once.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

@@ -1,5 +1,5 @@
-//! AVX-512: vectors of sixteen numbers, with or without the instruction that multiplies and adds to a sum at
-//! once.
+//! AVX-512: vectors of sixteen 32-bit integers, with or without VNNI, whose instruction multiplies and
+//! accumulates at once.
 #![allow(unsafe_code)]
 // Registers are arrays here, indexed by constants; an iterator over them is one that the compiler may not
 // unroll.

@@ -1,4 +1,4 @@
-//! Vectors of real numbers in AVX2 with fused multiply-adds, and in AVX-512.
+//! Floating-point vectors of AVX2 with fused multiply-adds, and of AVX-512.
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::simd::float::{Complex, Float, Work};

@@ -1,5 +1,5 @@
-//! x86-64: vectors of AVX2 and AVX-512, of integers and (`float.rs`) of real numbers, and plain loops
-//! compiled for either.
+//! x86-64: integer vectors of AVX2 and AVX-512, floating-point ones (`float.rs`), and plain loops compiled
+//! for either.
 
 mod avx2;
 mod avx512;

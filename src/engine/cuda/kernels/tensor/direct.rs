@@ -1,5 +1,5 @@
-//! Whole masks on tensor cores: how windows cover what they read, and the shape of their kernel,
-//! tensor/direct.cu.
+//! Direct masks on tensor cores: which K-slices (*windows*) cover what a patch of results reads, and the
+//! shape of the kernel, tensor/direct.cu.
 
 use super::fragments::{self, Mask, Patch};
 use super::shape::{Block, Shape};

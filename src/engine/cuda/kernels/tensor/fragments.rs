@@ -1,5 +1,5 @@
-//! Weights as the tensor cores take them: bands of a mask's weights, split into signed bytes, dealt out to
-//! the 32 lanes of a warp.
+//! Weights as tensor-core fragments: Toeplitz bands of a mask's weights, split into signed bytes, distributed
+//! over the 32 lanes of a warp.
 //!
 //! One product multiplies a 16 x 32 matrix A with a 32 x 8 matrix B, bytes both. With g = lane / 4 and t =
 //! lane % 4, a lane's four registers of A hold rows g, g + 8, g, g + 8 at bytes 4t to 4t + 3 of the first,

@@ -1,5 +1,5 @@
-//! What the kernels of all families have: blocks and tiles, how these lie in shared memory, and the
-//! parameters that the text is compiled with.
+//! What all tensor-core kernels share: blocks and tiles, their layout in shared memory, and compile-time
+//! parameters.
 
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;
