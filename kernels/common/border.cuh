@@ -24,7 +24,7 @@ constexpr bool BORDER_NEEDS_NO_DIVISION = BORDER == REPLICATE || BORDER == CONST
 constexpr bool BORDER_IS_PERIODIC = BORDER == WRAP;
 
 // Where position `at` of a line of `n` pixels is found inside it; -1 where the border holds a constant. NEAR:
-// it is beyond by less than `n`.
+// it is less than `n` outside.
 template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at, i32 n)
 {
     if ((unsigned)at < (unsigned)n) {
@@ -35,7 +35,7 @@ template <bool NEAR = false> __device__ __forceinline__ i32 border_index(i32 at,
     } else if constexpr (BORDER_IS_CONSTANT) {
         return -1;
     } else {
-        // Less than a length beyond, as nearly always, no division is needed.
+        // Nearly always it is less than a length outside, and no division is needed.
         const i32 outside = at < 0 ? -1 - at : at - n;
         const i32 inside = BORDER == WRAP ? (at < 0 ? n - 1 - outside : outside)
                            : at < 0       ? outside + (BORDER == MIRROR)

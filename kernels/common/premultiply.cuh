@@ -80,17 +80,17 @@ __device__ __forceinline__ u32 byte_of(u32 word, i32 k, u32 more)
     return k == 0 && more == 0 ? word & 0xff : dot_4(word, 1u << 8 * k, more);
 }
 
-// What is added to a number below 2^23 to make the bits of a float of it, and that float of 0.
+// Added to an integer below 2^23, this gives the bits of a float; and the float that 0 gives.
 constexpr u32 FLOAT_BITS = 0x4b000000;
 constexpr float FLOAT_ZERO = 8388608.0f;
 
 // A pixel of c * 255 / a of each colour, rounded to the nearest, halves up, and cut to 255, with byte
 // `of_alpha` of `alpha` beside them. Anything where a is 0. `a` comes as the bits of a float, see above.
 //
-// Quotients have 24 places, so that the whole number is a byte by itself. Where the mask is an average no
-// colour is larger than a; else those that are come to 255. Beside a half lies nothing nearer than 0.5 / a of
-// a whole, which is 2^-9 and more. The inverse is too large by 2^-20 of itself, which is at most 2^-12 of a
-// whole and more than all errors: it turns halves up and nothing else.
+// Quotients have 24 fraction bits, so that the integer part is a byte by itself. Where the mask is an average
+// no colour is larger than a; elsewhere larger ones saturate to 255. Near a half there is no quotient closer
+// than 0.5 / a, which is 2^-9 and more. The reciprocal is too large by 2^-20 of itself, at most 2^-12 in the
+// quotient and more than all rounding errors: so halves round up, and nothing else changes.
 __device__ __forceinline__ u32 unpremultiplied(const u32 (&colours)[4], u32 a, u32 alpha, i32 of_alpha)
 {
     constexpr float UNIT = 1.0f / (255.0f * (1 << 24) * (1.0f + 1.0f / (1 << 20)));

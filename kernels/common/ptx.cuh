@@ -75,8 +75,8 @@ struct __align__(64) TensorMap {
     unsigned long long words[16];
 };
 
-// Counts the bytes that whole tiles bring to shared memory. It goes from round to round: one for each time
-// that bytes are expected.
+// An mbarrier that counts the bytes of whole tiles arriving in shared memory, round by round: one round for
+// each time that bytes are expected.
 struct Arrivals {
     unsigned long long state;
 };
@@ -179,7 +179,7 @@ template <i32 HALF> __device__ __forceinline__ u32 dot_2(u32 a, u32 b, u32 c)
     return r;
 }
 
-// The whole part of what is not negative; what is too large, or infinite, becomes the largest number.
+// The integer part of a number that is not negative; the largest integer if it is too large or infinite.
 __device__ __forceinline__ u32 whole_part(float x)
 {
     u32 r;
@@ -187,7 +187,7 @@ __device__ __forceinline__ u32 whole_part(float x)
     return r;
 }
 
-// Four numbers cut to bytes, the first one lowest.
+// Four numbers clamped to bytes, the first one lowest.
 __device__ __forceinline__ u32 pack_4(i32 a, i32 b, i32 c, i32 d)
 {
     u32 r;

@@ -95,8 +95,8 @@ __device__ __forceinline__ void add_value(typename Weights::Total (&sums)[OUTPUT
     }
 }
 
-// Adds up weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that
-// the mask's first row covers for this thread's first output.
+// Sums weights times values. fetch(i, j): the value under column i of the mask, j rows below the row that the
+// mask's first row covers for this thread's first output.
 template <i32 W, i32 H, class Weights, class Fetch>
 __device__ __forceinline__ void accumulate(typename Weights::Total (&sums)[OUTPUTS], const Weights &weights,
                                            const Fetch &fetch)
@@ -182,14 +182,14 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
                                       : read_anywhere<Stored>(plane, at / CHANNELS - RX, (i32)corner_row + ty,
                                                               at % CHANNELS));
         }
-        // Nobody reads the tile before all of it is there...
+        // No thread reads the tile before all of it is there...
         __syncthreads();
         const Stored *mine = tile + threadIdx.y * OUTPUTS * TILE_W + threadIdx.x;
         if (is_convolved(c)) {
             accumulate<W, H>(sums, weights,
                              [&](i32 i, i32 j) -> i32 { return mine[j * TILE_W + i * CHANNELS]; });
         }
-        // ...and nobody overwrites it before all have read it.
+        // ...and none overwrites it before all have read it.
         __syncthreads();
         if (sample >= samples) {
             continue;
@@ -206,7 +206,7 @@ __device__ __forceinline__ void correlate(const Plane &plane, const Weights &wei
                     return read_pixels<Stored>(plane, sample + (i - RX) * CHANNELS, y + j - RY);
                 });
             } else {
-                // Few pixels come here, so small code is better than fast code.
+                // Few pixels take this path, so small code is better than fast code.
 #pragma unroll 1
                 for (i32 j = 0; j < H; ++j) {
 #pragma unroll 1

@@ -4,7 +4,7 @@
 #include "common/premultiply.cuh"
 #include "tensor/tile/operand.cuh"
 
-// Alpha before the step of N pixels beside each other: words that hold it, and which of their bytes it is.
+// The original alpha of N neighbouring pixels: words that hold it, and which of their bytes it is.
 template <i32 N> struct Alphas {
     static constexpr bool BESIDE = DEINTERLEAVE || DEINTERLEAVE4;  // four pixels' in a word
     u32 words[BESIDE ? (N + 3) / 4 : N];
@@ -48,8 +48,8 @@ __device__ __forceinline__ void read_alphas(Alphas<N> &alphas, const u8 *stage, 
     }
 }
 
-// A sum shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits are cut when
-// they are packed.
+// A sum shifted down and clamped to the range of samples. Sums of 8-bit samples that fit 32 bits are clamped
+// when they are packed.
 __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
 {
     if (WIDE || !SAME_BIAS) {
@@ -152,7 +152,7 @@ template <bool ALIGNED, i32 N> struct Output {
             words[k] =
                 unpremultiplied(colours, weight(FLOAT_BITS), FILTER_ALPHA ? convolved(0) : alphas.word(k),
                                 FILTER_ALPHA ? 0 : alphas.byte(k));
-            // In comes a set bit where 1 less than nothing is below 0.
+            // Shifts in a set bit where 1 less than nothing is below 0.
             transparent = __funnelshift_l(weight(~0u), transparent, 1);
         }
         put(words, step);
@@ -161,8 +161,8 @@ template <bool ALIGNED, i32 N> struct Output {
         }
     }
 
-    // Of the last `count` rows, the colours that there was no alpha to divide by are those from before. That
-    // comes after all rows, so that nobody waits for it where there are none.
+    // Restores, in the last `count` rows, the colours of pixels without alpha to divide by. That comes after
+    // all rows, so that no lane waits for it where there are none.
     __device__ __forceinline__ void restore(i32 count, i32 step)
     {
         if (!ALIGNED) {
@@ -209,15 +209,15 @@ template <bool ALIGNED, i32 N> struct Output {
     {
         const bool inside = row < rows;
         if (row == 0) {
-            // Not before that, so that small frames are convolved side by side. Others may still read what
-            // lies where results go, or write there.
+            // Waits only here, so that launches of small frames run side by side. Until now launches before
+            // this one may still read or write where the results go.
             wait_for_earlier_launches();
         }
         if (!whole_results && inside) {
             keep_others(plane, x, y + row, words);
         }
         if (ALIGNED) {
-            // What follows a row up to a multiple of 16 bytes is nobody's.
+            // The padding of a row up to a multiple of 16 bytes may be overwritten.
             constexpr i32 AT_ONCE = N % 4 == 0 ? 4 : 2;
 #pragma unroll
             for (i32 k = 0; k < N; k += AT_ONCE) {
@@ -240,7 +240,7 @@ template <bool ALIGNED, i32 N> struct Output {
         row += step;
     }
 
-    // Whole words of memory, of which the first ends the part before; what is left of the run's ends goes
+    // Whole words of memory, of which the first completes the part before; the ends of the run are written
     // byte by byte.
     __device__ __forceinline__ void put_unaligned(const u32 (&words)[N], u32 earlier)
     {

@@ -35,12 +35,12 @@ static_assert(NEXT_REACH <= NEXT_START && NEXT_START <= MIDDLE_LEFT &&
 // Banks: rows below each other are written together, by words.
 static_assert(MIDDLE_PITCH % 16 == 8 && MIDDLE_PITCH >= 128 * WARPS, "lanes write to different banks");
 
-// Fills the intermediate outside the plane as the border says, which is not what the first mask
-// makes of the pixels there. True if there was something; then all threads must meet before they read.
+// Fills the intermediate outside the plane as the border says, which is not what the first mask makes of the
+// pixels there. Returns true if it wrote: then all threads must synchronise before they read.
 __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, const Tile &tile)
 {
     if (BORDER_IS_PERIODIC) {
-        // A frame that is repeated is repeated after the mask too.
+        // Filtering commutes with a periodic border, so the first mask's results are right already.
         return false;
     }
     const i32 top = tile.y - NEXT_H / 2;
@@ -55,7 +55,7 @@ __device__ __forceinline__ bool fill_middle(u8 *middle, const Plane &plane, cons
     auto at = [&](i32 x, i32 y) -> u8 & {
         return middle[(y - top) * MIDDLE_PITCH + MIDDLE_LEFT + x - tile.x];
     };
-    // All that is read lies within the plane, so that no thread reads what another one writes.
+    // Everything that is read is inside the plane, so that no thread reads what another one writes.
     auto set = [&](i32 x, i32 y, i32 from_x, i32 from_y) {
         at(x, y) = BORDER_IS_CONSTANT ? (u8)plane.channel[0].border : at(from_x, from_y);
     };

@@ -24,14 +24,14 @@ constexpr i32 SUMS = COLUMN_BYTES + BETWEEN_BYTES - 1;
 
 constexpr i32 ROW_WHOLE = ROW_PIECES / 2, COLUMN_WHOLE = COLUMN_GROUPS / 2;
 constexpr bool ROW_HALF = ROW_PIECES % 2, COLUMN_HALF = COLUMN_GROUPS % 2;
-// With two groups the older one lies in the first half of a product's bytes or in the second by turns, so
-// that nothing needs to move. Wide ones have no registers for both layouts of the weights.
+// With two groups the older one is the first or the second half of a product's bytes in turn, so that nothing
+// is moved. Wide ones have no registers for both layouts of the weights.
 constexpr bool DOUBLE_LAYOUT = COLUMN_GROUPS == 2 && BETWEEN_BYTES == 2;
-// Passes over 16 rows before there is a result.
+// Groups of 16 rows that are read before there is a result.
 constexpr i32 AHEAD = COLUMN_GROUPS - 1;
 static_assert(STEPS % UNROLL == 0 && (!DOUBLE_LAYOUT || UNROLL % 2 == 0 || UNROLL == STEPS),
               "turns go on from one turn of the loop to the next");
-// True if nobody needs the lower 8 rows of the last group.
+// True if the lower 8 rows of the last group are not needed.
 constexpr bool LAST_IS_HALF = (15 + MASK_H + 7) / 8 % 2 == 1 && UNROLL == STEPS;
 // A lane's results: four neighbours of either half of the strip's samples, or four pixels' of each component.
 constexpr i32 SIDES = DEINTERLEAVE4 ? CHANNELS : 2;
@@ -226,7 +226,7 @@ template <bool ALIGNED> struct Windows {
     }
 };
 
-// False if nobody needs a side's results: an alpha that is kept and divides nothing.
+// False if a side's results are not needed: an alpha that is kept and divides nothing.
 __device__ __forceinline__ bool is_needed(i32 side)
 {
     return !DEINTERLEAVE4 || is_convolved(side) || (side == ALPHA && (NORMALISE || FILTER_ALPHA));

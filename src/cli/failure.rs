@@ -112,7 +112,7 @@ fn is_passing(error: &(dyn Error + 'static)) -> bool {
         || error.downcast_ref().is_some_and(of_sink)
 }
 
-/// The error and its causes, each told once: many errors quote their cause already.
+/// The error and its causes, each once: many errors quote their cause already.
 fn sentence(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

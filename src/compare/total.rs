@@ -1,4 +1,4 @@
-//! What all pairs of frames of a comparison add up to.
+//! The totals of a comparison over all pairs of frames.
 
 use super::component::name;
 use super::{Component, ComponentFigures, Place, compare};

@@ -1,4 +1,4 @@
-//! What a decoded picture and its container say of it together.
+//! The facts that a decoded picture and its container state together.
 #![allow(unsafe_code)]
 
 use super::{Demuxer, Picture};

@@ -102,7 +102,7 @@ impl Picture {
         Some(version::duration(self.raw())).filter(|&d| d > 0)
     }
 
-    /// True if the decoder patched or could not mend damage in it.
+    /// True if the decoder concealed damage in it, or could not.
     pub(crate) fn is_corrupt(&self) -> bool {
         self.raw().flags & ffi::AV_FRAME_FLAG_CORRUPT as c_int != 0 || self.raw().decode_error_flags != 0
     }

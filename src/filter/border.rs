@@ -1,4 +1,4 @@
-//! What lies outside the frame.
+//! Borders: what is assumed outside the frame.
 
 use super::suggest::suggestion;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Rows of written numbers and a divisor, made into a mask: exact where the numbers are.
+//! Parses rows of numbers and a divisor into a mask: exact where the numbers are.
 
 use super::number::{Number, Ratio, gcd};
 use super::{Mask, MaskError};

@@ -1,4 +1,4 @@
-//! What a mistyped word may have meant.
+//! Suggestions for mistyped words.
 
 /// The word of `known` that a typing error or a forgotten ending made into `word`; the first of several.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! Waits that end: by a stop from outside, or when nothing has come for too long.
+//! Waits that end by a stop from outside, or when nothing has come for too long.
 
 use crossbeam_channel::{Receiver, TryRecvError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

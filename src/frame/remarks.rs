@@ -1,4 +1,4 @@
-//! What a source or a sink has to say about a run that went on.
+//! Notes and warnings of a source or a sink about a run that went on.
 
 /// Sentences for the user, in the order in which they came up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

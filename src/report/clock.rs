@@ -1,4 +1,4 @@
-//! What each stage measures of itself.
+//! The clock of a stage: time at work, and time waiting.
 
 use super::{Doing, Latencies, Spans, Throughput};
 use crate::engine::Ranges;

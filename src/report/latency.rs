@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::Duration;
 
-/// The shortest and longest time told apart, in nanoseconds: 100 ns and one hour.
+/// The shortest and longest time that is resolved, in nanoseconds: 100 ns and one hour.
 const RANGE: (u64, u64) = (100, 3_600_000_000_000);
 
 /// A histogram of durations with three significant digits. Times beyond its range are clamped to it and

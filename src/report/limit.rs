@@ -1,4 +1,4 @@
-//! Which stage holds the others up.
+//! The bottleneck: which stage limits the run.
 
 use super::{DeviceReport, Measurements, Stage};
 use serde::Serialize;

@@ -93,7 +93,7 @@ impl Measurements {
     }
 }
 
-/// What a run was told to do, for the report's head.
+/// The task of a run, for the report's head.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Task {
     /// What was read, in the source's words.

@@ -102,7 +102,7 @@ struct Conversion {
     without_alpha: AtomicU64,
     alignment: usize,
     pool: FramePool,
-    /// Converters that no thread uses now; one a thread at most, since frames of a run are mostly alike.
+    /// Idle converters; one a thread at most, since most frames of a run need the same conversion.
     idle: Mutex<Vec<(Kind, Converter)>>,
     /// "rgb24 to yuv444p", each once.
     done: Mutex<BTreeSet<String>>,

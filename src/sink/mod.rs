@@ -33,7 +33,7 @@ pub struct Rules {
     pub strict: bool,
 }
 
-/// What a sink did, told when it has finished.
+/// What a sink did, reported when it has finished.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     /// One line for the summary: what was written and how, with any conversion that was needed.

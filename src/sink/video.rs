@@ -498,7 +498,7 @@ impl VideoSink {
         ))
     }
 
-    /// A failed call below, told as what it most likely is.
+    /// A failed call of FFmpeg, as the error that it most likely is.
     fn failure(&self, what: &str, e: AvError) -> SinkError {
         let io = self.output.muxer.io_error();
         match io {

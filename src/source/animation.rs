@@ -1,4 +1,4 @@
-//! Whether an image file is an animation: an animated PNG, WebP or AVIF, told by its first chunks.
+//! Whether an image file is an animation: an animated PNG, WebP or AVIF, recognised by its first chunks.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

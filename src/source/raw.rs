@@ -1,5 +1,5 @@
-//! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the geometry is
-//! told.
+//! Raw video: the bytes of each frame, planes in order, rows without padding, nothing else; the user states
+//! the geometry.
 
 use super::byte_reader::{ByteReader, ends_in_mid_frame};
 use super::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};

@@ -113,7 +113,7 @@ pub struct VideoSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Reading,
-    /// The decoder was told that nothing follows.
+    /// The decoder has been told to flush: no packets follow.
     Draining,
     Ended,
 }

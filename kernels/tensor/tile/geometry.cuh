@@ -39,8 +39,8 @@
 // row's, or nobody's, and meets weights of zero.
 #pragma once
 
-// Pieces of 16 bytes, of rows that begin at multiples of 16 or not; or whole tiles, by one instruction of one
-// thread.
+// The loaders: pieces of 16 bytes, of rows that are aligned to 16 or not; or whole tiles, by one instruction
+// of one thread.
 #define CP_ASYNC_ALIGNED 0
 #define CP_ASYNC_UNALIGNED 1
 #define TMA 2

@@ -3,14 +3,14 @@
 
 #include "tensor/tile/geometry.cuh"
 
-// One of two numbers of four parts; which of them is known to the compiler.
+// Selects one of two values of four words; which one is known at compile time.
 __device__ __forceinline__ const i32 (&select_ref(bool first, const i32 (&a)[4], const i32 (&b)[4]))[4]
 {
     return first ? a : b;
 }
 
-// Four times the same number, read from memory because the compiler would make equal registers anew for each
-// use.
+// A vector of four equal words, read from memory because the compiler would otherwise make equal registers
+// anew for each use.
 __device__ __forceinline__ void read_four(i32 (&to)[4], const volatile i32 (&from)[4])
 {
 #pragma unroll

@@ -70,7 +70,7 @@ __device__ __forceinline__ void for_each_tile(const Planes &planes, const Tiles 
         i32 start[4];
         read_four(start, biases[tile.plane]);
         work(loaded, plane, tile, start);
-        // Nobody overwrites the tile before all have read it.
+        // No thread overwrites the tile before all have read it.
         __syncthreads();
         tile = next;
         if (DEINTERLEAVE) {

@@ -52,9 +52,9 @@ pub struct Cpu {
     last: Option<Layout>,
     /// How that frame's planes are made, if others were made in other ways before.
     explanation: Vec<String>,
-    /// Where the results of the frames in flight will come, oldest first.
+    /// The receivers of the results of the frames in flight, oldest first.
     in_flight: VecDeque<Receiver<std::thread::Result<(Frame, Between)>>>,
-    /// What frames that are done have worked in.
+    /// Scratch memory of the frames that are done.
     spare: Vec<Between>,
 }
 

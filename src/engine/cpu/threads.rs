@@ -173,7 +173,7 @@ mod tests {
                 done.send(()).unwrap();
             });
         }
-        // The frame that no other thread was told of, or the other one.
+        // The frame that was handed to no other thread, or the other one.
         assert!(threads.run_one());
         let mut by: Vec<ThreadId> = (0..2).map(|_| begins.recv_timeout(LONG).unwrap()).collect();
         by.retain(|&id| id != current().id());

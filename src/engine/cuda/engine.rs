@@ -43,12 +43,12 @@ pub struct Cuda {
     cache: Cache,
     table: Table,
     prepared: Vec<(PlanKey, Arc<LaunchPlan>)>,
-    /// What was picked for the frame submitted last, if its plan is new.
+    /// The kernels that were picked for the frame submitted last, if its plan is new.
     explanation: Vec<String>,
     scratch: ScratchMemory,
     /// The layout of the frames that it serves now.
     scratch_layout: Option<Layout>,
-    /// The one used longest ago first.
+    /// Least recently used first.
     slots: VecDeque<Slot>,
     idle: Vec<Flight>,
     /// The oldest first.
@@ -171,8 +171,8 @@ impl Cuda {
         Ok(prepared)
     }
 
-    /// Where the frame's planes lie here and there. Rows come and go as they are, in one copy, unless
-    /// textures want them aligned or the block holds much besides the picture.
+    /// Where the frame's planes are on the host and on the card. A frame is copied at once, rows as they are,
+    /// unless textures need aligned rows or the block holds much besides the picture.
     fn geometry(&self, input: &Layout, row_alignment: usize) -> Result<Geometry, EngineError> {
         let (format, width, height) = (input.format(), input.width(), input.height());
         let host_output = Layout::new(format, width, height, row_alignment.max(1))?;

@@ -1,4 +1,4 @@
-//! The engine that gives another one parts of pictures, and puts them back.
+//! The engine that has another one filter parts of pictures, and pastes the results.
 
 use super::matte::{Matte, Mattes};
 use super::paste::{Share, cut, paste};

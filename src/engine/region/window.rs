@@ -1,4 +1,4 @@
-//! What is cut out of a picture so that a region can be filtered by itself.
+//! Windows: what is cut out of a picture so that a region can be filtered by itself.
 //!
 //! ```text
 //!  picture                               the window: the region and a halo as wide as the chain's masks

@@ -1,5 +1,5 @@
-//! What becomes of alpha on the way into an encoder: kept, cut to transparent or opaque, or lost, and who is
-//! to be told.
+//! What becomes of alpha on the way into an encoder: kept, reduced to transparent or opaque, or lost, and
+//! what warning that takes.
 
 use super::SinkError;
 use super::container::Container;

@@ -63,15 +63,15 @@ struct Scratch {
     memory: Memory,
 }
 
-/// What the ways to make boxes work in.
+/// Scratch memory of each way to make boxes.
 #[derive(Default)]
 struct Memory {
     /// Rows with their aprons, as many as are made at once.
     words: Vec<u16>,
-    /// Of each sums of four samples of it or of all up to each, and sums of eight.
+    /// For each row: sums of four samples, or prefix sums, and sums of eight.
     parts: [Vec<u16>; 2],
-    /// The rows' sums, row y in place of row y - rows; after them the last three rows that were in the
-    /// middle, without their ends, and a row of zeros.
+    /// The row sums, row y in place of row y - rows; after them the last three rows that were in the middle,
+    /// without their ends, and a row of zeros.
     ring: Vec<u16>,
     /// The windows' sums.
     sums: Vec<u16>,
@@ -80,7 +80,7 @@ struct Memory {
     /// A row whose colours are weighted by alpha.
     under_alpha: Vec<u8>,
     apron: border::Apron,
-    /// What boxes of bytes are made with.
+    /// How boxes of bytes are made.
     columns: column_sums::Scratch,
     small: in_registers::Scratch,
     /// The rows of the result that windows which are not yet full would make.
@@ -155,7 +155,7 @@ impl BoxBlur {
         }
     }
 
-    /// The strip by way of the sums of its columns.
+    /// Makes the strip by column sums.
     fn by_columns<L: Simd>(
         &self,
         simd: L,
@@ -179,7 +179,7 @@ impl BoxBlur {
         }
     }
 
-    /// The strip by way of rows that stay in registers.
+    /// Makes the strip by rows that stay in registers.
     fn in_registers<L: Simd>(
         &self,
         simd: L,
@@ -207,7 +207,7 @@ impl BoxBlur {
         }
     }
 
-    /// The strip by way of windows' sums, `R` rows at a time.
+    /// Makes the strip by running sums, `R` rows at a time.
     fn by_window<L: Simd, const R: usize>(
         &self,
         simd: L,
@@ -385,7 +385,7 @@ mod tests {
             let product = (sum + i64::from(scale.add)) * i64::from(scale.factor) + (1 << 14);
             assert_eq!(product >> (15 + scale.down), (2 * sum + 9) / 18);
         }
-        // An excess that reaches a level cannot be told from the sum.
+        // An excess that reaches a level cannot be recovered from the sum.
         let mut uneven = UniformMask {
             weights: vec![29127; 9],
             ..mask

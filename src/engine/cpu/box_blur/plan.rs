@@ -22,11 +22,11 @@ pub(super) struct BoxPlan {
 /// How sums are made.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// Of rows that stay in registers.
+    /// In registers, rows at a time.
     InRegisters(Scale),
-    /// Of the sums of columns.
+    /// Column sums.
     ByColumns(Scale),
-    /// Of the sums of rows in a ring of lines.
+    /// Row sums in a ring of lines.
     Window(RowSums),
 }
 
@@ -42,7 +42,7 @@ impl BoxPlan {
         }
         let mut convolved = channels.iter().filter_map(ChannelStep::convolved);
         let first = convolved.next()?;
-        // The loops do not tell channels apart.
+        // The loops treat all channels the same, so their sums must begin with the same.
         if !convolved.all(|c| (c.low, c.high) == (first.low, first.high)) {
             return None;
         }
@@ -157,9 +157,9 @@ impl fmt::Display for BoxPlan {
 
 /// How sums become samples.
 pub(super) enum Ending {
-    /// The window's sum is all that counts.
+    /// The sample is a function of the window's sum alone.
     Scaled(Scale),
-    /// The window's sum and that of a few of its rows count.
+    /// The sample depends on the window's sum and on that of a few of its rows.
     Uneven {
         weights: [i32; 2],
         /// True if the newest row is one of the few.
@@ -172,7 +172,7 @@ pub(super) enum Ending {
     },
     /// Weighted sums of 32 bits.
     Weighted {
-        /// What the edge of the window weighs, and after it what each step does.
+        /// The weight at the edge of the window, and after it the change at each step.
         weights: [i32; 1 + DIFFERENCES],
         finish: Requantize,
     },
@@ -228,7 +228,7 @@ impl UniformMask {
         if self.is_column { self.columns } else { 1 }
     }
 
-    /// How much more than the others the centre weighs.
+    /// The centre's weight less that of the others.
     fn excess(&self) -> i64 {
         self.weights[self.weights.len() / 2] - self.weights[0]
     }
@@ -247,15 +247,15 @@ impl UniformMask {
         fits.then_some((base, excess, rows))
     }
 
-    /// The rows of a column that weigh more or less than the next one, and how much more; as far as the
-    /// middle, after which it mirrors itself.
+    /// The rows of a column whose weight differs from the next one's, and by how much; up to the middle,
+    /// since the column is symmetric.
     pub(super) fn steps(&self) -> impl Iterator<Item = (usize, i64)> {
         let q = &self.weights;
         let all = (0..q.len() / 2).map(|j| (j, q[j] - q[j + 1]));
         all.filter(|(_, step)| *step != 0)
     }
 
-    /// What a window whose samples add up to `sum` gives, if that is all that counts, for samples up to
+    /// The result of a window whose samples add up to `sum`, if it depends on nothing else, for samples up to
     /// `max`.
     fn result(&self, sum: i64, c: &Convolve, max: i64) -> Option<i64> {
         let (all, centre) = ((self.columns * self.rows) as i64, self.values() as i64);
@@ -263,19 +263,20 @@ impl UniformMask {
             let weighted = self.weights[0] * sum + self.excess() * middle;
             (((weighted + c.low) >> self.shift) + c.high).clamp(0, max)
         };
-        // The sum of the middle samples changes it in one direction, so its least and its largest one tell.
+        // The result is monotonic in the sum of the middle samples, so the least and the largest one suffice.
         let (least, most) = ((sum - (all - centre) * max).max(0), sum.min(centre * max));
         (of(least) == of(most)).then(|| of(least))
     }
 
-    /// How the window's sum becomes the sample by a 16-bit multiplication, if one gives it for every sum.
+    /// A 16-bit multiplication that makes the sample of the window's sum, if there is one that is right for
+    /// every sum.
     pub(super) fn scale(&self, c: &Convolve, max: i64) -> Option<Scale> {
         let (limit, weight) = (i64::from(i16::MAX), self.weights[0]);
         let largest = (self.columns * self.rows) as i64 * max;
         if !self.is_even() || weight <= 0 {
             return None;
         }
-        // The multiplication takes 15 bits off; the shift down takes what lets the factor have as many.
+        // The multiplication shifts 15 bits out; the shift down removes what lets the factor have as many.
         let factor = |down: u32| (weight << (15 + down)) >> self.shift;
         let down = (0..15).rev().find(|&down| factor(down) < limit)?;
         let half = 1 << 14;
@@ -312,8 +313,8 @@ impl UniformMask {
             let has_newest = few.contains(&newest);
             let others = few.len() - usize::from(has_newest);
             let fits = few.len() as i64 * largest <= i64::from(i16::MAX);
-            // Of wide sums those that weigh differently are best told by where weights change, unless that
-            // takes more lines: two for each change.
+            // Wide sums are best weighted at the steps between weights, unless that takes more lines: two for
+            // each step.
             let is_better = !is_wide || (others <= 2 && others < 2 * self.steps().count());
             fits && is_better && FewRows::suit(has_newest, others)
         });

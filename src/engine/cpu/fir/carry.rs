@@ -11,10 +11,10 @@ fn unpack(pair: i32) -> [i32; 2] {
     [i32::from(pair as i16), pair >> 16]
 }
 
-/// Terms in groups whose sums over words between two numbers 32 bits hold, with what sums begin with that are
-/// shifted down by `shift`; `weights` are the pairs of weights of a term, each of another sum. The heaviest
-/// come first, each in the first group that has room for it. `None` if there is a term that none has, or if
-/// two sums of all terms, one for each of a word's bytes, take fewer instructions.
+/// Splits terms into groups whose 32-bit sums cannot overflow, for words between two numbers and with the
+/// start of the sums, which are shifted down by `shift`; `weights` are the pairs of weights of a term, one
+/// for each sum. First fit, the heaviest terms first. `None` if a term alone overflows, or if two sums of all
+/// terms, one for each byte of a word, take fewer instructions.
 pub(super) fn groups<T: Copy>(
     mut terms: Vec<T>,
     weights: impl Fn(&T) -> &[i32],
@@ -73,7 +73,7 @@ impl<V: Copy> CarrySave<V> {
         }
     }
 
-    /// A result with what the sum gives it, and what the next sum begins with.
+    /// Adds to a result what the sum gives it, and returns what the next sum begins with.
     #[inline(always)]
     pub(super) fn carry<L: Simd<V = V>>(self, simd: L, result: V, sum: V) -> (V, V) {
         (
@@ -103,12 +103,12 @@ mod tests {
             grouped(&[most[0], most[1], [20, 17]], 10).map(|g| g.len()),
             Some(2)
         );
-        // Weights of both signs take as much room as of one.
+        // Only magnitudes count, whatever the sign.
         assert_eq!(
             grouped(&[[32000, -500], [-16000, 17000], [20, -17]], 10).map(|g| g.len()),
             Some(2)
         );
-        // The light ones join a heavy one that has room for them.
+        // Light terms fill up the groups of heavy ones.
         let mixed = [[30000, 30000], [100, 100], [30000, -30000], [-100, 100], [1, 2]];
         let mixed = grouped(&mixed, 10).unwrap();
         assert_eq!(mixed.iter().map(Vec::len).collect::<Vec<_>>(), [4, 1]);

@@ -54,7 +54,7 @@ pub(super) struct Fir {
     channels: Vec<ChannelStep>,
     /// Rows of the mask.
     rows: usize,
-    /// What a sample takes.
+    /// The cost of a sample.
     terms: usize,
     plan: FirPlan,
 }
@@ -69,7 +69,7 @@ struct Scratch {
     output: Output,
 }
 
-/// What lines are made in.
+/// Scratch memory in which lines are made.
 #[derive(Default)]
 struct Input {
     /// Rows with their apron, limb after limb.
@@ -79,13 +79,13 @@ struct Input {
     apron: border::Apron,
 }
 
-/// What rows of the result are made in.
+/// Scratch memory in which rows of the result are made.
 #[derive(Default)]
 struct Output {
     taps: [Group; 3],
     /// Sums that are kept from one pair of rows to the next.
     sums: Vec<i32>,
-    /// Rows whose components lie one after the other.
+    /// Planar rows of the result: one component after the other.
     planar: Vec<u8>,
     /// The last of the output rows, where the strip has no such row.
     spare: Vec<u8>,
@@ -204,9 +204,9 @@ impl Fir {
         }
     }
 
-    /// Makes two rows of the strip from row `row` on, or four, from the lines in the ring: where they belong,
-    /// or, of components that lie one after the other, in rows of their own. What comes next is prefetched
-    /// meanwhile: of the latter, the rows of the strip that they are interleaved into.
+    /// Makes two or four rows of the strip, from row `row` on, from the lines in the ring: in place, or, of
+    /// deinterleaved components, in planar rows. What comes next is prefetched meanwhile: for planar rows
+    /// that is where they are interleaved to.
     fn make_rows<L: Simd>(
         &self,
         simd: L,

@@ -21,11 +21,11 @@ fn registers<L: Simd>(_: L) -> usize {
     L::REGISTERS
 }
 
-/// How the mask of a plane is made.
+/// How the mask of a plane is computed.
 pub(super) struct FirPlan {
     pub(super) encoding: SampleEncoding,
     pub(super) work: Work,
-    /// The taps that make two rows anew.
+    /// The taps that compute two rows from scratch.
     pub(super) taps: TapTable,
     /// The taps that change the sums of one pair of rows into the next one's, where they are fewer: where
     /// weights below each other are equal.
@@ -49,10 +49,10 @@ impl FirPlan {
             Kernel::Combined(_) | Kernel::Pyramid(_) => return None,
         };
         let (limbs, taps) = (parts.limbs(), parts.taps.len());
-        // Sums that are kept are read and written once more, which a few taps cost too.
+        // Keeping sums costs a read and a write, as much as a few taps.
         parts.deltas = parts.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
         let making = parts.making(vectors, format);
-        // The general loop has registers for that of two rows only, and then of few registers.
+        // The general loop has registers for high words with two rows only, and only where registers are few.
         let is_general = !matches!(making, Making::Unrolled { .. });
         let is_rounded = !is_general || (limbs == 1 && parts.deltas.is_none() && !making.makes_four());
         let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
@@ -71,7 +71,7 @@ impl FirPlan {
         })
     }
 
-    /// True if rows are filtered with their components one after the other.
+    /// True if rows are filtered with their components deinterleaved.
     pub(super) fn is_planar(&self) -> bool {
         matches!(self.work, Work::Separable { planar: true, .. })
     }
@@ -149,10 +149,10 @@ impl fmt::Display for Row {
 
 /// The loops that make rows.
 pub(super) enum Making {
-    /// Those for any taps: two rows, or four by these taps where that is better.
+    /// The general loops: two rows, or four by these taps where that is faster.
     Any(Option<TapTable>),
-    /// Those compiled for so few taps (see `unrolled`), of samples that are all made with the same: two rows,
-    /// four, or either. Two that they do not make are made like any.
+    /// Loops compiled for this number of taps (see `unrolled`), where all samples share their constants: two
+    /// rows, four, or either. Two rows that they do not make go through the general loop.
     Unrolled {
         uniform: UniformRequantize,
         two: bool,
@@ -172,7 +172,7 @@ impl Making {
     }
 }
 
-/// What a kernel needs of its plane.
+/// What a mask needs of its plane.
 struct Parts {
     encoding: SampleEncoding,
     work: Work,
@@ -183,7 +183,7 @@ struct Parts {
     finish: Requantize,
 }
 
-/// The terms of a row whose neighbouring pixels are `step` words apart; where it mirrors itself, of its two
+/// The terms of a row whose neighbouring pixels are `step` words apart; of a symmetric row those of both
 /// halves at once.
 fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedTerms {
     let (last, at) = (q.len() - 1, |i: usize| i * step);
@@ -203,7 +203,7 @@ fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedT
         singles = others;
     }
     for two in singles.chunks(2) {
-        // A single one left over comes with itself.
+        // A single one that is left is paired with itself.
         let second = two.get(1).map_or((two[0].0, 0), |s| *s);
         interleaved
             .singles
@@ -212,7 +212,7 @@ fn interleaved(q: &[i32], step: usize, encoding: SampleEncoding) -> InterleavedT
     interleaved
 }
 
-/// How a row's words are brought together where neighbouring pixels are `step` words apart.
+/// How a row's words are paired where neighbouring pixels are `step` words apart.
 fn pairing(q: &[i32], step: usize, encoding: SampleEncoding) -> Pairing {
     if step > 1 {
         return Pairing::Interleaved(interleaved(q, step, encoding));
@@ -237,8 +237,8 @@ pub(super) fn row_order(step: usize) -> Order {
     }
 }
 
-/// Of components that are deinterleaved for a row of so many weights, since that is better, what all are made
-/// with.
+/// For a row of so many weights: the constants that all components share, if they are deinterleaved because
+/// that is faster.
 fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<ChannelStep> {
     let mut convolved = channels.iter().filter(|c| c.convolved().is_some());
     let first = convolved.next()?;
@@ -248,7 +248,7 @@ fn planar(vectors: Vectors, channels: &[ChannelStep], weights: usize) -> Option<
     (are_alike && is_better).then_some(*first)
 }
 
-/// The encoding, the passes and the last step of a separable kernel.
+/// The encoding, both passes and the requantization of a separable mask.
 fn separable(
     vectors: Vectors,
     kernel: &SeparableKernel,
@@ -334,7 +334,7 @@ fn separable(
     })
 }
 
-/// The encoding, the taps and the last step of a direct kernel.
+/// The encoding, the taps and the requantization of a direct mask.
 fn direct(
     vectors: Vectors,
     kernel: &DirectKernel,
@@ -374,7 +374,7 @@ fn direct(
     })
 }
 
-/// The same as `limbs` with taps in groups, where that is better than words in two limbs.
+/// The same as `limbs`, with taps in carry groups where that is faster than words in two limbs.
 fn in_groups(
     limbs: &Parts,
     vectors: Vectors,
@@ -417,7 +417,7 @@ impl Parts {
         }
     }
 
-    /// What all samples are made with, where that is the same and sums are not kept.
+    /// The constants of all samples, where these are the same and sums are not kept.
     fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
         let uniform: Option<UniformRequantize> =

@@ -42,11 +42,11 @@ pub(super) struct Taps<'a> {
     /// Those of the upper two rows alone, of all four, and of the lower two alone; two rows have the first
     /// ones only.
     pub(super) groups: &'a [Group; 3],
-    /// What is done with mirror images.
+    /// How mirror images are folded.
     pub(super) fold: Fold,
 }
 
-/// A tap before it is known where in memory its line lies.
+/// A tap whose line has no place in memory yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineTap {
     pub(super) line: usize,
@@ -92,8 +92,8 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
         .collect()
 }
 
-/// The taps by which the sums of a pair of rows differ from the lower one of the pair before; line 0 is the
-/// first of that pair's. `None` if they are not weights of 16 bits.
+/// The deltas: taps by which the sums of a pair of rows differ from those of the lower row of the pair
+/// before; line 0 is the first of that pair's. `None` if they do not fit 16 bits.
 pub(super) fn vertical_deltas(
     rows: usize,
     at: usize,
@@ -146,7 +146,7 @@ impl TapTable {
         })
     }
 
-    /// Those that are all alone.
+    /// The taps that are not folded.
     pub(super) fn single(single: Vec<LineTap>) -> TapTable {
         TapTable::two_rows(single, Vec::new(), Fold::Add)
     }
@@ -200,7 +200,7 @@ impl TapTable {
         }
     }
 
-    /// True if they are those of a column of which no line weighs nothing.
+    /// True if they are a column's, without a line of zero weights.
     pub(super) fn are_lines(&self) -> bool {
         let [upper, ..] = &self.groups;
         upper.folded.is_empty() && upper.single.iter().enumerate().all(|(k, place)| place.line == k)

@@ -57,8 +57,7 @@ pub(in crate::engine::cpu) fn load<T: From<u16>>(place: Place, row: &[u8], out: 
     let shift = place.format.shift();
     if place.format.bytes_per_sample() == 1 {
         let sample = |v: u8| T::from(u16::from(v));
-        // Pixels of few components are told apart, since their samples are found faster where it is known how
-        // far they are from each other.
+        // With 1 or 3 components the stride is a constant, which is faster.
         match place.channels {
             1 => out.iter_mut().zip(row).for_each(|(o, &v)| *o = sample(v)),
             3 => {

@@ -9,7 +9,7 @@ use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::filter::{ChannelStep, Convolve};
 use crate::frame::PixelFormat;
 
-/// What turns sums into samples: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
+/// Requantization of sums: `clamp(((sum + start) >> shift) + high, 0, max) << left`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::engine::cpu) struct Requantize {
     /// What the sums of each limb begin with: [`TILE`] values for samples that begin with the first channel,
@@ -30,7 +30,7 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) max: u16,
     /// Padding bits below a stored sample.
     pub(in crate::engine::cpu) left: u32,
-    /// True if 32 bits hold sums that begin with nothing as well.
+    /// True if 32 bits also hold sums that begin with zero.
     pub(in crate::engine::cpu) fits_alone: bool,
 }
 
@@ -53,7 +53,7 @@ impl Requantize {
 /// How far sums are shifted down where results are rounded high words.
 const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
 
-/// Makes results of the high words of sums.
+/// Rounds the high words of sums to results.
 #[derive(Clone, Copy)]
 pub(in crate::engine::cpu) struct HighWordRounding<T> {
     sixteen: T,
@@ -165,7 +165,7 @@ impl<T: Copy> JoinLimbs<T> {
     }
 }
 
-/// Sums as they come to their last step.
+/// Sums before requantization.
 pub(in crate::engine::cpu) struct Sums {
     pub(in crate::engine::cpu) limbs: usize,
     pub(in crate::engine::cpu) bits: u32,
@@ -184,7 +184,7 @@ pub(in crate::engine::cpu) struct Sums {
 }
 
 impl Sums {
-    /// How they become samples, if 32 bits suffice for that, where they lie in `order` in vectors of `lanes`
+    /// Their requantization, if 32 bits suffice for it, where they are in `order` in vectors of `lanes`
     /// numbers.
     pub(in crate::engine::cpu) fn finish(
         &self,
@@ -242,8 +242,7 @@ impl Sums {
     }
 }
 
-/// How sums of groups of terms (see `carry`) become samples; with `correction` is added what makes up for an
-/// offset of the values.
+/// Requantization of sums in carry groups (see `carry`); `correction` makes up for an offset of the values.
 pub(in crate::engine::cpu) fn finish_groups(
     format: PixelFormat,
     channels: &[ChannelStep],
@@ -261,7 +260,7 @@ pub(in crate::engine::cpu) fn finish_groups(
     })
 }
 
-/// What the channels' samples are made with, and `raise` added. Channels that are not convolved are computed
+/// The constants of the channels' samples, with `raise` added. Channels that are not convolved are computed
 /// along with the others and then replaced.
 fn convolved(channels: &[ChannelStep], raise: i64) -> Option<Vec<Convolve>> {
     let first = channels.iter().find_map(ChannelStep::convolved)?;

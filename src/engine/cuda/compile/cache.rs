@@ -217,7 +217,7 @@ fn system(path: &Path, error: &io::Error) -> CacheError {
     }
 }
 
-/// The folder, if it is the user's own; `None` if it is not there.
+/// The folder, if it is the user's own; `None` if it does not exist.
 fn open_folder(folder: &Path) -> Result<Option<File>, CacheError> {
     let refused = |problem: String| CacheError::Folder {
         path: folder.to_owned(),

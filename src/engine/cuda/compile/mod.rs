@@ -35,9 +35,9 @@ pub enum Source {
     Combined,
     /// A Gaussian that fits no mask, of a smaller picture.
     Pyramid,
-    /// Small differences from the original undone.
+    /// The threshold: restores samples that changed too little.
     Threshold,
-    /// Colour multiplied by alpha and divided again.
+    /// Premultiplication and its inverse.
     Alpha,
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
@@ -45,7 +45,7 @@ pub enum Source {
     TensorFused,
     /// Row pass and column pass in one launch, on tensor cores.
     TensorSeparable,
-    /// Plain copies and bare multiply-adds, which convolutions are held against.
+    /// Plain copies and bare multiply-adds, with which convolutions are compared.
     Ceiling,
 }
 

@@ -4,7 +4,7 @@ use cudarc::driver::sys;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// A stream, and what was enqueued on it last.
+/// A stream, and the launches whose writes may still be in flight.
 pub(crate) struct Sequence {
     pub(crate) stream: sys::CUstream,
     /// What launches may still write when the next one begins: those since the last one that waited for all
@@ -22,7 +22,7 @@ pub(crate) struct LaunchDependency {
 }
 
 impl Sequence {
-    /// Nothing is known of what was enqueued before.
+    /// A stream about whose last launches nothing is known.
     pub(crate) fn new(stream: sys::CUstream) -> Sequence {
         Sequence {
             stream,
@@ -30,7 +30,7 @@ impl Sequence {
         }
     }
 
-    /// For whatever else is to be enqueued: the stream.
+    /// The stream, for anything but a launch with dependencies.
     pub(crate) fn after_all(&self) -> sys::CUstream {
         *self.written.borrow_mut() = None;
         self.stream

@@ -8,7 +8,7 @@ use cudarc::nvrtc::sys as nvrtc;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, OnceLock};
 
-/// What `framepipe devices` tells of one card, and the limits that launches are checked against.
+/// What `framepipe devices` prints of one card, and the limits that launches are checked against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Its number, for `--device`.
@@ -27,9 +27,9 @@ pub struct DeviceInfo {
     pub copy_engines: u32,
     /// Bytes of the level-2 cache.
     pub l2_bytes: u64,
-    /// Bytes of shared memory that a block gets without asking.
+    /// Bytes of shared memory that a block has by default.
     pub shared_per_block: u32,
-    /// Bytes of shared memory that a block may ask for.
+    /// Bytes of shared memory that a block may opt in to.
     pub shared_per_block_optin: u32,
     /// Bytes of shared memory of one multiprocessor.
     pub shared_per_multiprocessor: u32,

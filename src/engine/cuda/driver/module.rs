@@ -51,8 +51,8 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// Asks for more shared memory than a block gets by itself, where a tile needs it; that the card has so
-    /// much was seen before.
+    /// Opts in to more shared memory than a block has by default, where a tile needs it; that the card has as
+    /// much was checked before.
     pub(crate) fn allow_shared(self, bytes: usize, limits: &DeviceInfo) -> Result<(), EngineError> {
         if bytes <= limits.shared_per_block as usize {
             return Ok(());

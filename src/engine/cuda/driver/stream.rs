@@ -7,10 +7,10 @@ use cudarc::driver::sys;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a wait polls before it naps: a thread that naps is woken tens of microseconds late.
+/// How long a wait polls before it sleeps: a sleeping thread is woken tens of microseconds late.
 const POLL: Duration = Duration::from_micros(200);
 
-/// How long a wait naps between two looks.
+/// How long a wait sleeps between two polls.
 const NAP: Duration = Duration::from_micros(50);
 
 /// Work in order, beside the work of other streams.
@@ -140,8 +140,8 @@ impl Event {
         check("asking how far the CUDA device is", result).map(|()| true)
     }
 
-    /// Waits on the host: polls without a pause for a moment, then now and then. An event that the driver
-    /// could wake a thread for would cost the card an interrupt each time that it happens.
+    /// Waits on the host: polls for a moment, then sleeps between polls. An event that the driver could wake
+    /// a thread for would cost the card an interrupt each time that it happens.
     pub(crate) fn wait(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < POLL {

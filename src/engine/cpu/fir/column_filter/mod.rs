@@ -31,12 +31,12 @@ pub(super) struct Lines<'a> {
     pub(super) next: NextRows<'a>,
 }
 
-/// The sums of the lower output row, before their shift, from one pair of rows to the next; one a sample, up
-/// to the next multiple of [`TILE`].
+/// The sums of the lower output row, before their shift, which are kept from one pair of rows to the next;
+/// one a sample, up to the next multiple of [`TILE`].
 pub(super) struct KeptSums<'a> {
     /// The sums; those of the pair just made are put here.
     pub(super) sums: &'a mut [i32],
-    /// True if sums begin with those of the pair before, so that taps state what changes; false if they begin
+    /// True if sums begin with those of the pair before, so that taps are differences; false if they begin
     /// anew.
     pub(super) resumes: bool,
 }
@@ -99,8 +99,8 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const R: usi
     }
 }
 
-/// True if four output rows are made at a time from lines of so many limbs, so that a line is read half as
-/// often: where there are registers for their sums.
+/// True if four output rows are made at a time from lines of so many limbs, where there are registers for
+/// their sums: then each line is read half as often.
 pub(super) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
     has_32_registers::<L>() && limbs <= 2
 }
@@ -212,7 +212,7 @@ impl<const BYTES: usize, const P: usize, const V: usize, const R: usize, const H
         let high_words = HighWordRounding::new(simd, finish.shift);
         let step = L::LANES * V;
         let out = out.map(<[u8]>::as_mut_ptr);
-        // Where a step goes for which there is no room, rows of as many as TILE samples of two bytes.
+        // A step that does not fit the row goes here: as many as TILE samples of two bytes.
         let mut last = [[0_u8; 2 * TILE]; R];
         let (mut phase, ahead) = (0, step % finish.channels);
         // Out of the loop, as the compiler cannot know that nothing in it changes them.

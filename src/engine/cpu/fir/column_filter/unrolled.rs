@@ -14,8 +14,8 @@ use crate::engine::cpu::rows::requantize::{HighWordRounding, JoinLimbs, Requanti
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work, has_32_registers};
 
-/// How samples are made: of one sum of all taps, of the high words of such sums, or of a sum for each group
-/// of taps.
+/// How samples are made: from one sum of all taps, from the high words of such sums, or from a sum for each
+/// carry group.
 const SUMS: u8 = 0;
 
 const HIGH_WORDS: u8 = 1;
@@ -25,7 +25,7 @@ const GROUPS: u8 = 2;
 /// Taps of whole masks in groups (see `carry`), at most.
 pub(in crate::engine::cpu::fir) const MOST_GROUPED: usize = 15;
 
-/// True if so many taps in so many groups are better than in two limbs.
+/// True if so many taps in so many carry groups are faster than two limbs.
 pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, groups: usize) -> bool {
     // A product that is added for nothing saves less than what a group hands on costs.
     !L::FUSED_MULTIPLY_ADD || groups <= taps / 2
@@ -34,8 +34,8 @@ pub(in crate::engine::cpu::fir) fn suit_groups<L: Simd>(_: L, taps: usize, group
 /// Taps in one sum for each limb whose weights registers can hold, at most.
 pub(in crate::engine::cpu::fir) const MOST: usize = 8;
 
-/// True for vectors with which four rows of a column are better than two: others fuse, and have no registers
-/// left for weights then.
+/// True for vectors with which four rows of a column are faster than two: others fuse multiplication and
+/// addition, and have no registers left for weights.
 const fn holds_four_rows<L: Simd>() -> bool {
     has_32_registers::<L>() || !L::FUSED_MULTIPLY_ADD
 }
@@ -67,11 +67,11 @@ pub(in crate::engine::cpu::fir) fn makes_four_rows<L: Simd>(
     holds_four_rows::<L>() && range.contains(&taps)
 }
 
-/// What such a loop makes: two rows of samples, or four.
+/// The rows that such a loop makes: two or four.
 pub(in crate::engine::cpu::fir) struct Unrolled<'a> {
     pub(in crate::engine::cpu::fir) lines: Lines<'a>,
     pub(in crate::engine::cpu::fir) taps: &'a [Tap],
-    /// The element where the line below the last tap's begins, for four rows.
+    /// The element at which the line below the last tap's begins, for four rows.
     pub(in crate::engine::cpu::fir) beyond: usize,
     pub(in crate::engine::cpu::fir) finish: &'a Requantize,
     pub(in crate::engine::cpu::fir) uniform: UniformRequantize,
@@ -80,12 +80,12 @@ pub(in crate::engine::cpu::fir) struct Unrolled<'a> {
     pub(in crate::engine::cpu::fir) samples: usize,
 }
 
-/// What all samples are made with.
+/// The constants that are the same for all samples.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine::cpu::fir) struct UniformRequantize {
     /// What the sums of each limb begin with.
     start: [i32; LIMBS],
-    /// What is added once they are shifted down.
+    /// What is added after the shift.
     high: i32,
     /// A bit for each tap that is the last one of its group (see `carry`); none where the sums of all taps
     /// fit 32 bits.
@@ -235,7 +235,7 @@ struct Rows<'a, const BYTES: usize, const P: usize, const N: usize, const WAY: u
     out: [&'a mut [u8]; R],
 }
 
-/// What stays in registers along a row.
+/// What is kept in registers along a row.
 #[derive(Clone, Copy)]
 struct Constants<T, const P: usize, const N: usize> {
     weights: [[T; 2]; N],
@@ -243,7 +243,7 @@ struct Constants<T, const P: usize, const N: usize> {
     joining: JoinLimbs<T>,
     high: T,
     high_words: HighWordRounding<T>,
-    /// What halves words and rounds them up.
+    /// The factor that halves words and rounds them up.
     half: T,
     carrying: CarrySave<T>,
 }
@@ -251,13 +251,12 @@ struct Constants<T, const P: usize, const N: usize> {
 impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R: usize>
     Rows<'_, BYTES, P, N, WAY, R>
 {
-    /// True if words of twice the result are halved and rounded, so that sums need not begin with what rounds
-    /// them.
+    /// True if words of twice the result are halved and rounded, so that sums need no rounding constant.
     const fn halves<L: Simd>() -> bool {
         BYTES == 1 && WAY != HIGH_WORDS && !L::FUSED_MULTIPLY_ADD
     }
 
-    /// True if sums begin with nothing.
+    /// True if sums begin with zero.
     const fn begins_empty<L: Simd>() -> bool {
         WAY == HIGH_WORDS || Self::halves::<L>()
     }
@@ -305,7 +304,7 @@ impl<const BYTES: usize, const P: usize, const N: usize, const WAY: u8, const R:
             ..
         } = constants;
         let mut sums = [[start; R]; M];
-        // What results begin with, and what groups have given them.
+        // The start of the results, to which groups have added.
         let mut results = [[high; R]; M];
         for line in 0..N + R / 2 - 1 {
             let from = if line < N { self.from[line] } else { self.beyond };

@@ -11,10 +11,10 @@ pub(super) mod unrolled;
 use crate::engine::cpu::rows::requantize::JoinLimbs;
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 
-/// What the row pass of a separable kernel does.
+/// The row filter of a separable mask.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RowFilter {
-    /// How words are brought together in pairs.
+    /// How words are paired.
     pub(super) pairing: Pairing,
     /// What the sums begin with.
     pub(super) start: i32,
@@ -40,7 +40,7 @@ impl Default for Pairing {
     }
 }
 
-/// The terms of a row pass, two by two with their weights.
+/// The terms of a row filter, two by two with their weights.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct InterleavedTerms {
     /// Sums of two words of equal weight, with another such sum.
@@ -67,7 +67,7 @@ impl InterleavedTerms {
 /// How the sums of a row pass become limbs of intermediates.
 struct RowEnding<T> {
     joining: JoinLimbs<T>,
-    /// What brings a sum's low word of the result into its high word; `None` if that is a shift down.
+    /// Shifts the result's low word of a sum up to the high word; `None` if that is a shift down.
     up: Option<T>,
     limbs: IntermediateLimbs<T>,
 }
@@ -90,10 +90,10 @@ impl<T: Copy> RowEnding<T> {
 /// Limbs of an intermediate, at most.
 const LIMBS: usize = 3;
 
-/// How intermediates come apart into limbs.
+/// How intermediates are split into limbs.
 #[derive(Clone, Copy)]
 pub(super) struct IntermediateLimbs<T> {
-    /// What brings each limb down to the low word, and what brings it up to the high one.
+    /// The shifts that bring each limb down to the low word, and up to the high one.
     down: [T; LIMBS],
     up: [T; LIMBS],
     /// The bits of two limbs.

@@ -13,7 +13,7 @@ use crate::engine::cpu::simd::vector::{Simd, TILE, Work, has_32_registers};
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::engine::cpu::fir) struct SixteenBit {
     terms: Terms,
-    /// What the result begins with, and what the first group's sums do.
+    /// The start of the result, and that of the first group's sums.
     begin: i32,
     carried: i32,
     /// How far sums are shifted down.
@@ -66,8 +66,8 @@ enum Terms {
 }
 
 impl SixteenBit {
-    /// A row pass over words between two numbers, paired so, to whose sums `start` is added before they are
-    /// shifted down. `None` if that is not better than words in two limbs.
+    /// The row filter in groups for words between two numbers, paired so, with `start` added to the sums
+    /// before they are shifted down. `None` if words in two limbs are faster.
     pub(in crate::engine::cpu::fir) fn of(
         pairing: &Pairing,
         values: (i64, i64),

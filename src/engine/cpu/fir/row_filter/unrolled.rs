@@ -17,10 +17,10 @@ pub(in crate::engine::cpu::fir) struct UnrolledRow {
 }
 
 enum Terms {
-    /// Neighbouring words are pairs: what those at 0, 2, 4 and so on weigh for even and for odd results.
+    /// Neighbouring words are pairs: the weights of those at 0, 2, 4 and so on, for even and for odd results.
     InPlace(Vec<[i32; 2]>),
-    /// So many words, `step` apart, of which those with equal weights are added two by two from the ends to
-    /// the middle; what two of these sums weigh, or the last one and the word in the middle, or that one
+    /// So many words, `step` apart, folded: those with equal weights are added two by two from the ends to
+    /// the middle; the weights of two of these sums, or of the last one and the middle word, or of that word
     /// alone.
     Interleaved {
         count: usize,
@@ -29,8 +29,8 @@ enum Terms {
     },
 }
 
-/// Taps of words that are paired in place, at most: what products are added to at once has to stay in
-/// registers, of which weights leave too few.
+/// The most taps of words that are paired in place: their accumulators have to stay in registers, of which
+/// weights leave too few.
 const fn most_taps<L: Simd>() -> usize {
     if has_32_registers::<L>() {
         13
@@ -42,7 +42,7 @@ const fn most_taps<L: Simd>() -> usize {
 }
 
 impl UnrolledRow {
-    /// Those of a row pass that has so few, and rounds in a way that such loops know.
+    /// The terms of a row filter with few of them that rounds as these loops do.
     pub(in crate::engine::cpu::fir) fn of<L: Simd>(_: L, pass: &RowFilter) -> Option<UnrolledRow> {
         if !(1..=16).contains(&pass.shift) {
             return None;
@@ -127,8 +127,8 @@ fn rounds_late<L: Simd>(pass: &RowFilter, weights: &[i32]) -> bool {
     L::FUSED_MULTIPLY_ADD || (is_half && weights.iter().all(|pair| *pair >= 0 && pair & 0x8000 == 0))
 }
 
-/// How many words have weights and how far they are apart, where those with equal weights are added two by
-/// two from the ends to the middle.
+/// How many words have weights and how far apart they are, where words of equal weights are added two by two
+/// from the ends to the middle.
 fn shape(interleaved: &InterleavedTerms) -> Option<(usize, usize)> {
     let count = 4 * interleaved.sums.len() + 3 * interleaved.mixed.len() + interleaved.singles.len();
     let middle = match (&interleaved.mixed[..], &interleaved.singles[..]) {
@@ -186,11 +186,11 @@ impl RowJob<'_> {
     }
 }
 
-/// What turns sums into pairs of intermediates.
+/// The constants that turn sums into pairs of intermediates.
 #[derive(Clone, Copy)]
 struct Ending<T> {
     start: T,
-    /// What brings a sum's word down to the low half, and what brings it up to the high one.
+    /// The shifts that bring a sum's word down to the low half, and up to the high one.
     down: T,
     up: T,
     zero: T,

@@ -18,11 +18,11 @@ pub(in crate::engine::cpu) struct Alpha {
     forms: Vec<Option<Form>>,
     kind: Kind,
     straight: Straight,
-    /// True if alpha is convolved for the average alone and is the original's in the end.
+    /// True if alpha is convolved for the average alone, and the result keeps the original's.
     restores: bool,
 }
 
-/// How colours and alpha lie: what a pixel is, and the bytes of a sample.
+/// The layout of colours and alpha: what a pixel is, and the bytes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Three colours and alpha.
@@ -106,7 +106,7 @@ impl Alpha {
         (self.forms.len() > 1).then_some(self.plane)
     }
 
-    /// Puts the original's alpha into rows of alpha's own plane, if that was convolved for the average alone.
+    /// Restores the original's alpha in rows of alpha's own plane, if it was convolved for the average alone.
     pub(in crate::engine::cpu) fn restore(&self, input: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>) {
         if self.restores {
             strip.each_row(layout, |at, row| {

@@ -17,7 +17,7 @@ pub(super) struct Form {
     pub(super) level: u32,
 }
 
-/// What makes straight colour of weighted colour, beside the [`Form`].
+/// The constants of unpremultiplication, beside the [`Form`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Straight {
     /// The mask's gain times 2^16.
@@ -56,7 +56,7 @@ const fn first(size: usize, bytes: usize, alpha: usize) -> u32 {
     }
 }
 
-/// Weights the colours of pixels of four bytes whose zero level is 0, two in one product.
+/// Premultiplies pixels of four bytes whose zero level is 0, two samples in one product.
 pub(super) struct PremultiplyFours<'a, const ALPHA: usize>(pub(super) Form, pub(super) Pixels<'a>);
 
 impl<const ALPHA: usize> Plain for PremultiplyFours<'_, ALPHA> {
@@ -129,7 +129,7 @@ macro_rules! premultiplying {
             }
         }
 
-        /// Weights colours: `L + floor((2 (c - L) a + M) / 2M)`, whose numerator is odd.
+        /// Premultiplies: `L + floor((2 (c - L) a + M) / 2M)`, whose numerator is odd.
         pub(in super::super) struct Premultiply<
             'a,
             const SIZE: usize,
@@ -184,8 +184,8 @@ macro_rules! unpremultiplying {
         /// its lowest bits it is greater by that.
         const WHOLE: $real = (1 as $bits << (<$real>::MANTISSA_DIGITS - 1)) as $real;
 
-        /// Makes colours straight: `clamp(L + floor((2 (c - L) M g + A 2^16) / (2 A 2^16)) + offset)`, the
-        /// original where A = 0. `PLAIN` where L and the offset are 0.
+        /// Unpremultiplies: `clamp(L + floor((2 (c - L) M g + A 2^16) / (2 A 2^16)) + offset)`, the original
+        /// where A = 0. `PLAIN` where L and the offset are 0.
         ///
         /// That is `(c - L) M g / (A 2^16)` to the nearest whole number, halves up, and the rest. It is a
         /// multiple of a unit `1 / (A 2^16)`, or `1 / A` where g is 2^16, so that with a quarter of a unit

@@ -8,7 +8,7 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::DirectKernel;
 use crate::frame::PixelFormat;
 
-/// How windows cover what a patch of results reads.
+/// Which windows (K-slices) cover what a patch of results reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cover {
     pub(super) patch: Patch,
@@ -54,7 +54,7 @@ impl Cover {
     }
 }
 
-/// Products for 128 results that deinterleaving has to save, since it takes time itself.
+/// Products for 128 results that deinterleaving has to save to be worth its own time.
 const LEAST_SAVED: usize = 5;
 
 /// True if so many products are saved where pixels are deinterleaved first, into rows of one byte of one

@@ -106,7 +106,7 @@ impl TensorKernel {
             .map(|loader| self.recipe_for(loader))
     }
 
-    /// Blocks that such a card holds at a time, as the compiler was told.
+    /// Blocks that such a card holds at a time, which the kernel is compiled for.
     pub(crate) fn resident(&self, limits: &DeviceInfo) -> usize {
         self.block.blocks * limits.multiprocessors as usize
     }
