@@ -98,7 +98,7 @@ __device__ __forceinline__ void expect_bytes(Arrivals &arrivals, u32 bytes)
                  : "memory");
 }
 
-// One thread copies the map's tile whose first byte is 8 * x bytes after its row's begin, in row y. Bytes
+// One thread copies the map's tile whose first byte is 8 * x bytes after its row's start, in row y. Bytes
 // outside the plane become zero.
 __device__ __forceinline__ void copy_tile(u32 to, const TensorMap &map, i32 x, i32 y, Arrivals &arrivals)
 {

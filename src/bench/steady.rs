@@ -1,4 +1,4 @@
-//! A run of the whole pipeline for some seconds, of which the begin is left out: throughput over time, drift,
+//! A run of the whole pipeline for some seconds, of which the start is left out: throughput over time, drift,
 //! latencies.
 
 use super::measure::{Machine, Versions, now};
@@ -55,7 +55,7 @@ pub struct Steady {
     pub interval_seconds: f64,
     /// Frames a second in each whole stretch.
     pub rates: Vec<f64>,
-    /// How much the rate changed from begin to end, by a line through `rates`, as a share of their mean;
+    /// How much the rate changed from start to end, by a line through `rates`, as a share of their mean;
     /// negative if it fell.
     pub drift: f64,
     /// From a frame's birth in the source to its being taken by the sink; `None` without frames.
@@ -137,7 +137,7 @@ impl Tally {
     }
 }
 
-/// The change from begin to end of the line that fits `rates` best, as a share of their mean.
+/// The change from start to end of the line that fits `rates` best, as a share of their mean.
 fn drift(rates: &[f64]) -> f64 {
     let count = rates.len() as f64;
     if rates.len() < 2 {

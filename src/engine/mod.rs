@@ -144,7 +144,7 @@ pub struct DeviceTimes {
     /// The host's instant just before the first event, from which the frames' times count, was recorded;
     /// `None` if the engine does not say.
     pub origin: Option<Instant>,
-    /// Seconds from the begin of the first upload to the end of the last download.
+    /// Seconds from the start of the first upload to the end of the last download.
     pub wall: f64,
     /// Bytes up and down, pixels filtered, all frames.
     pub bytes_up: u64,

@@ -15,7 +15,7 @@ pub struct DeviceReport {
     pub slots: usize,
     /// Frames measured.
     pub frames: u64,
-    /// Seconds from the begin of the first upload to the end of the last download.
+    /// Seconds from the start of the first upload to the end of the last download.
     pub wall_seconds: f64,
     /// Copies to the device.
     pub upload: PartReport,

@@ -28,7 +28,7 @@ __device__ __forceinline__ void read_words(u32 (&out)[N], const u8 *row, i32 off
     constexpr bool SHARED =
         (N - 1) * GAP + 4 <= 8 + 4 * N;  // words overlap or touch, so that neighbours share what is read
     if constexpr (SHARED) {
-        // Bytes from the first word's begin to the last one's end.
+        // Bytes from the first word's start to the last one's end.
         constexpr i32 SPAN = (N - 1) * GAP + 4;
         if constexpr (ALIGNED) {
             constexpr i32 READ = (SPAN + REMAINDER + 3) / 4;

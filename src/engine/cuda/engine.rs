@@ -360,7 +360,7 @@ impl Cuda {
                 before.marks.kernel.done()
             }
         });
-        // Where a copy follows upon work that is still in flight, that work's end is its begin.
+        // Where a copy follows upon work that is still in flight, that work's end is its start.
         let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
         let last = self.in_flight.back().map(|other| other.marks.upload.done());
         let follows = !serial && (is_pending(last)? || is_pending(free)?);

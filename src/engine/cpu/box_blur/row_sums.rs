@@ -36,7 +36,7 @@ enum Way {
     Running,
 }
 
-/// Words of a cache line, of which running sums have one before those of the row's begin.
+/// Words of a cache line, of which running sums have one before those of the row's start.
 const LINE: usize = 32;
 
 /// Sums along a row that are yet to be made: of `count` words that are `step` words apart, and one of `more`

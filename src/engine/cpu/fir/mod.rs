@@ -430,7 +430,7 @@ struct LineForm {
     limb: usize,
     /// From a line to the next.
     slot: usize,
-    /// From a line's begin to what the first sample needs first.
+    /// From a line's start to what the first sample needs first.
     lead: usize,
 }
 

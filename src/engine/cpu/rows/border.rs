@@ -78,7 +78,7 @@ impl RowBorder {
         self.columns / 2 * self.step()
     }
 
-    /// Where a padded row's first sample lies: at the begin of a cache line, so that rows are written in
+    /// Where a padded row's first sample lies: at the start of a cache line, so that rows are written in
     /// whole ones.
     pub(in crate::engine::cpu) fn origin(&self) -> usize {
         self.reach().next_multiple_of(32)

@@ -22,7 +22,7 @@ const LARGEST: u64 = 64 << 20;
 /// What the last line of each file begins with; the SHA-256 of all bytes before that line follows.
 const SEAL: &[u8] = b"\nsha256 ";
 
-/// Bytes of the last line: its begin, 64 digits, a line break.
+/// Bytes of the last line: its start, 64 digits, a line break.
 const SEAL_LENGTH: usize = SEAL.len() + 65;
 
 /// A SHA-256, which is shown in hexadecimal.

@@ -41,7 +41,7 @@ impl Mark {
         })
     }
 
-    /// Records the begin if it `stands_alone`. What follows upon other work without a pause begins when the
+    /// Records the start if it `stands_alone`. What follows upon other work without a pause begins when the
     /// last of what it waits for ends.
     pub(crate) fn begin(&mut self, stands_alone: bool, stream: &Stream) -> Result<(), EngineError> {
         self.has_begin = stands_alone;
@@ -68,7 +68,7 @@ impl Mark {
         self.done.as_ref().unwrap_or(&self.end)
     }
 
-    /// The time of the begin, if it was recorded.
+    /// The time of the start, if it was recorded.
     pub(crate) fn begin_time(&self) -> Option<&Event> {
         self.has_begin.then_some(&self.begin)
     }

@@ -16,7 +16,7 @@ const KEPT: usize = 1024;
 const RENEW: f64 = 1.0;
 
 /// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies
-/// further behind the begin of what waited for it is kept: then the wait is missing.
+/// further behind the start of what waited for it is kept: then the wait is missing.
 const LATE: f64 = 30e-6;
 
 /// The longest time that the histograms hold: an hour.
@@ -60,7 +60,7 @@ impl Times {
         }
     }
 
-    /// Called before a frame's upload is enqueued: marks the begin of the run, and now and then a newer event
+    /// Called before a frame's upload is enqueued: marks the start of the run, and now and then a newer event
     /// to count from.
     pub(crate) fn before_upload(&mut self, device: &Arc<Device>, upload: &Stream) -> Result<(), EngineError> {
         match &self.anchor {

@@ -59,7 +59,7 @@ impl SampleEncoding {
 
     /// What is missing in sums of offset words once they are shifted down, if 32 bits hold them that way:
     /// without what makes up for the offset, and with up to `added` more. They reach twice as far as sums
-    /// that are made up for from the begin.
+    /// that are made up for from the start.
     pub(in crate::engine::cpu) fn biased_after(weights: &[i32], shift: u32, added: i64) -> Option<i64> {
         let (lowest, highest) = range(weights, (i16::MIN.into(), i16::MAX.into()));
         let offset = total(weights) << 15;
