@@ -198,7 +198,7 @@ impl Work<'_> {
         launch.launch(self.sequence, planes, tiles)
     }
 
-    /// The group's planes as the card's copies of whole tiles take them.
+    /// The tensor maps of the group's planes.
     fn maps(&self, group: &Group, source: &Places, tile: TileSize) -> Result<TensorMaps, EngineError> {
         let mut maps = TensorMaps::default();
         let planes = group.planes.iter().zip(sizes(self.layout, &group.planes));
@@ -245,7 +245,7 @@ impl Work<'_> {
         planes
     }
 
-    /// One launch of a kernel that works on one value at a time.
+    /// One launch of a scalar kernel.
     fn pass(
         &self,
         group: &Group,
@@ -412,7 +412,7 @@ impl Work<'_> {
     }
 }
 
-/// What the row pass makes of pixels that all hold the border's value.
+/// The row pass's result for pixels that all hold the border's value.
 fn outside_after_rows(kernel: &SeparableKernel, c: &Convolve) -> i64 {
     let sum: i64 = kernel.row.weights.iter().map(|&q| i64::from(q)).sum();
     (i64::from(c.border) * sum + kernel.row.rounding()) >> kernel.row.shift

@@ -60,7 +60,7 @@ struct Group {
     interleaving: Interleaving,
     planes: Vec<usize>,
     kernels: Kernels,
-    /// What undoes small differences afterwards.
+    /// The threshold kernel, which restores samples that changed too little.
     threshold: Option<ThresholdKernel>,
 }
 
@@ -70,7 +70,7 @@ struct ThresholdKernel {
 }
 
 enum Kernels {
-    /// A launch a pass.
+    /// One launch a pass.
     Passes {
         shape: Shape,
         passes: Vec<PassKernel>,
@@ -98,7 +98,7 @@ pub(crate) struct Request<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) cache: &'a Cache,
     pub(crate) terms: SelectContext<'a>,
-    /// What was picked, and why, a line each.
+    /// The kernels that were picked, and why, a line each.
     pub(crate) explanation: RefCell<Vec<String>>,
 }
 
@@ -387,7 +387,7 @@ fn plane_list(planes: &[usize]) -> String {
     format!("{noun} {}", numbers.join(", "))
 }
 
-/// The launches of kernels that work on one value at a time.
+/// The launches of scalar kernels.
 fn passes(
     step: &Step,
     tuned: &Tuned,

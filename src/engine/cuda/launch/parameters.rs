@@ -257,8 +257,8 @@ impl TilesLaunch {
         };
         let LaunchDependency { is_early, is_ready } =
             sequence.next(self.can_begin_early, planes.read(), planes.written());
-        // Where blocks have several tiles, those of the next launch would only take bandwidth from what this
-        // one still has to load.
+        // Where blocks have several tiles, blocks of the next launch would only take bandwidth from what this
+        // launch still has to load.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
         tiles.is_ready = i32::from(is_ready && has_one_tile_a_block);
         let mut parameters = vec![(&raw mut planes).cast(), (&raw mut tiles).cast()];

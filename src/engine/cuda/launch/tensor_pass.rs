@@ -49,7 +49,7 @@ impl TensorPass {
 
     /// The fastest loader of `tiles` tiles of planes whose rows begin at multiples of 16 bytes, or do not.
     pub(crate) fn loader(&self, aligned: bool, tiles: usize) -> Loader {
-        // Where each block has one tile, it is there sooner if all threads ask for it.
+        // With one tile a block, the tile arrives sooner if all threads load it.
         let many = tiles > self.kernel.resident(&self.device.info);
         match (aligned, self.kernel.streamed) {
             (false, _) => Loader::CpAsyncUnaligned,

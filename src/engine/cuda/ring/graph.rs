@@ -13,7 +13,7 @@ use cudarc::driver::sys;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Launches, between which there is next to no gap.
+/// Launches with next to no gaps between them.
 pub(crate) struct Graph {
     device: Arc<Device>,
     handle: sys::CUgraphExec,
@@ -22,7 +22,7 @@ pub(crate) struct Graph {
 // SAFETY: a graph may be launched from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Graph {}
 
-/// What was captured and not yet made ready to be launched.
+/// A captured graph, not yet instantiated.
 struct Captured(sys::CUgraph);
 
 impl Captured {
@@ -75,8 +75,8 @@ impl Graph {
         })
     }
 
-    /// Makes it what `enqueue` enqueues. Where only sizes and addresses differ the launches are given new
-    /// ones; else they are made ready anew.
+    /// Updates the graph to what `enqueue` enqueues. Where only sizes and addresses differ the launches'
+    /// parameters are changed; else the graph is instantiated anew.
     pub(crate) fn change(
         &mut self,
         stream: &Stream,
@@ -157,7 +157,7 @@ impl ChainWork {
 pub(crate) struct Launches {
     last: Option<ChainWork>,
     graph: Option<Graph>,
-    /// True if the graph does what was done last.
+    /// True if the graph is that of the last frame.
     is_current: bool,
 }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// Begin and end of one part (upload, kernels or download) of a frame's path.
 pub(crate) struct Mark {
     begin: Event,
-    /// Where other streams go on. An event whose time is taken would hold up the next copy for some
-    /// microseconds, so copies have one without.
+    /// What other streams wait for. A timed event would hold up the next copy for some microseconds, so
+    /// copies have an untimed one.
     done: Option<Event>,
     end: Event,
     has_begin: bool,
@@ -31,7 +31,7 @@ impl Mark {
         })
     }
 
-    /// Of kernels, between which an event costs nothing that shows.
+    /// Of kernels, whose timed events cost nothing measurable.
     fn of_kernels(device: &Arc<Device>) -> Result<Mark, EngineError> {
         Ok(Mark {
             begin: Event::new(device)?,
@@ -115,9 +115,9 @@ pub(crate) struct Cargo {
     pub(crate) amount: Amount,
 }
 
-/// A frame's path through the card: the host's side of it. There are a few more flights than slots, so that
-/// the next frame is enqueued before the host has seen the last one's end; the card itself then keeps a
-/// slot's old frame and its new one distinct.
+/// A frame's path through the card, as the host sees it. There are a few more flights than slots, so that the
+/// next frame is enqueued before the host has seen the last one's end; the card itself then keeps a slot's
+/// old frame and its new one apart.
 pub(crate) struct Flight {
     pub(crate) marks: Marks,
     /// The slot that it uses.

@@ -15,8 +15,8 @@ const KEPT: usize = 1024;
 /// milliseconds, which are too coarse over minutes.
 const RENEW: f64 = 1.0;
 
-/// Seconds by which a clock tells the end of a copy late at most, for all that was seen. An end that lies
-/// further behind the start of what waited for it is kept: then the wait is missing.
+/// The most seconds by which the measured end of a copy is late, as far as was seen. An end that is further
+/// behind the start of what waited for it is kept: then the wait is missing.
 const LATE: f64 = 30e-6;
 
 /// The longest time that the histograms hold: an hour.
@@ -100,10 +100,10 @@ impl Times {
         let marks = &flight.marks;
         let mut upload = span(&marks.upload, self.ended[0].max(self.slots[slot]))?;
         let kernel = span(&marks.kernel, upload.1)?;
-        // The kernels waited for the upload, whose end its clock may tell a little late.
+        // The kernels waited for the upload, whose measured end may be a little late.
         upload.1 = not_late(upload.1, kernel.0);
         let download = span(&marks.download, kernel.1.max(self.ended[2]))?;
-        // So it is with the download of the slot's last frame, for which they waited too.
+        // The same holds for the download of the slot's last frame, for which they waited too.
         let mut kept = self.sums.frames.iter_mut().rev();
         if let Some(last) = kept.find(|frame| frame.slot == slot) {
             last.download.1 = not_late(last.download.1, kernel.0);
@@ -117,7 +117,7 @@ impl Times {
         self.last = self.last.max(download.1);
         let sums = &mut self.sums;
         for (index, (begin, end)) in [upload, kernel, download].into_iter().enumerate() {
-            // What runs beside another of its kind counts once.
+            // Overlapping work of one kind counts once.
             let ended = &mut self.ended[index];
             sums.totals[index] += (end - begin.max(*ended)).max(0.0);
             *ended = ended.max(end);

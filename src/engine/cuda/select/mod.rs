@@ -31,7 +31,7 @@ use crate::filter::{Kernel, Plan, Step};
 use table::Table;
 use work::Work;
 
-/// What a kernel is chosen by, beside its work.
+/// The context of kernel selection, beside the work.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectContext<'a> {
     /// Where kernels keep weights and pixels.
@@ -52,7 +52,7 @@ pub struct SelectContext<'a> {
 pub(crate) enum Choice {
     /// On tensor cores.
     Tensor(Box<TensorKernel>),
-    /// One value at a time.
+    /// A scalar kernel.
     Scalar(Tuned),
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn choose(
     let work = Work::of(job.step, job.format, job.interleaving, job.planes, terms.size)?;
     let able = able(job, terms, tensor.is_some());
     let Some(pick) = terms.table.pick(&work, &able) else {
-        // Nothing can do it: the error of the one that takes the least says why.
+        // No variant can do it: report the error of the one that needs the least.
         return tune(job, MemoryVariant::Constant, terms.block, terms.card)
             .map(|tuned| (Choice::Scalar(tuned), String::new()));
     };
@@ -140,7 +140,7 @@ fn tensor_kernel(job: &PlaneGroup<'_>, terms: &SelectContext<'_>) -> Result<Tens
     }
 }
 
-/// What a plan is carried out in: one step, or two that share a launch.
+/// A part of a plan: one step, or two that share a launch.
 pub(crate) struct Part<'a> {
     /// The first step's place in the plan.
     pub(crate) index: usize,

@@ -65,7 +65,7 @@ pub(crate) struct Pick {
 }
 
 impl Table {
-    /// What `auto` chooses by on a card of which nothing is known.
+    /// The table for cards that were never measured: no times, the rule alone.
     pub fn rule() -> Table {
         Table {
             origin: Origin::Rule,
@@ -107,7 +107,7 @@ impl Table {
         })
     }
 
-    /// A sentence's end: by which table, and what it says.
+    /// The end of a sentence: which table decided, and what it says.
     fn told(&self, what: &str) -> String {
         let ignored = self.ignored.as_ref();
         let ignored = ignored.map_or_else(String::new, |why| format!(" ({why})"));
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// What is taken where nothing was measured: the order of the one card that was, whatever the mask.
+/// The rule where nothing was measured: the order of the one card that was, whatever the mask.
 fn by_rule(able: &[MemoryVariant]) -> Option<MemoryVariant> {
     let mut order = [
         MemoryVariant::Tensor,

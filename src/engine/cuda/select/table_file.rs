@@ -45,7 +45,7 @@ impl Facts {
         format!("{}.tuning", Digest::of_parts(&[&card]))
     }
 
-    /// The first fact that is another one now.
+    /// The first fact that has changed.
     fn difference(&self, now: &Facts) -> Option<String> {
         let dotted = |(major, minor): (u32, u32)| format!("{major}.{minor}");
         let pairs = [
@@ -75,7 +75,7 @@ struct Kept {
     cells: Vec<TableCell>,
 }
 
-/// Why a file is as good as none.
+/// Why a file is ignored.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Ignored {
     #[error("the measured table: {0}")]

@@ -62,12 +62,12 @@ impl Work {
         }
     }
 
-    /// How unlike two works of the same algorithm are: 0 for the same numbers; `None` for other algorithms,
+    /// The distance of two works of the same algorithm: 0 for the same numbers; `None` for other algorithms,
     /// which say nothing about each other.
     ///
     /// A factor of two counts 1 in the taps and in the bytes of a sample, a half in the interleaved
     /// components and a quarter in the samples, and sums of another width count 1: which kernel is the
-    /// fastest turns with the mask and hardly with the frame.
+    /// fastest changes with the mask and hardly with the frame.
     pub fn distance(&self, other: &Work) -> Option<f64> {
         let ratio = |a: f64, b: f64| (a / b).log2().abs();
         let count = |a: usize, b: usize| ratio(a as f64, b as f64);

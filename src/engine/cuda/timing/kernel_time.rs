@@ -33,17 +33,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The pictures that take turns are this many times the level-2 cache together.
+/// Alternating pictures together take this many times the level-2 cache.
 const TIMES_THE_CACHE: u64 = 4;
-/// Pictures that take turns, at least and at most.
+/// Alternating pictures, at least and at most.
 const TURNS: (usize, usize) = (3, 2048);
-/// A graph takes this long at least, so that the gap between two replays is nothing beside it.
+/// The least time of a graph, beside which the gap between two replays is negligible.
 const GRAPH_SECONDS: f64 = 2e-3;
 /// Frames that one graph convolves, at most.
 const GRAPH_FRAMES: usize = 8192;
-/// How long the card works before the clock starts, so that its clocks have risen.
+/// Warm-up before the clock starts, so that the card's clock rate has risen.
 const WARM_UP: f64 = 30e-3;
-/// What results hold before a timed run, so that a kernel that writes nothing is found out.
+/// The value that results hold before a timed run, so that a kernel that writes nothing is found out.
 const POISON: u8 = 0xA5;
 
 /// What is to be timed.
@@ -78,7 +78,7 @@ pub struct KernelEffort {
 pub struct KernelTimes {
     /// Milliseconds a frame, one for each replay of the graph.
     pub milliseconds: Vec<f64>,
-    /// Pictures that took turns.
+    /// Alternating pictures.
     pub turns: usize,
     /// Threads of a block; `None` if no kernel ran.
     pub block: Option<(u32, u32)>,
@@ -112,7 +112,7 @@ pub struct KernelTimer {
     device: Arc<Device>,
 }
 
-/// Pictures of one layout that take turns.
+/// Alternating pictures of one layout.
 struct Gallery {
     layout: Layout,
     inputs: Vec<Picture>,

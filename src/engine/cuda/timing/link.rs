@@ -23,7 +23,7 @@ pub struct Duplex {
     pub bytes: usize,
     /// Copies in each direction.
     pub copies: usize,
-    /// From the first copy's begin to the end of the last.
+    /// From the first copy's start to the end of the last.
     pub time: Duration,
 }
 

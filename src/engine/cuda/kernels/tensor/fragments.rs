@@ -33,8 +33,8 @@ pub(crate) fn bands(weight_bytes: usize, sample_bytes: usize) -> usize {
     weight_bytes + sample_bytes - 1
 }
 
-/// What multiplies byte `byte` of a sample, its low one first, in band `band` of `bands`. The sum is that of
-/// band 0 times 256, plus that of band 1, times 256, and so on.
+/// The weight byte that multiplies byte `byte` of a sample, its low one first, in band `band` of `bands`. The
+/// sum is that of band 0 times 256, plus that of band 1, times 256, and so on.
 fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
     let power = bands - 1 - band;
     let digit = power.checked_sub(byte);
@@ -62,8 +62,8 @@ impl Mask<'_> {
         bands(weight_bytes(self.weights), self.sample_bytes)
     }
 
-    /// What multiplies the byte at `byte` bytes from a result's first one, `row` rows below the first row
-    /// that its mask covers.
+    /// The weight of the byte at `byte` bytes from a result's first one, `row` rows below the first row that
+    /// its mask covers.
     fn factor(&self, band: usize, byte: isize, row: isize) -> i8 {
         let (sample, which) = (
             byte.div_euclid(self.sample_bytes as isize),
@@ -181,13 +181,14 @@ fn row_result(m: usize) -> usize {
     m % 8 / 2 * 4 + m % 2 + m / 8 * 2
 }
 
-/// Which of 8 rows column `n` of a row pass's product is. Lanes that read 16 bytes meet those of the next
-/// column in the card's banks, so these are four rows, an odd number of halves of all banks' 128 bytes, away.
+/// The row, of 8, that is column `n` of a row pass's product. Lanes that read 16 bytes would conflict with
+/// those of the next column in the shared-memory banks, so these are four rows away: an odd multiple of half
+/// of all banks' 128 bytes.
 fn row_of_column(n: usize) -> usize {
     n / 2 + n % 2 * 4
 }
 
-/// Which of 16 rows the byte `k` of a column pass's product holds: what a lane has of two products with 8
+/// The row, of 16, that byte `k` of a column pass's product holds: what a lane has of two products with 8
 /// rows each.
 fn column_row(k: usize) -> usize {
     row_of_column(k / 4 * 2 + k % 2) + k % 4 / 2 * 8
@@ -456,7 +457,7 @@ mod tests {
             let fragments = separable(row, &column, passes);
             let origin = 512;
             let (between_bytes, shift) = if wide { (3, 14) } else { (2, 16) };
-            // Cut to the intermediate's bytes, of which the highest has the sign.
+            // Truncated to the intermediate's bytes, of which the highest has the sign.
             let unused = 32 - 8 * between_bytes;
             let between = |sum: i64| (((sum + (1 << (shift - 1))) >> shift) as i32) << unused >> unused;
             let registers = |count: usize| count / 2 * 4 + count % 2 * 2;

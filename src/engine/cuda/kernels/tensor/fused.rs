@@ -27,18 +27,17 @@ pub(crate) const PLAIN: Interleaving = Interleaving {
 /// Rows of results of a tile.
 const ROWS: usize = 24;
 
-/// Bytes of a row of what is between the masks before a tile's first result, and bytes that the block
-/// computes of it besides results: on both sides what the next mask reaches, so much that tiles begin at
-/// multiples of 16 bytes.
+/// Bytes of a row of the middle before a tile's first result, and bytes of it that the block computes besides
+/// results: on both sides the next mask's reach, rounded up so that tiles begin at multiples of 16 bytes.
 const MIDDLE_LEFT: usize = 8;
 const MIDDLE_MORE: usize = 16;
 
 /// Bytes before a patch at which its window begins.
 const START: usize = 4;
 
-/// Products for 128 results, those that neighbouring tiles both make included, up to which one launch is sure
-/// to be the faster. Apart, what is between the masks is written and read again, which takes as long as 9.8
-/// products; but then half of a launch's products and more hide behind its bytes.
+/// Products for 128 results, including those that neighbouring tiles compute twice, up to which one launch is
+/// sure to be faster. In two launches the middle is written and read again, which takes as long as 9.8
+/// products; but then half of a launch's products and more hide behind its transfers.
 /// docs/lab/2026-11-22-gpu-fused-filters.md has the figures.
 const MOST_PRODUCTS: usize = 16;
 
@@ -117,8 +116,7 @@ impl<'a> Pair<'a> {
         self.shaped(block, limits).ok()
     }
 
-    /// The kernel in such blocks, which compute two rows of what is between the masks for each of their
-    /// steps.
+    /// The kernel in such blocks, which compute two rows of the middle for each of their steps.
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let [first, next] = self.masks.map(|kernel| mask(kernel, 1, 1));
         let covers = [first, next].map(Cover::of);
@@ -188,7 +186,7 @@ mod tests {
         Plan::new(&chain, format, &Colour::default()).unwrap()
     }
 
-    /// What `of` says of two Gaussians of these sizes on gray.
+    /// The result of `of` for two Gaussians of these sizes on gray.
     fn gaussians<T>(sizes: [usize; 2], of: impl Fn(&Pair<'_>) -> T) -> T {
         let specs = sizes.map(|size| format!("gaussian:size={size}:sigma=1.7"));
         let plan = plan([&specs[0], &specs[1]], "gray", &Planes::All, Algorithm::Direct);

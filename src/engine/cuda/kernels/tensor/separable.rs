@@ -11,8 +11,8 @@ use crate::frame::PixelFormat;
 /// multiprocessor, where the intermediate has two bytes.
 const MOST_WEIGHTS: usize = 40;
 
-/// Registers of weights, intermediate and pixels that a lane can hold and nothing spills: with three blocks
-/// on a multiprocessor where the intermediate has three bytes, and with two.
+/// Registers of weights, intermediate and pixels that a lane can hold without spilling: with three blocks on
+/// a multiprocessor where the intermediate has three bytes, and with two.
 const MOST_HELD_BY_THREE: usize = 64;
 const MOST_HELD_BY_TWO: usize = 150;
 
@@ -28,8 +28,8 @@ fn goes_by_halves(kernel: &SeparableKernel, step: &Step, row_bands: usize) -> bo
     kernel.wide && row && kernel.column.shift >= 16 && same_bias(step) && bias_fits
 }
 
-/// True if a lane holds more, of weights in these registers and of groups of rows between the passes, than it
-/// has room for with three blocks on a multiprocessor.
+/// True if a lane needs more registers, for weights and for groups of rows between the passes, than it has
+/// with three blocks on a multiprocessor.
 fn fills_two_blocks(row: usize, column: usize, groups: usize) -> bool {
     row.max(column) > MOST_WEIGHTS || groups > 3
 }
@@ -117,10 +117,10 @@ pub(super) fn separable(
     let best = separable_blocks(passes, (row_weights, column_weights), sample_bytes, by_fours)?;
     let (&block, lower) = blocks.unwrap_or(&best).split_first().ok_or(Unfit::SharedMemory)?;
     let written_out = match block.steps {
-        // Of wide sums written out pass after pass, too many registers would hold what later passes need.
+        // Unrolled passes of wide sums would keep too many registers for later passes.
         _ if kernel.wide => 1,
-        // What is between the passes moves through the registers, the less often the more passes are written
-        // out, which hold more.
+        // The intermediate moves through the registers, less often the more passes are unrolled, which hold
+        // more.
         steps if !by_fours && fills_two_blocks(row_weights, column_weights, groups) => {
             let most = if row_weights + column_weights < MOST_WEIGHTS {
                 4

@@ -9,7 +9,7 @@ use crate::filter::{ChannelStep, Convolve, Kernel, Step};
 use crate::frame::{Channel, PixelFormat};
 use std::ffi::CStr;
 
-/// Why a step is not worked on by tensor cores.
+/// Why tensor cores cannot do a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
     /// The card is too old.
@@ -24,7 +24,7 @@ pub(crate) enum Unfit {
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
-    /// More is made of the sums than samples.
+    /// The filter combines several sums.
     #[error("tensor cores make sums of one mask, and magnitudes and absolute values take other kernels")]
     Response,
     /// The user chose the threads of a block.
@@ -76,7 +76,7 @@ pub(crate) struct TensorKernel {
     pub(super) is_deinterleaved: bool,
     /// True if it premultiplies colours and divides them again.
     pub(crate) premultiplies: bool,
-    /// What a block does at a time.
+    /// The work of a block at a time.
     pub(super) block: Block,
     /// The same where a frame has few tiles of these, from the larger ones down.
     pub(super) lower: Vec<Block>,
@@ -124,7 +124,7 @@ impl TensorKernel {
     }
 }
 
-/// The smallest one whose cards copy a whole tile by one instruction.
+/// The first compute capability whose cards have TMA.
 pub(super) const WHOLE_TILES: (u32, u32) = (9, 0);
 
 /// How much a block does at a time.
@@ -224,8 +224,8 @@ pub(super) struct Shape {
     pub(super) read: usize,
     /// Rows that are read below the mask's last.
     pub(super) rows_below: usize,
-    /// True if rows have to lie an odd number of pieces of 16 bytes apart, so that lanes which read a word of
-    /// eight rows at once, or 16 bytes of rows that are four apart, meet in no bank.
+    /// True if rows have to be an odd number of 16-byte pieces apart, so that lanes which read a word of
+    /// eight rows at once, or 16 bytes of rows that are four apart, have no bank conflicts.
     pub(super) odd_pieces: bool,
     /// True if four pixels' components lie side by side after premultiplication.
     pub(super) by_fours: bool,

@@ -8,24 +8,25 @@ use crate::engine::cuda::kernels::plane_group::Interleaving;
 use crate::filter::Step;
 use crate::frame::PixelFormat;
 
-/// What a tile costs besides its rows, in rows: waiting for its first bytes and for each other. It is more of
-/// a separable mask, whose warps pass over the first rows of a tile before they have a result.
+/// The overhead of a tile, in rows: waiting for its first bytes and at barriers. It is larger for a separable
+/// mask, whose warps go through the first rows of a tile before they have a result.
 const TILE_COST: usize = 8;
 const TILE_COST_SEPARABLE: usize = 16;
 
-/// What a multiprocessor's time grows by beside the warps that it has to run, in warps: what each tile takes
-/// however few there are. It is less of a separable mask's warps, of two masks, and where tiles are taken
-/// apart: they have more to do.
+/// The overhead of a multiprocessor beside the warps that it runs, in warps: what each tile takes however few
+/// there are. It is smaller for the warps of separable masks, of fused masks, and where tiles are
+/// deinterleaved: they have more to do.
 const ALONE: usize = 8;
 const ALONE_BUSY: usize = 5;
 
-/// High tiles pay where a frame has so many times the tiles that the card holds at a time.
+/// High tiles are faster where a frame has this many times the tiles that the card holds at a time.
 const MANY: usize = 4;
 
-/// What blocks that have a multiprocessor for themselves gain beside what their tiles say, in hundredths.
+/// The gain of blocks that have a multiprocessor for themselves, beyond what their tiles predict, in
+/// hundredths.
 const ALONE_GAIN: usize = 2;
 
-/// A tile's shape is changed where that promises this many hundredths of the time at least.
+/// A tile's shape is changed where that is predicted to save at least this many hundredths of the time.
 const LEAST_GAIN: usize = 5;
 
 /// Makes `kernel`'s tiles lower, and of half the width where that is better still, if the card would then
@@ -80,8 +81,8 @@ pub(crate) fn fitted(
     }
 }
 
-/// What the multiprocessor with the most tiles takes for them and for waiting for the first one's bytes, in
-/// bytes that are loaded.
+/// The predicted time of the busiest multiprocessor, waiting for its first tile's bytes included, in bytes
+/// that are loaded.
 fn rounds_cost(
     kernel: &TensorKernel,
     (step, format, planes): (&Step, PixelFormat, Interleaving),
@@ -105,7 +106,7 @@ pub(super) fn fitting(
     least: usize,
     rows: impl Fn(usize) -> usize,
 ) -> Option<Block> {
-    // How many rounds of tiles a large frame takes was seen not to matter.
+    // The number of rounds of tiles of a large frame was measured not to matter.
     if !kernel.fits_at_once(sizes, limits) {
         return None;
     }
@@ -126,7 +127,7 @@ pub(super) fn fitting(
             .min(limits.shared_per_multiprocessor as usize / shared);
         let tiles = |&(bytes, down): &(usize, usize)| bytes.div_ceil(across) * down.div_ceil(rows);
         let busiest = sizes.iter().map(tiles).sum::<usize>().div_ceil(multiprocessors);
-        // Blocks that find no room begin when others have ended.
+        // Blocks for which there is no room begin when others have ended.
         let rounds = busiest.div_ceil(fit.max(1));
         rounds * (rows + kernel.halo + tile_cost) * (busiest.min(fit) * block.warps.0 * block.warps.1 + alone)
     };
