@@ -24,7 +24,7 @@ pub(super) struct Output {
     pub(super) row_alignment: usize,
 }
 
-/// What the stage hands over when it ends.
+/// What the stage returns when it ends.
 pub(super) struct Convolved {
     pub(super) clock: StageClock,
     pub(super) device: Option<DeviceTimes>,

@@ -9,7 +9,7 @@ use crate::sink::{Flow, IndexedSink, Sink, Written};
 use crossbeam_channel::Receiver;
 use std::time::Instant;
 
-/// What one worker hands over when it ends.
+/// What one worker returns when it ends.
 pub(super) struct Encoded {
     pub(super) clock: StageClock,
     pub(super) end_to_end: Latencies,

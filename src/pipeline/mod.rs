@@ -250,7 +250,7 @@ impl Pools {
     }
 }
 
-/// What a decode thread hands over: its clock, and the source's remarks or why it ended early.
+/// What a decode thread returns: its clock, and the source's remarks or why it ended early.
 type DecodeEnd = (StageClock, Result<Remarks, Halt>);
 
 /// A stage's threads, or why one could not be started.
@@ -271,7 +271,7 @@ struct Threads<'scope> {
     unfinished: Option<std::sync::Arc<dyn crate::sink::IndexedSink>>,
 }
 
-/// What the stages handed over.
+/// What the stages returned.
 #[derive(Default)]
 struct Joined {
     halts: Vec<Halt>,
@@ -335,7 +335,7 @@ fn start<'scope, 'env: 'scope>(
 /// Starts the threads of each stage.
 struct Starter<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    /// What each thread begins its account with.
+    /// The initial clock of each thread.
     blank: StageClock,
     stop: &'env Stop,
     progress: &'env Progress,

@@ -1,4 +1,4 @@
-//! How long single things took: a histogram that never fails.
+//! Latencies: a histogram that never fails.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

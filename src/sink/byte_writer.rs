@@ -206,7 +206,7 @@ impl ByteWriter {
         Ok(Flow::More)
     }
 
-    /// Puts a file in its place and tells what was written.
+    /// Renames the file to its final name and returns what was written.
     pub(super) fn finish(self, description: String, warnings: Vec<String>) -> Result<Written, SinkError> {
         let remarks = Remarks::warnings(warnings);
         if self.strict

@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// Counts a frame, and tells what it brings that must be accounted for.
+    /// Counts a frame, and returns what it brings that must be accounted for.
     pub(super) fn see(&mut self, metadata: &Metadata, samples: Samples) -> News {
         self.frames += 1;
         let mut news = News::default();

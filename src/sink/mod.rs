@@ -77,7 +77,7 @@ pub trait Sink: Send {
         0
     }
 
-    /// Told once, before the first frame: a wait for whoever reads the output ends when `stop` is closed.
+    /// Called once, before the first frame: a wait for the output's reader ends when `stop` is closed.
     fn watch(&mut self, _stop: &Receiver<()>) {}
 
     /// Takes the next frame, in order.

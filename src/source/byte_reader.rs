@@ -112,8 +112,8 @@ impl ByteReader {
         self.file
     }
 
-    /// Fills `buffer` and tells how many bytes there were: fewer than asked for only at the end of the input.
-    /// With a supply, a wait for a pipe ends when the run is stopped.
+    /// Fills `buffer` and returns how many bytes there were: fewer than requested only at the end of the
+    /// input.
     pub(super) fn read_full(
         &mut self,
         buffer: &mut [u8],

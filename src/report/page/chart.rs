@@ -195,7 +195,7 @@ fn round_step(least: f64) -> f64 {
         .unwrap_or(10.0 * decade)
 }
 
-/// A number as short as it can be told, thousands as "k" and millions as "M".
+/// A number in its shortest form, thousands as "k" and millions as "M".
 pub(super) fn number(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v >= 9.995e5 => (value / 1e6, "M"),

@@ -1,4 +1,4 @@
-//! Pictures as the bytes of a file.
+//! Encodes pictures as the bytes of an image file.
 
 use super::ImageOptions;
 use super::film;
@@ -201,7 +201,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Written by hand: the image crate writes 16-bit gray and RGB as PAM only.
+    /// Own code, since the image crate writes 16-bit gray and RGB as PAM only.
     fn netpbm(&self, out: &mut impl Write) -> io::Result<()> {
         let (width, height) = (self.width, self.height);
         let max = if self.stored.deep { 65535 } else { 255 };

@@ -1,4 +1,4 @@
-//! Kinds of files that FFmpeg's encoders write: one picture, one packet, one file.
+//! Image files that FFmpeg's encoders write: one picture, one packet, one file.
 
 use super::encode::Picture;
 use crate::ffmpeg::{self, AvError, AvFormat, Encoder, EncoderKind, EncoderSetup, Packet, Received};
@@ -13,7 +13,7 @@ const LINEAR: u8 = 8;
 /// The encoder of JPEG 2000.
 const OPENJPEG: &str = "libopenjpeg";
 
-/// How the samples of a picture are laid out for an encoder, and the encoder's options.
+/// The layout of samples that an encoder takes, and the encoder's options.
 struct Recipe {
     /// FFmpeg's name of the pixel format.
     format: &'static str,
@@ -21,7 +21,7 @@ struct Recipe {
     options: &'static [(&'static str, &'static str)],
 }
 
-/// What becomes of the stored samples, which are interleaved.
+/// How the stored samples, which are interleaved, are rearranged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Samples {
     /// They stay.
@@ -105,7 +105,7 @@ fn lacking(kind: ImageKind, has: impl Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-/// What others take the samples of a file for, where that may not be so.
+/// What other readers take the samples of a file for, where that may be wrong.
 pub(super) fn assumed(picture: &Picture<'_>, kind: ImageKind) -> Option<&'static str> {
     let is_linear = picture.colour.transfer == LINEAR;
     match kind {
@@ -158,7 +158,7 @@ fn dpx_primaries(primaries: u8) -> Option<u8> {
     }
 }
 
-/// Where DPX tells transfer and primaries of its first element, and its word for none.
+/// The offsets at which DPX states transfer and primaries of its first element, and its word for none.
 const DPX_TRANSFER: usize = 801;
 const DPX_PRIMARIES: usize = 802;
 const DPX_UNSPECIFIED: u8 = 4;

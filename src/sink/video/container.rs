@@ -209,7 +209,7 @@ impl Container {
         }
         let bytes = muxer.finish_in_memory().ok()?;
         let back = Demuxer::from_bytes(bytes, &self.name).ok()?;
-        // Some containers know a codec's name and have no place for what its decoder must be told.
+        // Some containers know a codec's name and have no place for its decoder's configuration.
         let decodes = |at: usize| back.opens_decoder(at) || !demuxer.opens_decoder(index);
         let found = (0..back.stream_count())
             .filter_map(|at| Some((at, back.stream(at)?)))

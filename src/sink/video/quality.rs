@@ -32,7 +32,7 @@ pub(super) fn quality_of(encoder: &str) -> (Quality, Option<f64>) {
     }
 }
 
-/// The numbers for `--quality` that the encoder tells apart, where FFmpeg's own limits are wider or none.
+/// The numbers for `--quality` that the encoder distinguishes, where FFmpeg's own limits are wider or none.
 fn quality_range(encoder: &str) -> Option<(f64, f64)> {
     match encoder {
         "libx264" | "libx264rgb" | "libx265" => Some((0.0, 51.0)),

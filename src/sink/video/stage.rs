@@ -151,7 +151,7 @@ impl VideoSink {
         if matches!(read, Read::Untried | Read::Undecodable)
             && staged.setup.field_order != FieldOrder::Progressive
         {
-            // Some encoders refuse to be told of fields.
+            // Some encoders refuse an interlaced setting.
             let mut plain = staged.clone();
             plain.setup.field_order = FieldOrder::Progressive;
             let again = self.rehearse(&plain, &[&tried]);

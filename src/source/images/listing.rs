@@ -22,7 +22,7 @@ pub struct Selection {
     pub first: Option<i64>,
     /// The last number; by default the sequence's own.
     pub last: Option<i64>,
-    /// Every so many numbers, at least 1.
+    /// The step from number to number, at least 1.
     pub step: u64,
 }
 

@@ -24,7 +24,7 @@ impl Ration {
         Ration(Rc::new(Cell::new(HEADER)))
     }
 
-    /// A ration for a picture of so many bytes, which a decoder gets when the header was read.
+    /// Extends the ration, once the header was read, to what a picture of so many bytes can need.
     pub(super) fn extend(&self, picture: u64) {
         // Digits of plain text with spaces between them are the longest form that samples come in.
         self.0.set(picture.saturating_mul(8).saturating_add(16 * HEADER));

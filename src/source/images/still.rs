@@ -222,7 +222,7 @@ impl<'a> Still<'a> {
         })
     }
 
-    /// Has FFmpeg decode the first picture, since only that tells the format.
+    /// Has FFmpeg decode the first picture, since nothing else gives its format.
     fn film(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
         let options = VideoSourceOptions {
             strict: rules.strict,

@@ -19,7 +19,7 @@ const FOOTER: &[u8] = b"TRUEVISION-XFILE.\0";
 /// Bytes of the footer: two places and [`FOOTER`].
 const FOOTER_LEN: usize = 26;
 
-/// Where the extension tells of what kind alpha is.
+/// The offset at which the extension says what kind alpha is.
 const ALPHA_KIND: usize = 494;
 
 /// The kind of alpha by which the colours are multiplied.
@@ -208,7 +208,7 @@ impl Tga {
         let mut rest = self.data.get(self.start..).ok_or(EARLY)?;
         // Pixels that the packet still gives, and whether they are all the same.
         let (mut left, mut same) = (if self.is_packed { 0 } else { usize::MAX }, false);
-        // The unused byte tells something if it is not the same everywhere.
+        // The unused byte means something if it is not the same everywhere.
         let (mut unused, mut dropped) = (None, false);
         for row in 0..self.height {
             let y = if self.from_top { row } else { self.height - 1 - row };
@@ -258,7 +258,7 @@ impl Tga {
     }
 }
 
-/// Of what kind alpha is, as the extension at the end of the file tells.
+/// The kind of alpha, as the extension at the end of the file says.
 fn alpha_kind(data: &[u8]) -> Option<u8> {
     let footer = data.last_chunk::<FOOTER_LEN>()?;
     let extension = u32::from_le_bytes(*footer.first_chunk()?) as usize;

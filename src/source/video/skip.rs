@@ -1,4 +1,4 @@
-//! The way to a later picture without decoding all that comes before it.
+//! Seeking: the way to a later picture without decoding all that comes before it.
 //!
 //! Packets are read but not decoded; those since the last key frame at or before the wanted time are kept.
 //! When a packet comes that is shown later, decoding begins with the kept ones:
@@ -136,7 +136,7 @@ impl VideoSource {
         (1.0 / self.info.time_base.to_f64()).ceil() as i64
     }
 
-    /// True if so much lies between that reading it would take longer than seeking.
+    /// True if reading up to there would take longer than seeking.
     fn is_worth_seeking(&self, here: i64, tick: i64) -> bool {
         tick - here >= (WORTH_SEEKING * self.second() as f64) as i64
     }
