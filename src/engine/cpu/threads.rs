@@ -19,7 +19,7 @@ pub(super) struct Threads {
     pool: Option<rayon::ThreadPool>,
     /// One a thread, the caller's last.
     scratch: Vec<Mutex<Scratch>>,
-    /// Frames that nobody has begun, oldest first.
+    /// Frames that no thread has begun, oldest first.
     waiting: Mutex<VecDeque<Work>>,
     /// Frames that were handed over and are not done.
     frames: AtomicUsize,

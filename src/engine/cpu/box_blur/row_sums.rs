@@ -5,9 +5,9 @@
 use crate::engine::cpu::simd::vector::{Simd, TILE, Work};
 use std::fmt;
 
-/// Fewer samples than this are added up where they are used; from here on they are added up by four, and from
-/// [`LEAST_RUNNING`] on all along the row. Where neighbours lie side by side, so that hardly any two loads
-/// are of different cache lines, they are added up by eight first where few of these make a sum.
+/// Fewer samples than this are added where they are used; from here on they are summed by four, and from
+/// [`LEAST_RUNNING`] on by prefix sums along the row. Where neighbours are side by side, so that few loads
+/// straddle cache lines, they are summed by eight first if few of these make a sum.
 const LEAST_FOURS: usize = 9;
 
 const LEAST_RUNNING: usize = 17;
@@ -32,7 +32,7 @@ enum Way {
     /// By sums of four or of eight (`part`), so many of which have a sample too few (`sign` 1) or too many
     /// (-1).
     Parts { part: usize, parts: usize, sign: i8 },
-    /// By the sum of all samples up to the last one, less that of those before the first one.
+    /// By prefix sums: that up to the last sample less that before the first.
     Running,
 }
 
@@ -95,7 +95,7 @@ impl RowSums {
         RowSums { count, step, way }
     }
 
-    /// True if two rows of so many samples are better than one: where the nearest cache does not hold the
+    /// True if two rows of so many samples are made at a time: where the first-level cache does not hold the
     /// windows' sums until the next row.
     pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
         self.way == Way::Running && samples > LONGEST_ALONE

@@ -35,7 +35,7 @@ impl Scale {
     }
 }
 
-/// Lines of the ring that count beside those of the rows that enter and leave.
+/// Lines of the ring that are used beside those of the rows that enter and leave.
 pub(super) const LINES: usize = if UNEVEN > 2 * DIFFERENCES {
     UNEVEN
 } else {
@@ -54,8 +54,8 @@ pub(super) struct NewRow<'a> {
     pub(super) lines: [usize; LINES],
 }
 
-/// What becomes of a row's sums; a window's sums go from one row to the next, one a sample up to the next
-/// multiple of [`TILE`].
+/// How a row's sums become results; a window's sums are kept from one row to the next, one a sample up to the
+/// next multiple of [`TILE`].
 pub(in crate::engine::cpu) enum Making<'a> {
     /// The window's sums are scaled.
     Scaled {
@@ -285,7 +285,7 @@ impl Row {
 
 /// How what changes becomes samples.
 trait Ending {
-    /// What stays the same along a row.
+    /// The constants of a row.
     type Constants<V: Copy>: Copy;
 
     fn constants<L: Simd>(&self, simd: L) -> Self::Constants<L::V>;
@@ -353,7 +353,7 @@ impl<const BYTES: usize, const COUNT: usize, const SIGN: i8, const R: usize, E: 
         let samples = out[0].len() / BYTES;
         let whole = samples / step * step;
         let mut last = [[0; 2 * TILE]; R];
-        // One loop for whole steps and for the rest, for which there is no room, so that it is compiled once.
+        // One loop, compiled once, for whole steps and for the rest, which does not fit the row.
         let parts = [
             (0..whole, out.each_mut().map(|row| row.as_mut_ptr())),
             (whole..samples, last.each_mut().map(|row| row.as_mut_ptr())),

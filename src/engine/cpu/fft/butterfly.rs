@@ -36,7 +36,7 @@ impl<R: Float> Twiddles<R> {
         Twiddles(blocks.map(of_block).collect())
     }
 
-    /// Forth.
+    /// Forward.
     #[inline(always)]
     pub(super) fn forward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
         self.run::<N, true, false>(reals, x, None);
@@ -48,7 +48,7 @@ impl<R: Float> Twiddles<R> {
         self.run::<N, false, true>(reals, x, None);
     }
 
-    /// Forth, times `spectrum`, and back, `N` times as large.
+    /// Forward, times `spectrum`, and back, `N` times as large.
     #[inline(always)]
     pub(super) fn through<const N: usize>(&self, reals: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
         self.run::<N, true, true>(reals, x, Some(spectrum));
@@ -109,7 +109,7 @@ impl<R: Float> Twiddles<R> {
     }
 }
 
-/// A pass over blocks of `m` points: forth, or `BACK`, which undoes it, but four times as large.
+/// A pass over blocks of `m` points: forward, or `BACK`, which undoes it, but four times as large.
 #[inline(always)]
 fn pass<R: Float, const N: usize, const BACK: bool>(
     reals: R,
@@ -213,7 +213,7 @@ fn products<R: Float, const M: usize>(reals: R, mut x: Line<R, M>, by: &Line<R, 
     x
 }
 
-/// The sums of four points, forth or `BACK`.
+/// The sums of four points, forward or `BACK`.
 #[inline(always)]
 fn of_four<R: Float, const BACK: bool>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
     let (even, odd) = (add(reals, a, c), sub(reals, a, c));

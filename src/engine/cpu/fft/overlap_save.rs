@@ -21,7 +21,7 @@ use crate::frame::{Layout, PixelFormat};
 /// bits.
 const MAX_UNCERTAIN_VECTORS: f64 = 0.5;
 
-/// What convolves with a mask over tiles of one side.
+/// Convolution with a mask over tiles of one side.
 pub(super) struct OverlapSave {
     /// In 32 bits, where few results are uncertain, and what computes those.
     fast: Option<(Box<dyn Tiles>, Recheck)>,
@@ -43,7 +43,7 @@ struct Scratch {
     /// A tile's samples of the result each.
     made: [Vec<u16>; 2],
     uncertain: Vec<Uncertain>,
-    /// A row whose colours are weighted by alpha.
+    /// A row whose colours are premultiplied.
     under_alpha: Vec<u8>,
 }
 
@@ -110,7 +110,7 @@ impl OverlapSave {
                 self.stage(component, y, count, lines, stride, &mut scratch.under_alpha);
             }
             for pair in tiles.chunks(2) {
-                // A tile that has no other goes with itself.
+                // A tile without a partner is paired with itself.
                 let both = [pair[0], pair[pair.len() - 1]];
                 let inputs = both.map(|(component, tile)| {
                     &staged[component * component_rows + tile * columns..(component + 1) * component_rows]
@@ -190,7 +190,7 @@ impl OverlapSave {
         outputs: [&mut [u16]; 2],
         (memory, uncertain): (&mut scratch::Scratch, &mut Vec<Uncertain>),
     ) {
-        // Half a unit of the sum more than the bias, to be as far from both wrong results.
+        // Half a unit of the sum more than the bias, to stay away from both wrong results.
         let add = c.map(|c| (c.low as f64 + 0.5) / f64::from(self.shift).exp2() + c.high as f64);
         let [first, second] = outputs;
         let mut convolve = |tiles: &dyn Tiles| {

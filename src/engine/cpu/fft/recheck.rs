@@ -86,14 +86,14 @@ struct Rechecking<'a> {
     tile: Tile<'a>,
 }
 
-/// A way to add up products.
+/// A way to sum products.
 trait Dot: Copy {
     /// The sum of the products of the weights, in rows of `across`, and of the samples, whose rows begin
     /// `stride` apart.
     fn dot(self, weights: &[i16], across: usize, samples: &[u16], stride: usize) -> i32;
 }
 
-/// As every machine does it.
+/// In plain Rust.
 #[derive(Clone, Copy)]
 struct Plainly;
 

@@ -34,14 +34,14 @@ use crate::engine::cpu::simd::float::{Complex, Doubles2, Float, Line, Work};
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::DirectKernel;
 
-/// Vectors beyond a block's points, so that blocks do not fall on each other in the cache.
+/// Padding after a block's points, in vectors, so that blocks do not map to the same cache sets.
 const APART: usize = 4;
 
 /// Numbers beyond a tile's row of results, for the same reason.
 const ROWS_APART: usize = 16;
 
-/// Samples between those, in both directions, whose mean is taken off a tile's samples: the less is left, the
-/// closer sums are to exact ones.
+/// The spacing, in both directions, of the samples whose mean is subtracted from a tile: the smaller the
+/// rest, the more exact the sums.
 const SPARSE: usize = 16;
 
 /// Two tiles to convolve.
@@ -52,7 +52,7 @@ pub(super) struct Pair<'a> {
     pub(super) stride: usize,
     /// Room for their results.
     pub(super) outputs: [&'a mut [u16]; 2],
-    /// What is added to each tile's sums, in levels.
+    /// What is added to each tile's sums, in levels, before rounding.
     pub(super) add: [f64; 2],
     /// The largest sample.
     pub(super) largest: f64,
@@ -66,7 +66,7 @@ pub(super) struct Uncertain {
     /// Where in the tile the first one lies.
     pub(super) row: u16,
     pub(super) column: u16,
-    /// Which of those from there on may be wrong in each tile, a bit each.
+    /// A bit for each result from there on, in each tile, that may be wrong.
     pub(super) lanes: [u16; 2],
 }
 
@@ -220,7 +220,7 @@ fn whole<V, const N: usize>(points: &mut [Complex<V>]) -> &mut [Complex<V>; N] {
     points
 }
 
-/// About the mean of a tile's samples.
+/// An approximate mean of a tile's samples.
 #[inline(always)]
 fn middle<const N: usize>(samples: &[u16], stride: usize) -> f64 {
     let mut sum = 0;
@@ -320,7 +320,7 @@ impl<R: Float, const N: usize> Work<R> for Convolving<'_, R, N> {
                         reals.far_from_halves(re, within) as u16,
                         reals.far_from_halves(im, within) as u16,
                     ];
-                    // Written in any case: no branch, which could not be foretold.
+                    // Written in any case: no branch, which would be mispredicted.
                     pair.uncertain[doubted] = Uncertain {
                         row: y as u16,
                         column: column as u16,

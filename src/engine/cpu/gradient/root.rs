@@ -24,7 +24,7 @@ pub(super) struct Root {
 pub(super) enum Way {
     /// Numbers of 32 bits, and what the root is multiplied by.
     Single(f32),
-    /// The same, put right by integers of 32 bits.
+    /// The same, corrected by integers of 32 bits.
     Corrected(Correction),
     /// Numbers of 64 bits.
     Double(f64),
@@ -32,8 +32,8 @@ pub(super) enum Way {
     Integers,
 }
 
-/// What puts a root right that is off by one: r is at most the scaled root of m plus a half where
-/// `(2r - 1)^2 d^2 <= 4 n^2 m`.
+/// The correction of a root that is off by one: r is at most the scaled root of m plus a half where `(2r -
+/// 1)^2 d^2 <= 4 n^2 m`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Correction {
     factor: f32,

@@ -8,7 +8,7 @@ use crate::filter::{CombinedKernel, Combining, Convolve};
 use crate::frame::PixelFormat;
 use std::fmt;
 
-/// What becomes of sums.
+/// How sums become samples.
 pub(super) struct Ending {
     combining: Combining,
     /// How roots are found, for magnitudes.
@@ -94,7 +94,7 @@ impl<T: Number> Plain for MakeRow<'_, T> {
                 (Combining::Absolute, _) => {
                     self.masks.sum(0, &self.places, x, first);
                     for sum in &mut *first {
-                        // The least number of a type is no sum.
+                        // The least number of the type is no sum.
                         *sum = (*sum).max(sum.times(T::of_number(-1)));
                     }
                     requantize(self.ending, x, first, numbers);
@@ -183,7 +183,7 @@ fn requantize<T: Number>(ending: &Ending, x: usize, sums: &[T], out: &mut [i32])
         (&[low], &[high]) if size_of::<T>() < 8 => {
             let (low, max) = (low as i32, ending.max as i32);
             let high = high.clamp(-(1 << 29), 1 << 29) as i32;
-            // What a shift leaves is clamped to where nothing wraps.
+            // Clamped after the shift, before an addition could wrap.
             for at in 0..sums.len() {
                 let level = (sums[at].narrow() + low) >> shift;
                 out[at] = (level.min(1 << 30) + high).clamp(0, max);

@@ -9,14 +9,14 @@ use std::fmt;
 /// Samples that are made at a time: their sums stay in the first cache.
 pub(super) const BLOCK: usize = 256;
 
-/// An integer that holds a mask's sum, and samples and weights too. Parts of a sum may wrap: it ends where it
-/// should.
+/// An integer type that holds a mask's sum, samples and weights. Partial sums may wrap; the final one is
+/// right.
 pub(super) trait Number: Copy + Default + Ord + Send + 'static {
     fn of_sample(sample: u16) -> Self;
     fn of_number(number: i64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    /// The value as 32 bits, of a type that is no wider.
+    /// The value as 32 bits, for types that are no wider.
     fn narrow(self) -> i32;
     fn wide(self) -> i64;
     fn real(self) -> f64;
@@ -75,11 +75,11 @@ struct Tap {
     column: usize,
 }
 
-/// Eight masks of 3x3, of which each weighs three neighbours in a row around the centre one way and the five
-/// others another.
+/// Eight masks of 3x3, each with one weight for three neighbours in a row around the centre and another for
+/// the other five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Compass {
-    /// What three weigh more than the others.
+    /// The weight of the three less that of the others.
     more: i64,
     others: i64,
 }

@@ -109,7 +109,7 @@ pub(in crate::engine::cpu) fn complete(
     source.finish(plane, y, row);
 }
 
-/// Puts the channels that are not convolved into a row of the result.
+/// Copies or fills the channels of a result row that are not convolved.
 fn keep(channels: &[ChannelStep], format: PixelFormat, input: &[u8], out: &mut [u8]) {
     if format.bytes_per_sample() == 1 {
         keep_samples::<1>(channels, format, input, out);

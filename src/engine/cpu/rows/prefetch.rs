@@ -34,8 +34,8 @@ pub(in crate::engine::cpu) fn next_result(bytes: &mut [u8], end: usize, ahead: u
     (now, &next[..ahead])
 }
 
-/// Asks for the part of the next rows that belongs to a step: as many bytes as it makes, of which `made` are
-/// made.
+/// Prefetches the part of the next rows that belongs to a step: as many bytes as it makes, of which `made`
+/// are made.
 #[inline(always)]
 pub(in crate::engine::cpu) fn prefetch<L: Simd>(simd: L, next: NextRows<'_>, made: usize, step: usize) {
     const CACHE_LINE: usize = 64;

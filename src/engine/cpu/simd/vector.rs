@@ -96,7 +96,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The bytes of a vector are writable at `to`, on whatever alignment.
     unsafe fn store<T>(self, to: *mut T, value: Self::V);
 
-    /// Asks for the cache line of an address, which may be any.
+    /// Prefetches the cache line of an address, which may be any.
     fn prefetch<T>(self, at: *const T);
 
     /// Sums of numbers.
