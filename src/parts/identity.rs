@@ -126,7 +126,7 @@ mod tests {
     fn a_file_that_was_edited_or_cut_is_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        for length in [0, 1, 1000, 3 << 20] {
+        for length in [0_usize, 1, 1000, 3 << 20] {
             let bytes: Vec<u8> = (0..length).map(|k| (k * 7 % 251) as u8).collect();
             std::fs::write(&path, &bytes).unwrap();
             let before = Identity::of_file(&path).unwrap();
