@@ -3,11 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cards;
 mod exact;
 mod faults;
 #[path = "../media/mod.rs"]
 mod media;
 mod pictures;
+#[path = "../standin/mod.rs"]
+mod standin;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
