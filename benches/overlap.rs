@@ -8,7 +8,8 @@
 mod rows;
 
 use framepipe::engine::cpu::Cpu;
-use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, duplex, probe};
+use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant, Overlap, devices, duplex, probe};
+use framepipe::engine::several::Several;
 use framepipe::engine::{DeviceTimes, Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
 use framepipe::frame::{Allocator, Buffer, Frame};
@@ -228,6 +229,45 @@ fn main() -> Fallible<()> {
     }
     if is_wanted("raw file, page cache") {
         raw_file()?;
+    }
+    if is_wanted("cards in turn") {
+        cards_in_turn()?;
+    }
+    Ok(())
+}
+
+/// 4K RGB frames on one card, on two that take them in turn, and so on; each row beside one card in the same
+/// round.
+fn cards_in_turn() -> Fallible<()> {
+    const SIZE: &str = "3840x2160:rgb24";
+    let cards = devices()?.cards.len();
+    let bytes = format!("{SIZE}:60").parse::<RawSpec>()?.layout.size();
+    let frames = WARM_UP + (duplex(0, bytes, Duration::from_millis(250))?.rate() * SECONDS) as u64;
+    let rate = |count: usize| -> Fallible<f64> {
+        let engine = |device: usize| -> Fallible<Box<dyn Engine>> {
+            let options = CudaOptions {
+                device,
+                ..CudaOptions::default()
+            };
+            Ok(Box::new(Cuda::new(chain()?, options)?))
+        };
+        let others = (1..count).map(engine).collect::<Fallible<Vec<_>>>()?;
+        let several = Several::new(engine(0)?, others);
+        Ok(run(synthetic_source(SIZE, frames * count as u64)?, Box::new(several))?.rate)
+    };
+    for count in 1..=cards {
+        let (mut rates, mut ratios) = (vec![], vec![]);
+        for _ in 0..ROUNDS {
+            let (one, all) = (rate(1)?, rate(count)?);
+            rates.push(all);
+            ratios.push(all / one);
+        }
+        println!(
+            "{SIZE:<18} {:<20} {:>8.0} frames/s, {:.2} times one",
+            format!("{count} cards in turn"),
+            median(rates),
+            median(ratios)
+        );
     }
     Ok(())
 }
