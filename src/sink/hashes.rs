@@ -14,7 +14,7 @@ pub struct LoggedFrame {
     pub time: Option<i64>,
     /// How long it is shown, in the same ticks.
     pub duration: Option<i64>,
-    /// See [`content_hash`].
+    /// XXH3 of 128 bits over format, size and samples.
     pub hash: u128,
 }
 

@@ -7,7 +7,7 @@ pub struct CutRequest {
     pub parts: u32,
     /// Where the first one begins, in ticks of the time base; at the first frame if `None`.
     pub start: Option<i64>,
-    /// Where the last one ends; with the input if `None`.
+    /// Where the last one ends, in the same ticks; with the input if `None`.
     pub end: Option<i64>,
     /// A part may begin at any frame, not only at a key frame: frames before it are decoded twice then.
     pub anywhere: bool,

@@ -279,8 +279,8 @@ impl Ranged {
             .any(|most| self.kept >= most)
     }
 
-    /// When frame `number` is shown that does not say so: behind the last one that did, or in a bare stream by
-    /// its number.
+    /// When frame `number` is shown that does not say so: behind the last one that did, or in a bare stream
+    /// by its number.
     fn guessed_time(&self, number: u64) -> i64 {
         match self.last {
             Some(last) if self.has_times => last + self.time_by_rate(1).max(1),

@@ -412,8 +412,8 @@ pub(in crate::cli) fn make(
     let opened = single.open()?;
     if arguments.pinned(&opened.info)? != filters {
         return Err(Failure::Usage(
-            "the filters come out as other integers than in the plan: another version of framepipe made it, or \
-             the input is another one"
+            "the filters come out as other integers than in the plan: another version of framepipe made it, \
+             or the input is another one"
                 .to_owned(),
         ));
     }

@@ -64,8 +64,8 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
     if plan.libraries != libraries() && !wanted.allow_mixed {
         return Err(Failure::Usage(format!(
-            "the plan was made with {}, and this is {}, which may decode and encode differently; --allow-mixed \
-             makes the part all the same",
+            "the plan was made with {}, and this is {}, which may decode and encode differently; \
+             --allow-mixed makes the part all the same",
             plan.libraries,
             libraries()
         )));
@@ -146,8 +146,8 @@ fn make_one(
     if let Some(planned) = planned.filter(|&planned| planned != made.frames.len() as u64) {
         remove(plan, &work);
         return Err(Failure::Failed(format!(
-            "part {part} has {} frames, and {planned} were planned: packets were lost or cannot be decoded, so \
-             that no part is sure of its place; filter the input in one run",
+            "part {part} has {} frames, and {planned} were planned: packets were lost or cannot be decoded, \
+             so that no part is sure of its place; filter the input in one run",
             made.frames.len()
         )));
     }
@@ -161,8 +161,8 @@ fn make_one(
             if kind == OutputKind::Film && order.len() != made.frames.len() {
                 remove(plan, &work);
                 return Err(Failure::Failed(format!(
-                    "part {part}: the encoder made {} packets of {} frames, which cannot be put together; choose \
-                     another encoder, or filter the input in one run",
+                    "part {part}: the encoder made {} packets of {} frames, which cannot be put together; \
+                     choose another encoder, or filter the input in one run",
                     order.len(),
                     made.frames.len()
                 )));

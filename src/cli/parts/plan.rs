@@ -54,7 +54,8 @@ pub(crate) struct PlanArguments {
     cut_anywhere: bool,
     #[command(flatten)]
     filtering: FilteringArguments,
-    /// The number of the first image file: to be read, of a numbered sequence; of other inputs, to be written.
+    /// The number of the first image file: to be read, of a numbered sequence; of other inputs, to be
+    /// written.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
     #[command(flatten)]
@@ -285,8 +286,8 @@ fn account(plan: &Plan, wanted: &PlanArguments) -> String {
     if let framepipe::parts::Identity::File { bytes, .. } = &plan.identity {
         let each = *bytes as f64 / parts as f64 / 1e6;
         text.push_str(&format!(
-            "\nreads {:.1} MB, some {each:.1} MB a part; storage that gives B MB/s is full at B divided by what a \
-             worker reads and writes a second",
+            "\nreads {:.1} MB, some {each:.1} MB a part; storage is full where all workers together read and \
+             write what it gives in a second",
             *bytes as f64 / 1e6
         ));
     }

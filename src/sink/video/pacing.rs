@@ -74,8 +74,8 @@ impl Pacing {
             n => format!("{n} frames are"),
         };
         Some(format!(
-            "{frames} shown up to {:.3} s later, because {container} cannot show two frames at one time or one \
-             before the last",
+            "{frames} shown up to {:.3} s later, because {container} cannot show two frames at one time or \
+             one before the last",
             self.moved_by
         ))
     }
