@@ -1,7 +1,7 @@
 //! How far a run is: a line on a terminal, a line now and then in a log, or JSON for programs.
 //!
 //! ```text
-//!  45%  450/1000  62.9 fps  2.5x  0:12, 0:15 left  busiest: encode        while frames come
+//!  45%  450/1000  62.9 fps  2.5x  0:12, 0:15 left  12 MB  busiest: encode  while frames come
 //!  finishing: 61 frames written, 14 in the encoder                         when no more will come
 //!  3/12 files  5120 frames  62.9 fps  1:24  busiest: encode                several inputs
 //! ```
@@ -164,6 +164,8 @@ pub(crate) struct Look {
     /// `fps` over the pictures' own rate.
     pub(crate) speed: Option<f64>,
     pub(crate) elapsed: Duration,
+    /// Bytes that the output has.
+    pub(crate) bytes: Option<u64>,
     pub(crate) busiest: Option<Stage>,
     /// No more frames will come: these are in the encoder.
     pub(crate) finishing: Option<u64>,
@@ -232,6 +234,7 @@ impl Watch for Watched<'_> {
             fps,
             speed: self.rate.filter(|&rate| rate > 0.0).map(|rate| fps / rate),
             elapsed: meter.elapsed(),
+            bytes: counters.bytes(),
             busiest: counters.busiest(),
             finishing: is_finishing.then_some(delayed / parts),
             file: None,
@@ -281,6 +284,7 @@ impl Look {
             Some(left) => format!("{}, {} left", clock(self.elapsed), clock(left)),
             None => clock(self.elapsed),
         });
+        fields.extend(self.bytes.map(|bytes| format!("{:.0} MB", bytes as f64 / 1e6)));
         fields.extend(self.busiest.map(|stage| format!("busiest: {stage}")));
         fitting(&fields, width)
     }
@@ -307,6 +311,7 @@ impl Look {
             "speed": self.speed,
             "elapsed_seconds": self.elapsed.as_secs_f64(),
             "left_seconds": self.left().map(|left| left.as_secs_f64()),
+            "bytes": self.bytes,
             "busiest": self.busiest.map(Stage::name),
             "file": self.file,
             "files_done": self.files.map(|(done, _)| done),
@@ -411,6 +416,7 @@ mod tests {
             fps: 62.94,
             speed: Some(2.5176),
             elapsed: Duration::from_secs(12),
+            bytes: Some(12_345_678),
             busiest: Some(Stage::Encode),
             finishing: None,
             ..Look::default()
@@ -419,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_line_fits_every_width() {
-        let full = "45%  450/1000  62.9 fps  2.5x  0:12, 0:08 left  busiest: encode";
+        let full = "45%  450/1000  62.9 fps  2.5x  0:12, 0:08 left  12 MB  busiest: encode";
         assert_eq!(look().line(100), full);
         assert_eq!(look().line(40), "45%  450/1000  62.9 fps  2.5x");
         for width in 0..100 {
@@ -431,7 +437,7 @@ mod tests {
             speed: None,
             ..look()
         };
-        assert_eq!(endless.line(40), "450 frames  62.9 fps  0:12");
+        assert_eq!(endless.line(40), "450 frames  62.9 fps  0:12  12 MB");
         let of_several = Look {
             files: Some((3, 12)),
             ..endless

@@ -53,6 +53,7 @@ pub(super) fn stream(
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());
         progress.set_delayed(sink.delayed_frames());
+        progress.set_bytes(sink.bytes());
         progress.add_frame(Stage::Encode);
     }
     // From here on nobody waits for room in this queue.
@@ -99,6 +100,7 @@ pub(super) fn indexed(
         progress.add_busy(Stage::Encode, busy);
         clock.frame(bytes, busy);
         end_to_end.record(born.elapsed());
+        progress.set_bytes(sink.bytes());
         progress.add_frame(Stage::Encode);
     }
     Ok(Encoded {

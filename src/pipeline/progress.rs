@@ -9,6 +9,7 @@ use std::time::Duration;
 pub struct Progress {
     stages: [StageProgress; 3],
     delayed: AtomicU64,
+    bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +48,17 @@ impl Progress {
     /// Frames that the sink has taken and not written yet, as an encoder's look-ahead, when it took the last.
     pub fn delayed(&self) -> u64 {
         self.delayed.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the output has, if it counts them.
+    pub fn bytes(&self) -> Option<u64> {
+        Some(self.bytes.load(Ordering::Relaxed)).filter(|&bytes| bytes > 0)
+    }
+
+    pub(super) fn set_bytes(&self, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            self.bytes.store(bytes, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn set_delayed(&self, frames: u64) {

@@ -96,6 +96,11 @@ impl ByteWriter {
         }
     }
 
+    /// Bytes written so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Frames written so far.
     pub(super) fn frames(&self) -> u64 {
         self.frames

@@ -63,6 +63,10 @@ impl Sink for Converting {
         self.inner.delayed_frames()
     }
 
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }
@@ -82,6 +86,10 @@ struct ConvertingIndexed {
 }
 
 impl IndexedSink for ConvertingIndexed {
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
         self.inner.write(self.conversion.convert(frame)?)
     }

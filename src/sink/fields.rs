@@ -39,6 +39,10 @@ impl Sink for Weaving {
         2 * self.inner.delayed_frames() + u64::from(self.even.is_some())
     }
 
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }
@@ -68,6 +72,10 @@ struct WeavingIndexed {
 }
 
 impl IndexedSink for WeavingIndexed {
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
         let number = frame.sequence / 2;
         let other = {

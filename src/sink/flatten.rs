@@ -65,6 +65,10 @@ impl Sink for Flattening {
         self.inner.delayed_frames()
     }
 
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }
@@ -84,6 +88,10 @@ struct FlatteningIndexed {
 }
 
 impl IndexedSink for FlatteningIndexed {
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
         self.inner.write(self.step.run(frame)?)
     }

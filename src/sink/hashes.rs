@@ -67,6 +67,10 @@ impl Sink for LoggingSink {
         self.inner.delayed_frames()
     }
 
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.inner.watch(stop);
     }
@@ -87,6 +91,10 @@ struct LoggingFiles {
 }
 
 impl IndexedSink for LoggingFiles {
+    fn bytes(&self) -> Option<u64> {
+        self.inner.bytes()
+    }
+
     fn write(&self, frame: Frame) -> Result<(), SinkError> {
         self.log.enter(&frame);
         self.inner.write(frame)

@@ -80,6 +80,11 @@ pub trait Sink: Send {
     /// Called once, before the first frame: a wait for the output's reader ends when `stop` is closed.
     fn watch(&mut self, _stop: &Receiver<()>) {}
 
+    /// Bytes that the output has so far, if the sink counts them.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Takes the next frame, in order.
     fn write(&mut self, frame: Frame) -> Result<Flow, SinkError>;
 
@@ -91,6 +96,11 @@ pub trait Sink: Send {
 pub trait IndexedSink: Send + Sync {
     /// Takes frame `frame.sequence`.
     fn write(&self, frame: Frame) -> Result<(), SinkError>;
+
+    /// Bytes that the output has so far, if the sink counts them.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Called once, after the last frame.
     fn finish(&self) -> Result<Written, SinkError>;

@@ -41,6 +41,10 @@ impl Sink for Raw {
         self.writer.watch(stop);
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.writer.bytes())
+    }
+
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
         // Samples and nothing else: only what everybody assumes needs no word.
         let seen = self.ledger.see(&mut frame, |_, _, _| Outcome::Lost);

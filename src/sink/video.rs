@@ -698,6 +698,11 @@ impl Sink for VideoSink {
         running.map_or(0, |running| running.frames.saturating_sub(running.encoded))
     }
 
+    fn bytes(&self) -> Option<u64> {
+        let facts = self.part.file().metadata().ok()?;
+        facts.is_file().then_some(facts.len())
+    }
+
     fn watch(&mut self, stop: &Receiver<()>) {
         self.stop = Some(stop.clone());
     }

@@ -211,6 +211,10 @@ impl Sink for Y4m {
         self.writer.watch(stop);
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.writer.bytes())
+    }
+
     fn write(&mut self, mut frame: Frame) -> Result<Flow, SinkError> {
         let format = frame.format();
         let seen = self.ledger.see(&mut frame, |fact, value, _| match fact {

@@ -503,6 +503,10 @@ impl IndexedSink for Images {
         Ok(())
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.bytes.load(Ordering::Relaxed))
+    }
+
     fn finish(&self) -> Result<Written, SinkError> {
         let mut shared = self.shared();
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
