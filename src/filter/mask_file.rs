@@ -1,6 +1,5 @@
 //! Mask files: rows of numbers, `#` comments, and what they are divided by and raised by.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -97,12 +96,7 @@ impl MaskFile {
             path: path.to_owned(),
             cause,
         };
-        // Looked at before it is opened, because opening a pipe waits for its writer.
-        if !path.metadata().map_err(unreadable)?.is_file() {
-            return Err(unreadable(io::Error::other("it is no regular file")));
-        }
-        let file = File::open(path).map_err(unreadable)?;
-        let text = text_file::read(file, MAX_BYTES).map_err(unreadable)?;
+        let text = text_file::read(path, MAX_BYTES).map_err(unreadable)?;
         let text = text.ok_or_else(|| MaskFileError::NotText {
             path: path.to_owned(),
         })?;

@@ -13,7 +13,6 @@ use super::rectangle::{Rectangle, RectangleError};
 use crate::frame::{InvalidPoint, Point};
 use crate::text_file;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -173,8 +172,7 @@ pub fn read_regions(path: &Path) -> Result<Vec<Region>, RegionFileError> {
         path: path.to_owned(),
         cause,
     };
-    let file = File::open(path).map_err(unreadable)?;
-    let text = text_file::read(file, MAX_BYTES).map_err(unreadable)?;
+    let text = text_file::read(path, MAX_BYTES).map_err(unreadable)?;
     let text = text.ok_or_else(|| RegionFileError::NotText {
         path: path.to_owned(),
     })?;
