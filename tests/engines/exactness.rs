@@ -1,15 +1,11 @@
 //! The CPU engines against a float64 oracle, against each other, and against what convolution must obey.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
+use super::oracle::{Random, chain, compare, copy, first_difference, format, frame_of, noise, real, run};
 use framepipe::engine::Engine;
-use framepipe::engine::cpu::{Cpu, InstructionSet};
+use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Kernel, Mask, NAMED_MASKS, Plan, Planes, factors};
 use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, FramePool, Pageable, PixelFormat, Range};
-use oracle::{Random, chain, copy, first_difference, format, frame_of, noise, real};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -30,32 +26,8 @@ fn filter(spec: &str) -> Filter {
     spec.parse().unwrap_or_else(|e| panic!("{spec}: {e}"))
 }
 
-fn run(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Frame {
-    // Poisoned, so that a sample nobody writes shows.
-    let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
-    memory.bytes_mut().fill(0xA5);
-    engine
-        .submit(copy(frame, 64), Buffer::unpooled(memory), alignment)
-        .unwrap();
-    engine.collect().unwrap().unwrap()
-}
-
 fn reference(chain: &Chain, frame: &Frame) -> Frame {
     run(&mut Reference::new(chain.clone()), frame, 1)
-}
-
-/// Fails unless the engine, on each instruction set that this machine has, gives the reference's bits.
-fn compare(chain: &Chain, frame: &Frame, threads: usize, alignment: usize) {
-    let expected = reference(chain, frame);
-    for set in InstructionSet::available() {
-        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
-        let got = run(&mut engine, frame, alignment);
-        if let Some(place) = first_difference(&expected, &got) {
-            let (format, layout) = (frame.format(), frame.layout());
-            let size = (layout.width(), layout.height());
-            panic!("{set} {format} {size:?} {chain:?}: {place}");
-        }
-    }
 }
 
 fn one(spec: &str, border: Border, algorithm: Algorithm) -> Chain {

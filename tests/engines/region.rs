@@ -1,10 +1,7 @@
 //! Regions and mattes: inside the whole picture's filter, outside the input's own samples, between them the
 //! formula of docs/arithmetic.md, written here again.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
+use super::oracle::{Random, copy, empty_frame, first_difference, format, frame_of, noise, put};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::luma;
 use framepipe::engine::reference::Reference;
@@ -12,7 +9,6 @@ use framepipe::engine::region::{self, Clock, MatteFrames, Parts, RegionError};
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Border, Chain, Planes};
 use framepipe::frame::{Allocator, Buffer, Frame, Pageable, PixelFormat, Range, Rational, Remarks, Skipped};
-use oracle::{Random, copy, empty_frame, first_difference, format, frame_of, noise, put};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex};

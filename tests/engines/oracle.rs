@@ -1,10 +1,10 @@
 //! What the engines are held against: real-number convolution in f64, and frames of random pixels.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
+use framepipe::engine::Engine;
+use framepipe::engine::cpu::{Cpu, InstructionSet};
+use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, Response};
-use framepipe::frame::Allocator;
-use framepipe::frame::{Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
+use framepipe::frame::{Allocator, Buffer, Channel, Colour, Frame, Layout, Pageable, PixelFormat};
 
 /// A small, seeded generator (xorshift64*), so that a failure can be repeated.
 pub(crate) struct Random(u64);
@@ -108,6 +108,34 @@ pub(crate) fn first_difference(a: &Frame, b: &Frame) -> Option<String> {
     None
 }
 
+/// What an engine makes of a frame; the result's rows are aligned to `alignment` bytes.
+pub(crate) fn run(engine: &mut dyn Engine, frame: &Frame, alignment: usize) -> Frame {
+    // Poisoned, so that a sample nobody writes shows.
+    let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
+    memory.bytes_mut().fill(0xA5);
+    engine
+        .submit(copy(frame, 64), Buffer::unpooled(memory), alignment)
+        .unwrap();
+    engine.collect().unwrap().unwrap()
+}
+
+/// Fails unless every instruction set that this machine has gives the reference's bits, twice: what one frame
+/// left behind in an engine's memory shows in the next.
+pub(crate) fn compare(chain: &Chain, frame: &Frame, threads: usize, alignment: usize) {
+    let expected = run(&mut Reference::new(chain.clone()), frame, 1);
+    for set in InstructionSet::available() {
+        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
+        for turn in 0..2 {
+            let place = first_difference(&expected, &run(&mut engine, frame, alignment));
+            let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
+            assert_eq!(
+                place, None,
+                "{set}, turn {turn}, {format} {width}x{height}, {threads} threads: {chain:?}"
+            );
+        }
+    }
+}
+
 pub(crate) fn chain(mask: Mask, border: Border, algorithm: Algorithm) -> Chain {
     let filter = Filter::of_mask("test", mask);
     Chain {
@@ -165,7 +193,7 @@ pub(crate) fn real(
             scale * sum(&filter.mask).hypot(sum(across))
         }
         Response::Largest { .. } => filter.masks().map(sum).fold(f64::MIN, f64::max),
-        Response::WideGaussian { .. } => panic!("tests/wide_gaussians.rs has an oracle of its own"),
+        Response::WideGaussian { .. } => panic!("tests/engines/wide_gaussians.rs has an oracle of its own"),
     };
     let bias = if channel.is_chroma() || channel == Channel::Alpha {
         0.0

@@ -1,15 +1,11 @@
 //! Gradient magnitudes, absolute values and thresholds against integers that are computed here anew: every
 //! format, border and instruction set, on frames of odd sizes, down to one pixel.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
-use framepipe::engine::Engine;
+use super::oracle::{Random, first_difference, frame_of, noise, run};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Border, Chain, Planes};
-use framepipe::frame::{Buffer, Channel, Colour, Frame, PixelFormat, Range};
+use framepipe::frame::{Channel, Colour, Frame, PixelFormat, Range};
 
 /// What a filter is, in the words of docs/arithmetic.md, for sums that are counted in `1/unit`.
 enum Rule {
@@ -93,14 +89,6 @@ fn made(rule: &Rule, signals: &[i128; 9], level: i128, [before, after]: [i128; 2
     ((level + before + number).clamp(0, max) + after).clamp(0, max)
 }
 
-fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
-    let input = oracle::copy(frame, 32);
-    engine
-        .submit(input, Buffer::unpooled(Box::new(Vec::new())), 1)
-        .unwrap();
-    engine.collect().unwrap().unwrap()
-}
-
 /// Compares every sample of a filter's result with the rule; counts those in range.
 fn hold(result: &Frame, input: &Frame, border: Border, (rule, bias): (&Rule, i128), what: &str) -> usize {
     let (format, colour) = (input.format(), input.metadata.colour);
@@ -150,7 +138,7 @@ fn hold(result: &Frame, input: &Frame, border: Border, (rule, bias): (&Rule, i12
 /// The picture with opaque alpha, under which colours are convolved as they are.
 fn opaque(frame: &Frame) -> Frame {
     let format = frame.format();
-    let mut made = oracle::frame_of(
+    let mut made = frame_of(
         format,
         frame.layout().width(),
         frame.layout().height(),
@@ -166,7 +154,7 @@ fn opaque(frame: &Frame) -> Frame {
 
 #[test]
 fn every_format_border_and_size_is_exact() {
-    let mut random = oracle::Random::new(5);
+    let mut random = Random::new(5);
     let rules = rules();
     let sizes = [(1, 1), (1, 7), (13, 1), (2, 2), (17, 11), (37, 5), (301, 3)];
     let mut within = 0;
@@ -175,7 +163,7 @@ fn every_format_border_and_size_is_exact() {
             let (width, height) = sizes[(turn + at) % sizes.len()];
             let border = Border::ALL[(turn + 3 * at) % Border::ALL.len()];
             let bias = [0, 40, -9][(turn + at) % 3];
-            let mut input = oracle::noise(format, width, height, &mut random);
+            let mut input = noise(format, width, height, &mut random);
             input.metadata.colour = Colour {
                 range: [Range::Limited, Range::Full][turn % 2],
                 ..Colour::default()
@@ -185,12 +173,12 @@ fn every_format_border_and_size_is_exact() {
                 .unwrap()
                 .with_border(border);
             let what = format!("{format} {spec} {border} {width}x{height}");
-            let reference = run(&mut Reference::new(chain.clone()), &input);
+            let reference = run(&mut Reference::new(chain.clone()), &input, 1);
             within += hold(&reference, &input, border, (rule, bias), &what);
             for set in InstructionSet::available() {
                 let mut cpu = Cpu::with_instruction_set(chain.clone(), 2, set).unwrap();
-                let got = run(&mut cpu, &input);
-                assert_eq!(oracle::first_difference(&got, &reference), None, "{what} {set}");
+                let got = run(&mut cpu, &input, 1);
+                assert_eq!(first_difference(&got, &reference), None, "{what} {set}");
             }
         }
     }
@@ -200,7 +188,7 @@ fn every_format_border_and_size_is_exact() {
 /// Alpha, chains, planes and masks of other sizes: the CPU engine against the reference.
 #[test]
 fn the_cpu_engine_follows_the_reference_everywhere() {
-    let mut random = oracle::Random::new(6);
+    let mut random = Random::new(6);
     let specs = [
         "sobel",
         "gaussian:sigma=1,scharr:scale=1/20:bias=3",
@@ -224,13 +212,13 @@ fn the_cpu_engine_follows_the_reference_everywhere() {
                 .unwrap()
                 .with_border(border)
                 .with_planes(planes.clone());
-            let input = oracle::noise(format, 43, 19, &mut random);
-            let expected = run(&mut Reference::new(chain.clone()), &input);
+            let input = noise(format, 43, 19, &mut random);
+            let expected = run(&mut Reference::new(chain.clone()), &input, 1);
             for set in InstructionSet::available() {
                 let mut cpu = Cpu::with_instruction_set(chain.clone(), 2, set).unwrap();
-                let got = run(&mut cpu, &input);
+                let got = run(&mut cpu, &input, 1);
                 let what = format!("{format} {spec} {border} {planes} {set}");
-                assert_eq!(oracle::first_difference(&got, &expected), None, "{what}");
+                assert_eq!(first_difference(&got, &expected), None, "{what}");
             }
             compared += 1;
         }
@@ -240,15 +228,15 @@ fn the_cpu_engine_follows_the_reference_everywhere() {
 
 #[test]
 fn small_differences_leave_samples_as_they_were() {
-    let mut random = oracle::Random::new(7);
+    let mut random = Random::new(7);
     for name in ["gray", "rgba", "yuv420p10le", "rgb48le"] {
         let format = PixelFormat::from_name(name).unwrap();
         let smooth = |plane: usize, x: usize, y: usize, c: usize| {
             let at = (3 * x + 5 * y + 11 * c + 40 * plane) as u64 + random.below(20);
             (at as u32 * 2) << (format.depth() - 8) & format.max_value()
         };
-        let input = oracle::frame_of(format, 61, 23, 1, smooth);
-        let result = |spec: &str| run(&mut Cpu::new(spec.parse().unwrap(), 1).unwrap(), &input);
+        let input = frame_of(format, 61, 23, 1, smooth);
+        let result = |spec: &str| run(&mut Cpu::new(spec.parse().unwrap(), 1).unwrap(), &input, 1);
         let plain = result("unsharp:amount=0.5");
         let kept = result("unsharp:amount=0.5:threshold=6");
         let threshold = 6 << (format.depth() - 8);

@@ -1,6 +1,4 @@
 //! Pictures in borrowed memory: every format, odd sizes and padded rows, against the reference engine.
-#![allow(clippy::unwrap_used)]
-
 use framepipe::engine::reference::Reference;
 use framepipe::engine::verify::{cases, fill_with_noise};
 use framepipe::engine::{Engine, EngineError, luma};

@@ -5,11 +5,7 @@
 //! for others, so the test first asks it which; each half of the picture is then compared with the border
 //! that it has there.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
-use framepipe::engine::Engine;
+use super::oracle::{Random, run};
 use framepipe::engine::cpu::Cpu;
 use framepipe::engine::reference::Reference;
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Planes, factors};
@@ -52,15 +48,8 @@ fn frames(format: PixelFormat, raw: &[u8]) -> Vec<Frame> {
         .collect()
 }
 
-fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
-    engine
-        .submit(oracle::copy(frame, 32), Buffer::unpooled(Box::new(Vec::new())), 1)
-        .unwrap();
-    engine.collect().unwrap().unwrap()
-}
-
 /// Small integers that add up to `sum`.
-fn integers(size: usize, sum: i64, random: &mut oracle::Random) -> Vec<i64> {
+fn integers(size: usize, sum: i64, random: &mut Random) -> Vec<i64> {
     let mut weights: Vec<i64> = (0..size * size).map(|_| random.below(15) as i64 - 6).collect();
     weights[size * size / 2] += sum - weights.iter().sum::<i64>();
     weights
@@ -84,7 +73,7 @@ fn convolution(weights: &[i64], divisor: i64, biases: [f64; 3]) -> String {
 
 #[test]
 fn integer_masks_equal_ffmpegs_convolution() {
-    let mut random = oracle::Random::new(21);
+    let mut random = Random::new(21);
     let mut compared = 0_usize;
     for pixel_format in [
         "yuv420p",
@@ -171,8 +160,12 @@ fn compare(mask: &Mask, inputs: &[Frame], theirs: &[Frame], algorithm: Algorithm
     };
     let mut compared = 0;
     for (input, theirs) in inputs.iter().zip(theirs) {
-        let mirror = run(&mut Reference::new(chain(Border::Mirror)), input);
-        let far = run(&mut Cpu::new(chain(far_border(mask.width())), 2).unwrap(), input);
+        let mirror = run(&mut Reference::new(chain(Border::Mirror)), input, 1);
+        let far = run(
+            &mut Cpu::new(chain(far_border(mask.width())), 2).unwrap(),
+            input,
+            1,
+        );
         let radius = mask.width() / 2;
         for (index, plane) in input.layout().planes().iter().enumerate() {
             for y in 0..plane.height {
@@ -245,8 +238,8 @@ fn gradients_equal_ffmpegs_filters() {
                 let filter: Filter = format!("{name}:scale={scale}").parse().unwrap();
                 let with = |border| Chain::from(filter.clone()).with_border(border);
                 for (input, theirs) in inputs.iter().zip(&theirs) {
-                    let mirror = run(&mut Cpu::new(with(Border::Mirror), 2).unwrap(), input);
-                    let far = run(&mut Reference::new(with(far_border(3))), input);
+                    let mirror = run(&mut Cpu::new(with(Border::Mirror), 2).unwrap(), input, 1);
+                    let far = run(&mut Reference::new(with(far_border(3))), input, 1);
                     let what = format!("{pixel_format} {}", filter.label);
                     compared += hold([&mirror, &far], theirs, &what);
                 }
@@ -263,10 +256,8 @@ fn kirsch_differs_from_ffmpegs_in_the_order_of_the_neighbours() {
     let format = PixelFormat::from_name("gray").unwrap();
     let input = &frames(format, &ffmpeg("gray", 1, ""))[0];
     let theirs = &frames(format, &ffmpeg("gray", 1, ",kirsch=scale=0.5:delta=0.5"))[0];
-    let ours = run(
-        &mut Cpu::new("kirsch:scale=0.5".parse().unwrap(), 1).unwrap(),
-        input,
-    );
+    let mut cpu = Cpu::new("kirsch:scale=0.5".parse().unwrap(), 1).unwrap();
+    let ours = run(&mut cpu, input, 1);
     let mut differ = 0;
     for (x, y) in (1..HEIGHT - 1).flat_map(|y| (1..WIDTH - 1).map(move |x| (x, y))) {
         let neighbour = |k: usize| i32::from(input.sample(0, x + k % 3 - 1, y + k / 3 - 1, 0));
@@ -292,7 +283,7 @@ fn roberts_differs_from_ffmpegs_in_the_differences_that_it_takes() {
     let format = PixelFormat::from_name("gray").unwrap();
     let input = &frames(format, &ffmpeg("gray", 1, ""))[0];
     let theirs = &frames(format, &ffmpeg("gray", 1, ",roberts=delta=0.5"))[0];
-    let ours = run(&mut Cpu::new("roberts".parse().unwrap(), 1).unwrap(), input);
+    let ours = run(&mut Cpu::new("roberts".parse().unwrap(), 1).unwrap(), input, 1);
     let mut differ = 0;
     for y in 1..HEIGHT {
         for x in 1..WIDTH {

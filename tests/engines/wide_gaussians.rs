@@ -1,48 +1,16 @@
 //! Gaussians that fit no mask: within a level of the real one, the same bits on every instruction set, and
 //! nothing but a Gaussian of its sigma.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
-use framepipe::engine::Engine;
-use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::reference::Reference;
+use super::oracle::{Random, compare, first_difference, format, frame_of, noise, run};
+use framepipe::engine::cpu::Cpu;
 use framepipe::filter::{Border, Chain, Kernel, Plan, Planes};
-use framepipe::frame::{Allocator, Buffer, Colour, Frame, Pageable};
-use oracle::{Random, copy, first_difference, format, frame_of, noise};
+use framepipe::frame::{Colour, Frame};
 
 fn chain(spec: &str, border: Border, planes: Planes) -> Chain {
     Chain::parse(spec)
         .unwrap()
         .with_border(border)
         .with_planes(planes)
-}
-
-fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
-    // Poisoned, so that a sample nobody writes shows.
-    let mut memory = Pageable.allocate(frame.layout().size() * 2 + 4096).unwrap();
-    memory.bytes_mut().fill(0xA5);
-    engine
-        .submit(copy(frame, 64), Buffer::unpooled(memory), 1)
-        .unwrap();
-    engine.collect().unwrap().unwrap()
-}
-
-/// Fails unless every instruction set gives the reference's bits, on a fresh engine and on a used one.
-fn compare(chain: &Chain, frame: &Frame, threads: usize) {
-    let expected = run(&mut Reference::new(chain.clone()), frame);
-    for set in InstructionSet::available() {
-        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
-        for turn in 0..2 {
-            let place = first_difference(&expected, &run(&mut engine, frame));
-            let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
-            assert_eq!(
-                place, None,
-                "{set}, turn {turn}, {format} {width}x{height}, {threads} threads: {chain:?}"
-            );
-        }
-    }
 }
 
 #[test]
@@ -72,6 +40,7 @@ fn every_set_gives_the_references_bits_in_every_format() {
                 &chain,
                 &noise(format(name), width, height, &mut random),
                 1 + random.below(3) as usize,
+                1,
             );
         }
     }
@@ -84,7 +53,7 @@ fn every_set_gives_the_references_bits_at_every_border_and_size() {
         for (width, height) in [(1, 1), (1, 9), (9, 1), (2, 3), (67, 31), (300, 5), (5, 130)] {
             for spec in ["gaussian:sigma=11", "gaussian:sigma=150"] {
                 let frame = noise(format("gray"), width, height, &mut random);
-                compare(&chain(spec, border, Planes::All), &frame, 2);
+                compare(&chain(spec, border, Planes::All), &frame, 2, 1);
             }
         }
     }
@@ -98,6 +67,7 @@ fn every_set_gives_the_references_bits_at_every_border_and_size() {
         ),
         &frame,
         4,
+        1,
     );
 }
 
@@ -156,7 +126,7 @@ fn results_are_within_a_level_of_the_real_gaussian() {
         for sigma in [10.4, 18.2, 30.0, 50.0, 100.0, 200.0] {
             let chain = chain(&format!("gaussian:sigma={sigma}"), border, Planes::All);
             for frame in [&white, &steps] {
-                let got = run(&mut Cpu::new(chain.clone(), 1).unwrap(), frame);
+                let got = run(&mut Cpu::new(chain.clone(), 1).unwrap(), frame, 1);
                 let expected = gaussian(frame, sigma, border);
                 for (at, expected) in expected.into_iter().enumerate() {
                     let level = f64::from(got.sample(0, at % width, at / width, 0));
@@ -178,7 +148,7 @@ fn constant_pictures_stay_as_they_are() {
         for level in [0, 1, format.max_value() / 3, format.max_value()] {
             let frame = frame_of(format, 40, 30, 1, |_, _, _, _| level);
             let chain = chain("gaussian:sigma=33", Border::Mirror, Planes::All);
-            let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame);
+            let got = run(&mut Cpu::new(chain, 2).unwrap(), &frame, 1);
             assert_eq!(first_difference(&frame, &got), None, "{name} {level}");
         }
     }

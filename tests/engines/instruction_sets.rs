@@ -1,16 +1,11 @@
 //! Every instruction set that this machine has against the reference, bit for bit: random masks of each shape
 //! that a fast path looks for, on sizes around the widths of vectors and the heights of strips.
 
-#![allow(clippy::unwrap_used)]
-
-mod oracle;
-
+use super::oracle::{Random, chain, compare, format, frame_of, noise, put};
 use framepipe::engine::cpu::{Cpu, InstructionSet};
-use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
 use framepipe::filter::{Algorithm, Border, Chain, Filter, Mask, Plan, Planes};
-use framepipe::frame::{Allocator, Buffer, Channel, ColourModel, Frame, Pageable};
-use oracle::{Random, chain, copy, first_difference, format, frame_of, noise};
+use framepipe::frame::{Channel, ColourModel, Frame};
 
 const FORMATS: [&str; 12] = [
     "gray",
@@ -29,35 +24,13 @@ const FORMATS: [&str; 12] = [
 
 const BORDERS: [Border; Border::ALL.len()] = Border::ALL;
 
-fn run(engine: &mut dyn Engine, frame: &Frame) -> Frame {
-    // Poisoned, so that a sample nobody writes shows.
-    let mut memory = Pageable.allocate(frame.layout().size() + 4096).unwrap();
-    memory.bytes_mut().fill(0x5A);
-    engine
-        .submit(copy(frame, 32), Buffer::unpooled(memory), 1)
-        .unwrap();
-    engine.collect().unwrap().unwrap()
-}
-
 /// Compares each set with the reference; false if the format cannot hold the mask's weights.
 #[must_use]
 fn agrees(chain: &Chain, frame: &Frame, threads: usize) -> bool {
     if Plan::new(chain, frame.format(), &frame.metadata.colour).is_err() {
         return false;
     }
-    let expected = run(&mut Reference::new(chain.clone()), frame);
-    for set in InstructionSet::available() {
-        let mut engine = Cpu::with_instruction_set(chain.clone(), threads, set).unwrap();
-        // Twice, so that what one frame left behind in an engine's memory shows in the next.
-        for turn in 0..2 {
-            let place = first_difference(&expected, &run(&mut engine, frame));
-            let (format, width, height) = (frame.format(), frame.layout().width(), frame.layout().height());
-            assert_eq!(
-                place, None,
-                "{set}, turn {turn}, {format} {width}x{height}, {threads} threads: {chain:?}"
-            );
-        }
-    }
+    compare(chain, frame, threads, 1);
     true
 }
 
@@ -600,7 +573,7 @@ fn noise_under_alpha(name: &str, (width, height): (usize, usize), random: &mut R
                     3 => max - u32::from(x == width - 1),
                     _ => max * random.below(2) as u32,
                 };
-                oracle::put(&mut frame, plane, x, y, alpha, value);
+                put(&mut frame, plane, x, y, alpha, value);
             }
         }
     }

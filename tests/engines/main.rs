@@ -1,0 +1,12 @@
+//! The engines, which must give the same bits: against integers and real numbers that are computed here anew,
+//! against FFmpeg's filters, and against each other on every instruction set.
+#![allow(clippy::unwrap_used)]
+
+mod against_ffmpeg;
+mod exactness;
+mod gradients;
+mod images;
+mod instruction_sets;
+mod oracle;
+mod region;
+mod wide_gaussians;
