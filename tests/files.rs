@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod common;
+
+use common::{ffmpeg, names};
 use framepipe::frame::{
     Buffer, FieldOrder, Frame, FramePool, Layout, Pageable, PixelFormat, Range, Rational,
 };
@@ -13,7 +16,7 @@ use framepipe::still::ImageKind;
 use framepipe::{sink, source};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,27 +95,6 @@ fn read_y4m(path: &Path) -> Result<Vec<Frame>, SourceError> {
 
 fn error(result: Result<Vec<Frame>, SourceError>) -> String {
     result.err().unwrap().to_string()
-}
-
-fn ffmpeg(args: &[&str]) -> Vec<u8> {
-    let out = Command::new("ffmpeg")
-        .args(["-v", "error", "-nostdin", "-y"])
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let log = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "ffmpeg {args:?}: {log}");
-    out.stdout
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 fn y4m_formats() -> impl Iterator<Item = PixelFormat> {

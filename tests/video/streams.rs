@@ -1,8 +1,7 @@
 //! Sound, subtitles, data, covers, chapters and texts through `framepipe filter`, judged by FFmpeg's own
 //! programs.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::probe;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -45,16 +44,6 @@ fn ffmpeg(arguments: &[&str]) -> String {
         String::from_utf8_lossy(&done.stderr)
     );
     String::from_utf8(done.stdout).unwrap()
-}
-
-fn probe(path: &Path, arguments: &[&str]) -> Value {
-    let all = [
-        &["-v", "quiet", "-of", "json"],
-        arguments,
-        &[path.to_str().unwrap()],
-    ]
-    .concat();
-    serde_json::from_slice(&run("ffprobe", &all).stdout).unwrap()
 }
 
 /// The streams of a file.

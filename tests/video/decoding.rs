@@ -7,8 +7,6 @@
 //! others have been decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything and prints how many clips
 //! were equal; otherwise a part of it that takes a minute.
 
-#![allow(clippy::unwrap_used)]
-
 use crossbeam_channel::bounded;
 use framepipe::frame::{Frame, FramePool, Pageable, PixelFormat};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};

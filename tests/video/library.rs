@@ -1,7 +1,6 @@
 //! Video files through source and sink, judged by FFmpeg's own programs.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::probe;
 use crossbeam_channel::bounded;
 use framepipe::frame::{AllocationError, Allocator, Frame, FramePool, Layout, Memory, Pageable, PixelFormat};
 use framepipe::sink::video::{VideoOptions, VideoSink, is_same_file};
@@ -34,12 +33,6 @@ fn ffmpeg(arguments: &[&str]) -> String {
         "ffmpeg",
         &[&["-nostdin", "-v", "error", "-y"], arguments].concat(),
     )
-}
-
-fn probe(path: &Path, arguments: &[&str]) -> Value {
-    let path = path.to_str().unwrap();
-    let all = [&["-v", "error", "-of", "json"], arguments, &[path]].concat();
-    serde_json::from_str(&output("ffprobe", &all)).unwrap()
 }
 
 /// MD5 of every decoded video frame, with nothing of time in it.

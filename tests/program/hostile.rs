@@ -1,10 +1,6 @@
 //! Strangers' files, faults and signals: no file reads another, nothing is lost without a word, every run
 //! ends when it is asked to.
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::{ffmpeg, framepipe, said};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -56,16 +52,6 @@ fn begun(folder: &Folder) {
     sleep(Duration::from_millis(400));
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_framepipe"));
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
 fn filter(arguments: &[&str]) -> Output {
     let all = [
         &["filter"],
@@ -73,11 +59,7 @@ fn filter(arguments: &[&str]) -> Output {
         &["--filter", "identity", "--engine", "cpu"],
     ]
     .concat();
-    command(&all).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    framepipe(&all).output().unwrap()
 }
 
 fn signal(child: &Child, signal: &str) {
@@ -265,7 +247,7 @@ fn a_file_that_shrinks_is_an_error() {
         "veryslow",
         "-q",
     ];
-    let child = command(&arguments).spawn().unwrap();
+    let child = framepipe(&arguments).spawn().unwrap();
     begun(&folder);
     // A frame's line and its 4:2:0 samples, behind the header's line: the cut is between two frames.
     let (header, frame) = (header_length(&path), 6 + 320 * 240 * 3 / 2);
@@ -301,7 +283,7 @@ fn a_signal_never_puts_a_short_file_in_place_of_a_whole_one() {
             continue;
         }
         let arguments = [&["filter", endless, out, "--filter", "soft", "-q"], options].concat();
-        let child = command(&arguments).spawn().unwrap();
+        let child = framepipe(&arguments).spawn().unwrap();
         begun(&folder);
         signal(&child, which);
         let done = child.wait_with_output().unwrap();
@@ -331,7 +313,7 @@ fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
     let out = folder.name("out.mkv");
     let begin = |options: &[&str]| {
         let arguments = [&["filter", "/dev/stdin", &out, "--filter", "soft"], options].concat();
-        let mut child = command(&arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = framepipe(&arguments).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(head).unwrap();
         begun(&folder);
@@ -356,7 +338,7 @@ fn stalled_pipes_end_by_a_signal_and_by_the_clock() {
         "soft",
         "-q",
     ];
-    let child = command(&arguments).spawn().unwrap();
+    let child = framepipe(&arguments).spawn().unwrap();
     sleep(Duration::from_millis(1500));
     signal(&child, "TERM");
     let began = Instant::now();
@@ -378,7 +360,7 @@ fn words_of_files_are_no_commands_to_a_terminal() {
     assert!(!said(&filter(&[&header, "null:"])).contains(['\u{1b}', '\u{7}']));
     // A text that is no mask is not printed.
     let secret = folder.write("secret", "s3cret".repeat(100));
-    let done = command(&["masks", &format!("mask:file={secret}")])
+    let done = framepipe(&["masks", &format!("mask:file={secret}")])
         .output()
         .unwrap();
     assert_eq!(done.status.code(), Some(2));
@@ -440,7 +422,7 @@ fn names_need_not_be_text() {
     let input = folder.0.path().join(OsStr::from_bytes(b"\xff\xfe.mkv"));
     let output = folder.0.path().join(OsStr::from_bytes(b"\xc3\x28.mkv"));
     fs::rename(&plain, &input).unwrap();
-    let done = command(&["filter", "--filter", "identity"])
+    let done = framepipe(&["filter", "--filter", "identity"])
         .arg(&input)
         .arg(&output)
         .output()
@@ -607,7 +589,7 @@ fn measured(arguments: &[&str]) -> (Output, u64) {
         &["--filter", "identity", "--engine", "cpu", "-q", "--overwrite"],
     ]
     .concat();
-    watched(command(&all).stdin(Stdio::null()))
+    watched(framepipe(&all).stdin(Stdio::null()))
 }
 
 /// Runs a command, and tells the most memory that it held, in MiB, as its own account in /proc says.
@@ -1254,7 +1236,7 @@ fn of_two_runs_into_one_folder_the_second_is_refused_and_the_first_is_whole() {
     assert!(filter(&[&film, &alone]).status.success());
     let bytes = fs::read(&film).unwrap();
     let (first, rest) = bytes.split_at(bytes.len() / 2);
-    let mut child = command(&["filter", "-", &shared, "--filter", "identity", "-q"])
+    let mut child = framepipe(&["filter", "-", &shared, "--filter", "identity", "-q"])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();

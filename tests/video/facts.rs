@@ -2,11 +2,7 @@
 //! output: carried, converted in the samples, or reported. Judged by ffprobe and by what ffmpeg makes of the
 //! pixels.
 
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::ffmpeg;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,10 +1,6 @@
 //! `framepipe filter` with regions and mattes: FFmpeg makes the inputs, reads the outputs and judges.
 
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::{PROGRAM, ffmpeg, said};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -16,15 +12,11 @@ const HEIGHT: usize = 64;
 const BOX: &str = "box:size=5";
 
 fn framepipe(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+    Command::new(PROGRAM)
         .args(["filter", "--overwrite"])
         .args(arguments)
         .output()
         .unwrap()
-}
-
-fn said(done: &Output) -> String {
-    String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
 /// What a run that must succeed says.
@@ -497,6 +489,12 @@ fn what_is_wrong_is_one_sentence() {
             &["--regions", "/no/such.txt"],
             2,
             &["/no/such.txt cannot be read", "No such file"],
+        ),
+        // Opened, a pipe would be waited for, and a device might have no end.
+        (
+            &["--regions", "/dev/zero"],
+            2,
+            &["/dev/zero cannot be read: it is no regular file"],
         ),
         (&["--matte", "/no/such.png"], 1, &["/no/such.png"]),
         (

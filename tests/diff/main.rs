@@ -3,14 +3,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod media;
+#[path = "../common/mod.rs"]
+mod common;
+mod inputs;
+mod interrupts;
 
-use media::ffmpeg;
+use common::{ffmpeg, framepipe, text};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Output};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
 
 /// A temporary folder and the names in it.
 struct Folder(tempfile::TempDir);
@@ -116,15 +117,12 @@ fn damaged(raw: &Raw, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn diff(arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.arg("diff").args(arguments).env_remove("RUST_LOG");
-    command.stdin(std::process::Stdio::null());
-    command.output().unwrap()
+fn command(arguments: &[&str]) -> Command {
+    framepipe(&[&["diff"], arguments].concat())
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn diff(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
 }
 
 /// The JSON of a comparison that must end with this exit code.

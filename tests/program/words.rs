@@ -1,17 +1,11 @@
 //! What people type and what they are told: other programs' words, hints, help, completions, manual pages,
 //! and errors that come before any work.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::{PROGRAM, text};
 use std::fs;
 use std::process::{Command, Output};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
 const CLIP: &str = "synthetic:64x48:yuv420p:25:4";
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 fn framepipe(arguments: &[&str]) -> Output {
     let output = Command::new(PROGRAM)

@@ -1,12 +1,8 @@
 //! `--fields`: the fields of interlaced pictures are filtered separately, as FFmpeg's separatefields,
 //! convolution and weave do it.
 
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
+use crate::common::{PROGRAM, ffmpeg, said};
 use framepipe::frame::{Layout, PixelFormat};
-use media::ffmpeg;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,15 +15,11 @@ const FRAMES: usize = 5;
 const MASK: &str = "mask:rows=1;2;1:divisor=4";
 
 fn framepipe(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+    Command::new(PROGRAM)
         .args(["filter", "--overwrite"])
         .args(arguments)
         .output()
         .unwrap()
-}
-
-fn words(run: &Output) -> String {
-    String::from_utf8_lossy(&run.stderr).into_owned()
 }
 
 /// A lossless clip each of whose pictures shows two instants.
@@ -122,8 +114,8 @@ fn each_field_is_filtered_like_a_picture_of_its_own() {
                 "ffv1",
                 "--strict",
             ]);
-            assert!(run.status.success(), "{}", words(&run));
-            assert!(!words(&run).contains("note:"), "{}", words(&run));
+            assert!(run.status.success(), "{}", said(&run));
+            assert!(!said(&run).contains("note:"), "{}", said(&run));
             let layout = Layout::new(PixelFormat::from_name(name).unwrap(), WIDTH, HEIGHT, 1).unwrap();
             let ours = raw(&output, "null", name);
             assert_eq!(ours.len(), FRAMES * layout.size(), "{name} {order}");
@@ -192,7 +184,7 @@ fn image_files_have_fields_too() {
     ]);
     let (input, output) = (from.to_str().unwrap(), format!("{}/", to.display()));
     let run = framepipe(&[input, &output, "--filter", MASK, "--fields"]);
-    assert!(run.status.success(), "{}", words(&run));
+    assert!(run.status.success(), "{}", said(&run));
     let layout = Layout::new(PixelFormat::from_name("rgb24").unwrap(), WIDTH, HEIGHT, 1).unwrap();
     for number in 1..=7 {
         let [before, after] =
@@ -216,7 +208,7 @@ fn pictures_without_two_even_fields_are_refused() {
             run.status.code(),
             Some(if accepted { 0 } else { 2 }),
             "{input}: {}",
-            words(&run)
+            said(&run)
         );
         if !accepted {
             let multiple = if format == "yuv420p" {
@@ -224,7 +216,7 @@ fn pictures_without_two_even_fields_are_refused() {
             } else {
                 "multiple of 2"
             };
-            assert!(words(&run).contains(multiple), "{}", words(&run));
+            assert!(said(&run).contains(multiple), "{}", said(&run));
         }
     }
 }
@@ -279,10 +271,10 @@ fn a_mask_of_several_rows_on_interlaced_pictures_gets_a_note() {
         ),
     ] {
         let run = framepipe(&[input.to_str().unwrap(), "null:", "--filter", filter, more]);
-        assert!(run.status.success(), "{}", words(&run));
+        assert!(run.status.success(), "{}", said(&run));
         match note {
-            Some(note) => assert!(words(&run).contains(note), "{more}: {}", words(&run)),
-            None => assert!(!words(&run).contains("note:"), "{more}: {}", words(&run)),
+            Some(note) => assert!(said(&run).contains(note), "{more}: {}", said(&run)),
+            None => assert!(!said(&run).contains("note:"), "{more}: {}", said(&run)),
         }
     }
 }

@@ -1,24 +1,16 @@
 //! Ranges of an input: pieces put together are the whole, picture by picture and tick by tick, whatever the
 //! codec refers to and however the container keeps time; FFmpeg makes the inputs and reads the outputs.
 
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::{PROGRAM, ffmpeg, said};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn framepipe(input: &str, output: &str, options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+    Command::new(PROGRAM)
         .args(["filter", input, output, "--filter", "identity", "--overwrite"])
         .args(options)
         .output()
         .unwrap()
-}
-
-fn said(done: &Output) -> String {
-    String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
 fn filtered(input: &Path, output: &Path, options: &[&str]) -> String {

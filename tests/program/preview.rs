@@ -1,11 +1,7 @@
 //! What a filter does, shown: `framepipe preview` and `filter --compare`. FFmpeg cuts the parts out of the
 //! pictures, and they must be the input's and the filter's own, sample by sample.
 
-#![allow(clippy::unwrap_used)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::{ffmpeg, said};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -20,10 +16,6 @@ fn framepipe(arguments: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .unwrap()
-}
-
-fn said(run: &Output) -> String {
-    String::from_utf8_lossy(&run.stderr).into_owned()
 }
 
 /// What a run that must succeed says.

@@ -1,8 +1,6 @@
 //! Alpha, palettes and animations through the program, judged by FFmpeg's own programs and by pixels that are
 //! known.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

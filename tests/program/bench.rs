@@ -1,12 +1,11 @@
 //! `framepipe bench` from the outside, on the CPU: every subcommand, its files, and what it refuses. No time
 //! is judged.
-#![allow(clippy::unwrap_used)]
-
+use crate::common::{framepipe, text};
 use framepipe::bench::CSV_COLUMNS;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// Small masks on small frames.
 const SMALL: [&str; 9] = [
@@ -22,17 +21,10 @@ const SMALL: [&str; 9] = [
 ];
 
 fn program(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_framepipe"));
-    command.arg("bench").args(arguments);
-    command.stdin(Stdio::null()).env_remove("RUST_LOG");
+    let mut command = framepipe(&[&["bench"], arguments].concat());
     // No card, whatever this machine has: what it does without one is tested here.
     command.env("CUDA_VISIBLE_DEVICES", "");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn run(code: i32, arguments: &[&str]) -> Output {

@@ -5,8 +5,7 @@
 //! The clips show a white picture and sound a click at the same instants. Where FFmpeg finds the two in an
 //! output, it has taken every offset, edit list and encoder's delay into account that a player would.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::{ffmpeg, probe};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,26 +24,6 @@ const SECONDS: f64 = 2.0;
 const PICTURES: usize = 50;
 
 const OUTPUTS: [&str; 7] = ["mp4", "mov", "mkv", "avi", "ts", "flv", "webm"];
-
-fn ffmpeg(arguments: &[&str]) {
-    let done = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "ffmpeg {arguments:?}: {said}");
-}
-
-fn probe(path: &Path, arguments: &[&str]) -> Value {
-    let done = Command::new("ffprobe")
-        .args(["-v", "error", "-of", "json"])
-        .args(arguments)
-        .arg(path)
-        .output()
-        .unwrap();
-    serde_json::from_slice(&done.stdout).unwrap()
-}
 
 /// A number that ffprobe writes as text.
 fn number(value: &Value) -> Option<f64> {

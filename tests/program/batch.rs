@@ -1,17 +1,14 @@
 //! Several inputs in one call: an output each, equal to what a run by itself makes of it; names, failures in
 //! the middle, jobs side by side, interruption.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::{ffmpeg, framepipe, send, text};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
 
 /// A temporary folder and the names in it.
 struct Folder(tempfile::TempDir);
@@ -77,28 +74,8 @@ impl Folder {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn ffmpeg(arguments: &[&str]) {
-    let output = Command::new("ffmpeg")
-        .args(["-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .arg("filter")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .env_remove("RUST_LOG");
+    let mut command = framepipe(&[&["filter"], arguments].concat());
     if !arguments.contains(&"--filter") {
         command.args(["--filter", "gaussian:sigma=1.5"]);
     }
@@ -135,14 +112,6 @@ fn frame_hashes(path: &str) -> Vec<String> {
         .collect();
     assert!(!hashes.is_empty(), "{path}");
     hashes
-}
-
-fn interrupt(child: &Child) {
-    let status = Command::new("sh")
-        .args(["-c", &format!("kill -INT {}", child.id())])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 #[test]
@@ -501,7 +470,7 @@ fn an_interrupt_leaves_whole_files_only() {
             assert!(began.elapsed() < Duration::from_secs(100), "nothing comes");
             sleep(Duration::from_millis(5));
         }
-        interrupt(&child);
+        send("INT", &child);
         let output = child.wait_with_output().unwrap();
         let shown = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{shown}");
@@ -534,7 +503,7 @@ fn an_interrupt_leaves_whole_files_only() {
         object.is_ok_and(|object| object["frames"].as_u64() > Some(0))
     };
     assert!(lines.by_ref().map(Result::unwrap).any(|line| has_frames(&line)));
-    interrupt(&child);
+    send("INT", &child);
     let shown: String = lines.map(|line| line.unwrap() + "\n").collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{shown}");
     let kept = frame_hashes(&format!("{out}0.mp4")).len();

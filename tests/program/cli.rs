@@ -1,8 +1,7 @@
 //! The program from the outside: exit codes, bad input, pipes, interruption, files that appear only when
 //! whole.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::common::{PROGRAM, ffmpeg, framepipe, send, text};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_framepipe");
 const BLUR: [&str; 2] = ["--filter", "soft"];
 
 fn sample(name: &str) -> String {
@@ -36,17 +34,6 @@ impl Folder {
         names.sort();
         names
     }
-}
-
-fn framepipe(arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.env_remove("RUST_LOG");
-    command
 }
 
 /// Waits for the end; a hang fails the test.
@@ -85,10 +72,6 @@ fn run(arguments: &[&str]) -> Output {
     wait(framepipe(arguments).spawn().unwrap())
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// Runs `framepipe filter` with a filter added and expects this exit code; gives what it said on stderr.
 fn filter(code: i32, arguments: &[&str]) -> String {
     let mut all = vec!["filter"];
@@ -114,23 +97,6 @@ fn probe(path: &str, entries: &str) -> String {
         .unwrap();
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
     text(&output.stdout).trim().trim_end_matches(',').to_owned()
-}
-
-fn ffmpeg(arguments: &[&str]) {
-    let output = Command::new("ffmpeg")
-        .args(["-v", "error", "-y"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-fn interrupt(child: &Child) {
-    let status = Command::new("sh")
-        .args(["-c", &format!("kill -INT {}", child.id())])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 #[test]
@@ -287,9 +253,9 @@ fn a_second_interrupt_ends_an_encoder_that_looks_far_ahead() {
     arguments.extend(["--progress", "json"]);
     let child = framepipe(&arguments).spawn().unwrap();
     sleep(Duration::from_secs(4));
-    interrupt(&child);
+    send("INT", &child);
     sleep(Duration::from_millis(500));
-    interrupt(&child);
+    send("INT", &child);
     let began = Instant::now();
     let output = wait(child);
     // The look-ahead takes a minute here; one step of it cannot be cut short.
@@ -699,7 +665,7 @@ fn interrupting_an_endless_run_leaves_a_playable_file_and_says_how_many_frames()
     .unwrap();
     sleep(Duration::from_millis(1500));
     assert!(!Path::new(&out).exists(), "the name appears only at the end");
-    interrupt(&child);
+    send("INT", &child);
     let output = wait(child);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
@@ -729,7 +695,7 @@ fn interrupting_a_run_on_a_silent_pipe_ends_it() {
     stdin.write_all(&rest[..3 * frame]).unwrap();
     stdin.flush().unwrap();
     sleep(Duration::from_millis(1000));
-    interrupt(&child);
+    send("INT", &child);
     let output = wait(child);
     drop(stdin);
     let said = text(&output.stderr);
@@ -751,9 +717,9 @@ fn interrupting_twice_abandons_the_run() {
         .write_all(b"YUV4MPEG2 W64 H48 F25:1 C420jpeg\nFRAME\n")
         .unwrap();
     sleep(Duration::from_millis(700));
-    interrupt(&child);
+    send("INT", &child);
     sleep(Duration::from_millis(300));
-    interrupt(&child);
+    send("INT", &child);
     let output = wait(child);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
@@ -927,7 +893,7 @@ fn memory_does_not_grow_with_the_number_of_frames() {
     let early = resident(&child);
     sleep(Duration::from_secs(4));
     let late = resident(&child);
-    interrupt(&child);
+    send("INT", &child);
     let output = wait(child);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");

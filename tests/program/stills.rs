@@ -1,11 +1,7 @@
 //! Stills and sequences of them through the program: right pixels or a word about them, nothing lost in
 //! silence.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod media;
-
-use media::ffmpeg;
+use crate::common::{PROGRAM, ffmpeg, names, said};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -49,17 +45,13 @@ fn bytes(hex: &[&str]) -> Vec<u8> {
 }
 
 fn framepipe(input: &Path, output: &Path, options: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_framepipe"))
+    Command::new(PROGRAM)
         .arg("filter")
         .args([input, output])
         .args(["--filter", "mask:rows=1", "--engine", "cpu"])
         .args(options)
         .output()
         .unwrap()
-}
-
-fn words(done: &Output) -> String {
-    String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
 /// What a run that must succeed said.
@@ -70,9 +62,9 @@ fn filtered(input: &Path, output: &Path, options: &[&str]) -> String {
         "{} -> {}: {}",
         input.display(),
         output.display(),
-        words(&done)
+        said(&done)
     );
-    words(&done)
+    said(&done)
 }
 
 /// What a run that must fail said.
@@ -83,9 +75,9 @@ fn refused(input: &Path, output: &Path, options: &[&str]) -> String {
         Some(1),
         "{}: {}",
         input.display(),
-        words(&done)
+        said(&done)
     );
-    words(&done)
+    said(&done)
 }
 
 fn rgb(path: &Path) -> Vec<u8> {
@@ -105,15 +97,6 @@ fn picture(path: &Path, size: &str, options: &[&str]) {
     let source = format!("testsrc2=s={size}");
     let head = ["-f", "lavfi", "-i", &source, "-frames:v", "1"];
     ffmpeg(&[&head, options, &[path.to_str().unwrap()]].concat());
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 /// A folder of gray pictures with these numbers in their names.
@@ -339,7 +322,7 @@ fn alpha_is_laid_over_a_colour() {
     let input = folder.path().join("in.png");
     let filter = "format=rgba,geq=r=200:g=100:b=0:a='if(lt(X,16),255,if(lt(X,24),128,0))'";
     picture(&input, "32x24", &["-vf", filter]);
-    assert!(words(&framepipe(&input, &folder.path().join("no.jpg"), &[])).contains("without losing alpha"));
+    assert!(said(&framepipe(&input, &folder.path().join("no.jpg"), &[])).contains("without losing alpha"));
     for (name, options) in [
         ("out.jpg", &[][..]),
         ("out.png", &[]),

@@ -1,0 +1,13 @@
+//! The program from the outside: what it prints, writes, refuses and survives.
+#![allow(clippy::unwrap_used)]
+
+mod batch;
+mod bench;
+mod cli;
+#[path = "../common/mod.rs"]
+mod common;
+mod hostile;
+mod preview;
+mod regions;
+mod stills;
+mod words;

@@ -1,0 +1,13 @@
+//! Videos: FFmpeg makes them, and its programs judge what becomes of them.
+#![allow(clippy::unwrap_used)]
+
+mod alpha;
+mod clocks;
+#[path = "../common/mod.rs"]
+mod common;
+mod decoding;
+mod facts;
+mod fields;
+mod library;
+mod range;
+mod streams;
