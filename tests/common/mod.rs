@@ -1,4 +1,5 @@
-//! What the tests of the program share: runs of it, and FFmpeg's programs, which make inputs and judge outputs.
+//! What the tests of the program share: runs of it, and FFmpeg's programs, which make inputs and judge
+//! outputs.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use serde_json::Value;
@@ -46,6 +47,11 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// True if all combinations are to be tried of which a test usually takes a spanning part.
+pub(crate) fn is_whole_matrix() -> bool {
+    std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|value| value == "1")
 }
 
 /// What a run of ffmpeg that must succeed writes to its standard output; its files are overwritten.

@@ -7,6 +7,7 @@
 //! others have been decoded after them. FRAMEPIPE_WHOLE_MATRIX=1 tries everything and prints how many clips
 //! were equal; otherwise a part of it that takes a minute.
 
+use crate::common::is_whole_matrix;
 use crossbeam_channel::bounded;
 use framepipe::frame::{Frame, FramePool, Pageable, PixelFormat};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
@@ -452,7 +453,7 @@ fn try_pair(pair: &Pair, index: usize, whole: bool, tally: &Mutex<Tally>) {
 
 #[test]
 fn decoded_pictures_are_ffmpegs_whatever_the_codec_the_format_and_the_width() {
-    let whole = std::env::var_os("FRAMEPIPE_WHOLE_MATRIX").is_some_and(|v| v == "1");
+    let whole = is_whole_matrix();
     let mut pairs = pairs();
     if !whole {
         // Pictures that depend on no other show little; every eleventh of them will do.

@@ -2,15 +2,11 @@
 //! output: carried, converted in the samples, or reported. Judged by ffprobe and by what ffmpeg makes of the
 //! pixels.
 
-use crate::common::ffmpeg;
+use crate::common::{ffmpeg, is_whole_matrix};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
-
-/// Set to anything, runs every encoder that FFmpeg has in every container of the lists instead of a spanning
-/// choice.
-const ALL: &str = "FRAMEPIPE_ALL_FACTS";
 
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
@@ -142,9 +138,10 @@ const OUTPUTS: &[(&str, &str)] = &[
     ("utvideo", "avi mkv"),
 ];
 
-/// The outputs, or every third of them in another order for each `seed`, so that the whole stays quick.
+/// Every third of the outputs, others for another `seed`, so that the whole stays quick; all of them with
+/// FRAMEPIPE_WHOLE_MATRIX=1.
 fn outputs(seed: usize) -> Vec<(&'static str, &'static str)> {
-    let all = std::env::var_os(ALL).is_some();
+    let all = is_whole_matrix();
     let pairs = OUTPUTS
         .iter()
         .flat_map(|(encoder, ends)| ends.split(' ').map(move |end| (*encoder, end)));
