@@ -7,6 +7,7 @@
 #include "image.h"
 #include "settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -178,8 +179,8 @@ string hash(const string &text)
     return digits;
 }
 
-// Compiles a text to a shared library.
-Result compile(Program &program, const std::vector<string> &defines, string &library)
+// Compiles a text to a shared library for cards of this architecture.
+Result compile(Program &program, unsigned architecture, const std::vector<string> &defines, string &library)
 {
     // What a card would pass over or stumble upon ends the kernel. Overflow is none where sums of rows that
     // were not loaded, which nobody needs, are made of anything, and where arithmetic is done for its own
@@ -216,6 +217,10 @@ Result compile(Program &program, const std::vector<string> &defines, string &lib
         const bool is_ptx = header.name == "common/ptx.cuh";
         files.push_back({header.name, is_ptx ? read_file(STANDIN_FOLDER "/ptx.cuh") : rewrite(header.text)});
     }
+    // Where no text asks for the architecture, cards of every generation share what is compiled.
+    const auto asks = [](const Text &file) { return file.text.find("__CUDA_ARCH__") != string::npos; };
+    if (std::any_of(files.begin(), files.end(), asks))
+        words.push_back("-D__CUDA_ARCH__=" + std::to_string(architecture * 10));
     string all;
     for (const string &word : words) all += word + '\n';
     for (const Text &file : files) all += file.name + '\n' + file.text + '\0';
@@ -328,9 +333,8 @@ Result nvrtcCompileProgram(Program *program, int count, const char *const *optio
             return INVALID_OPTION;
         }
     }
-    defines.push_back("-D__CUDA_ARCH__=" + std::to_string(head.architecture * 10));
     string library;
-    const Result result = compile(*program, defines, library);
+    const Result result = compile(*program, head.architecture, defines, library);
     if (result == SUCCESS) {
         memcpy(head.magic, standin::MAGIC, sizeof head.magic);
         head.bytes = library.size();
