@@ -1,7 +1,8 @@
 //! Premultiplied filtering: colours under alpha.
 
 use super::{
-    assert_same_rows, card, case, chain, frame_in, hold_against_reference, hold_packed_rows, options,
+    assert_same_rows, card, case, chain, frame_in, hold_against_reference, hold_packed_rows, is_tried,
+    options,
 };
 use framepipe::engine::Engine;
 use framepipe::engine::cuda::{Cuda, CudaOptions, MemoryVariant};
@@ -47,7 +48,7 @@ fn every_colour_under_every_alpha() {
         "mask:rows=-1 3 -1",
         "mask:rows=-2 5 -2",
     ];
-    for format in [
+    let formats = [
         "rgba",
         "argb",
         "ya8",
@@ -56,8 +57,13 @@ fn every_colour_under_every_alpha() {
         "rgba64le",
         "yuva444p16le",
         "gbrap10le",
-    ] {
-        for (turn, spec) in specs.into_iter().enumerate() {
+    ];
+    for (place, format) in formats.into_iter().enumerate() {
+        let tried = specs
+            .into_iter()
+            .enumerate()
+            .filter(|(turn, _)| is_tried(place + turn, 2));
+        for (turn, spec) in tried {
             let planes = [Planes::All, Planes::AllWithAlpha][turn % 2].clone();
             let chain = chain(&[spec], Border::Replicate, planes, Algorithm::Direct);
             let case = case(chain, format, (257, 256), 2);

@@ -2,7 +2,7 @@
 
 use super::{
     BORDERS, EACH_BORDER, assert_same_rows, card, case, chain, hold_against_reference, hold_packed_rows,
-    options,
+    is_tried, options,
 };
 use framepipe::engine::Engine;
 use framepipe::engine::cpu::Cpu;
@@ -196,6 +196,14 @@ fn wide_separable_masks_on_tensor_cores() {
         assert!(kind.iter().all(|kind| met.contains(kind)), "{kind:?}");
     }
     assert!(met.contains(&("SPLIT_SUM32", 0)) && met.contains(&("SPLIT_SUM32", 1)));
+    // The last two are the longest. The others' formats, borders and sizes take turns, of two lengths each.
+    let longest = list.len() - 2;
+    let list: Vec<Case> = list
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| *index >= longest || is_tried(index + index / 2, 2))
+        .map(|(_, case)| case)
+        .collect();
     let (next, list) = (&AtomicUsize::new(0), &list);
     std::thread::scope(|scope| {
         for _ in 0..8 {
