@@ -14,10 +14,10 @@ The same command goes on with what is missing after any end, and may run twice a
 Ray only says who makes which part. A task runs `framepipe part JOB N`, whose exit code decides: 0, done; 75,
 tried again, three times; 1 and 2, final, and listed at the end while the rest goes on.
 
-A cut link can keep Ray waiting without end for a task that is done or can never be. So a part that is late
-goes out once more under another scheduling key, since what hangs holds up its own key; the first result
-counts, and so does a record on disk of which Ray says nothing. Where nothing moves for --stall seconds,
-this ends with 75.
+A cut link can keep Ray waiting without end for a task that is done or can never be, and with it all tasks of
+the same scheduling key. So a part that is late goes out once more, under another key, and not to nodes from
+which nothing came since, though Ray takes them for alive. The first result counts, and so does a record on
+disk of which Ray says nothing. Where nothing moves for --stall seconds, this ends with 75.
 
 Exit code: 0, all done; 1, some parts or joins failed for good; 2, wrong use; 75, start it again.
 """
@@ -43,6 +43,7 @@ import ray  # noqa: E402
 
 ELSEWHERE = 75
 LOST_TRIES = 10  # for parts whose worker or node was lost, which is rarely their own fault
+COPIES = 4  # of a part that are under way at a time
 LOOK = 5.0  # seconds from one look at the disk to the next
 
 
@@ -60,6 +61,7 @@ class Outcome(NamedTuple):
     code: int
     seconds: float
     host: str
+    node: str
     said: str
 
 
@@ -75,6 +77,7 @@ class Task:
 def make(program: str, items: list[Item], options: list[str]) -> list[Outcome]:
     """Makes parts one after another; runs on a worker, with the cards that Ray gave it."""
     outcomes = []
+    node = ray.get_runtime_context().get_node_id()
     for item in items:
         began = time.monotonic()
         command = [program, "part", "--quiet", "--die-with-parent", *options, "--", item.job, str(item.part)]
@@ -85,7 +88,9 @@ def make(program: str, items: list[Item], options: list[str]) -> list[Outcome]:
             said = done.stderr.decode(errors="replace").strip()
         except OSError as cause:
             code, said = ELSEWHERE, str(cause)
-        outcomes.append(Outcome(item, code, time.monotonic() - began, os.uname().nodename, said[-2000:]))
+        outcomes.append(
+            Outcome(item, code, time.monotonic() - began, os.uname().nodename, node, said[-2000:])
+        )
     return outcomes
 
 
@@ -124,8 +129,12 @@ class Driver:
         self.copies: Counter[Item] = Counter()  # how often each part is under way
         self.took: list[float] = []
         self.key = 1
+        self.nodes: set[str] = set()  # that Ray takes for alive, and that have room for a task
+        self.avoided: set[str] = set()
+        self.heard: dict[str, float] = {}  # when a result came from each node, or it was seen first
         self.total = self.done = 0
-        self.moved = self.looked = self.key_changed = time.monotonic()
+        self.moved = self.looked = time.monotonic()
+        self.key_changed = 0.0
         self.signs: list[tuple[str, int]] = []
         self.joins: dict[str, Future[subprocess.CompletedProcess[str]]] = {}
         self.pool = ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
@@ -165,18 +174,36 @@ class Driver:
 
     def slots(self) -> int:
         """How many tasks the cluster can run at a time, as it is now."""
-        there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         wanted = {"CPU": self.wanted.cpus, "GPU": self.wanted.gpus}
-        return int(min(there.get(name, 0) // amount for name, amount in wanted.items() if amount > 0))
+        slots = 0
+        before, self.nodes = self.nodes, set()
+        nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+        for node in nodes:
+            if not node["Alive"]:
+                continue
+            there, name = node["Resources"], node["NodeID"]
+            room = int(min(there.get(kind, 0) // amount for kind, amount in wanted.items() if amount > 0))
+            if room >= 1:
+                self.nodes.add(name)
+                self.heard.setdefault(name, time.monotonic())
+                slots += room if name not in self.avoided else 0
+        # What waits for a node that is gone shall hold up nothing else.
+        self.key += not before <= self.nodes
+        return slots
+
+    def suspect(self, since: float) -> None:
+        """From now on keeps away from nodes of which nothing was heard since then, unless all are such."""
+        silent = {name for name in self.nodes if self.heard[name] < since}
+        self.avoided = silent if silent < self.nodes else set()
 
     def is_open(self, item: Item) -> bool:
         return item.part in self.left.get(item.job, ())
 
     def submit(self, items: list[Item]) -> None:
         # A byte of memory more is another scheduling key.
-        reference = self.remote.options(num_cpus=self.wanted.cpus, memory=self.key).remote(
-            self.wanted.framepipe, items, self.options
-        )
+        away = {"ray.io/node-id": f"!in({','.join(sorted(self.avoided))})"} if self.avoided else {}
+        task = self.remote.options(num_cpus=self.wanted.cpus, memory=self.key, label_selector=away)
+        reference = task.remote(self.wanted.framepipe, items, self.options)
         self.live[reference] = Task(items, time.monotonic())
         self.copies.update(items)
 
@@ -199,12 +226,14 @@ class Driver:
         try:
             outcomes: list[Outcome] = ray.get(reference, timeout=10)
             self.took.append(time.monotonic() - task.began)
+            self.heard[outcomes[0].node] = time.monotonic()
+            self.avoided.discard(outcomes[0].node)
         except (ray.exceptions.RayError, TimeoutError) as cause:
             self.look({item.job for item in task.items})
             reason = type(cause).__name__
             for item in filter(self.is_open, task.items):
                 self.lost[item] += 1
-                outcome = Outcome(item, ELSEWHERE, 0.0, "", f"its worker was lost ({reason})")
+                outcome = Outcome(item, ELSEWHERE, 0.0, "", "", f"its worker was lost ({reason})")
                 self.again(outcome, self.lost[item] < LOST_TRIES)
             return
         for outcome in filter(lambda outcome: self.is_open(outcome.item), outcomes):
@@ -259,11 +288,15 @@ class Driver:
             signs = signs_of_life({job for job, left in self.left.items() if left})
             self.moved = now if signs != self.signs else self.moved
             self.signs = signs
+        if self.avoided and now - self.key_changed > late:  # They get another chance.
+            self.heard.update(dict.fromkeys(self.avoided, now))
+            self.avoided = set()
         for task in overdue:
             task.late = True
-            items = [item for item in task.items if self.is_open(item) and self.copies[item] < 3]
-            if items and (self.key == 1 or now - self.key_changed > late / 2):
+            items = [item for item in task.items if self.is_open(item) and self.copies[item] < COPIES]
+            if items and now - self.key_changed > late / 4:
                 self.key, self.key_changed = self.key + 1, now
+                self.suspect(task.began)
             for item in items:
                 text = f"part {item.part} of {item.job} is late and goes out once more"
                 self.say("late", text, job=item.job, part=item.part)
