@@ -127,6 +127,7 @@ class Driver:
         self.tries: Counter[Item] = Counter()
         self.lost: Counter[Item] = Counter()
         self.copies: Counter[Item] = Counter()  # how often each part is under way
+        self.refused: dict[Item, set[str]] = {}  # nodes on which it ended with 75
         self.took: list[float] = []
         self.key = 1
         self.nodes: set[str] = set()  # that Ray takes for alive, and that have room for a task
@@ -137,7 +138,7 @@ class Driver:
         self.key_changed = 0.0
         self.signs: list[tuple[str, int]] = []
         self.joins: dict[str, Future[subprocess.CompletedProcess[str]]] = {}
-        self.pool = ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
+        self.pool, self.joiners = ThreadPoolExecutor(8), ThreadPoolExecutor(4)
 
     def say(self, event: str, text: str, **facts: Any) -> None:
         """A line for people, or an object for programs."""
@@ -200,9 +201,10 @@ class Driver:
         return item.part in self.left.get(item.job, ())
 
     def submit(self, items: list[Item]) -> None:
+        away = self.avoided.union(*(self.refused.get(item, ()) for item in items)) & self.nodes
+        labels = {"ray.io/node-id": f"!in({','.join(sorted(away))})"} if away and away < self.nodes else {}
         # A byte of memory more is another scheduling key.
-        away = {"ray.io/node-id": f"!in({','.join(sorted(self.avoided))})"} if self.avoided else {}
-        task = self.remote.options(num_cpus=self.wanted.cpus, memory=self.key, label_selector=away)
+        task = self.remote.options(num_cpus=self.wanted.cpus, memory=self.key, label_selector=labels)
         reference = task.remote(self.wanted.framepipe, items, self.options)
         self.live[reference] = Task(items, time.monotonic())
         self.copies.update(items)
@@ -225,11 +227,12 @@ class Driver:
         self.copies.subtract(task.items)
         try:
             outcomes: list[Outcome] = ray.get(reference, timeout=10)
-            self.took.append(time.monotonic() - task.began)
+            if any(outcome.code == 0 for outcome in outcomes):
+                self.took.append(time.monotonic() - task.began)
             self.heard[outcomes[0].node] = time.monotonic()
             self.avoided.discard(outcomes[0].node)
         except (ray.exceptions.RayError, TimeoutError) as cause:
-            self.look({item.job for item in task.items})
+            self.look({item.job for item in task.items if self.is_open(item)})
             reason = type(cause).__name__
             for item in filter(self.is_open, task.items):
                 self.lost[item] += 1
@@ -241,6 +244,7 @@ class Driver:
                 self.finish(outcome.item, outcome.seconds, outcome.host)
                 continue
             self.tries[outcome.item] += 1
+            self.refused.setdefault(outcome.item, set()).add(outcome.node)
             self.again(outcome, outcome.code == ELSEWHERE and self.tries[outcome.item] < self.wanted.tries)
 
     def again(self, outcome: Outcome, is_worth_it: bool) -> None:
@@ -271,10 +275,13 @@ class Driver:
 
     def look(self, jobs: set[str]) -> None:
         """Counts what is on disk, whatever Ray says."""
-        for job in jobs:
-            missing = set(self.status(job)["missing"]) if self.left.get(job) else set()
-            for part in sorted(self.left.get(job, set()) - missing):
-                self.finish(Item(job, part), None, None)
+        jobs = {job for job in jobs if self.left.get(job)}
+        try:
+            for job, found in zip(jobs, self.pool.map(self.status, jobs), strict=True):
+                for part in sorted(self.left[job].difference(found["missing"])):
+                    self.finish(Item(job, part), None, None)
+        except subprocess.CalledProcessError:
+            return  # It has said why; the next look may go better.
 
     def watch(self) -> bool:
         """Gives late parts out once more. False if nothing has moved for too long."""
@@ -308,7 +315,7 @@ class Driver:
         if is_complete and not self.wanted.no_join and job not in self.joins:
             keep = ["--keep-parts"] * self.wanted.keep_parts
             command = [self.wanted.framepipe, "join", *keep, "--", job]
-            self.joins[job] = self.pool.submit(subprocess.run, command, capture_output=True, text=True)
+            self.joins[job] = self.joiners.submit(subprocess.run, command, capture_output=True, text=True)
 
     def run(self) -> int:
         """Makes all that can be made; the exit code."""
