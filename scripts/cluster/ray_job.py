@@ -335,7 +335,7 @@ class Driver:
             self.say("join", f"{job}: {result.stderr.strip()}", job=job, code=result.returncode)
         for item, outcome in sorted(self.failed.items()):
             text = f"not made: part {item.part} of {item.job}: {outcome.said}"
-            self.say("given-up", text, job=item.job, part=item.part, code=outcome.code)
+            self.say("given-up", text, job=item.job, part=item.part, code=outcome.code, said=outcome.said)
         if not is_moving:
             text = f"nothing has moved for {self.wanted.stall:.0f} s; the same command goes on from here"
             self.say("stall", text)
