@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the parts of framepipe jobs on a Ray cluster, and joins them.
 
-    pip install ray
+    pip install ray                                                 # for `ray job submit`: 'ray[default]'
     framepipe plan in.mkv out.mkv job --filter gaussian:sigma=2 --encoder ffv1 --parts 400
-    ray job submit -- python ray_job.py job --gpus 1 --cpus 8       # on a cluster
+    ray job submit --working-dir scripts/cluster -- python ray_job.py /shared/job --gpus 1 --cpus 8
     python ray_job.py job --local                                   # on this machine alone
     python ray_job.py job --local -- in.mkv out.mkv --filter box:5  # plans, too, if there is no plan
     python ray_job.py clips/*.job --per-task 20                     # many short jobs
@@ -85,7 +85,7 @@ def make(program: str, items: list[Item], options: list[str]) -> list[Outcome]:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
             # A process that a signal ended may go well elsewhere.
             code = done.returncode if done.returncode >= 0 else ELSEWHERE
-            said = done.stderr.decode(errors="replace").strip()
+            said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
         except OSError as cause:
             code, said = ELSEWHERE, str(cause)
         outcomes.append(
@@ -396,59 +396,30 @@ def parse(words: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
+    # fmt: off
     add("jobs", metavar="JOB", nargs="+", help="job folders")
     add("--local", action="store_true", help="start Ray on this machine for this run")
     add("--address", help="the cluster [default: the one that RAY_ADDRESS names or that runs here]")
     add("--gpus", type=float, default=0, help="cards a task; 0.5 is two parts a card [default: 0]")
     add("--cpus", type=float, default=1, help="cores a task, and threads of the CPU engine [default: 1]")
     add("--engine", help="framepipe's engine [default: cuda with --gpus, else cpu]")
-    add(
-        "--part-options",
-        default="",
-        metavar="TEXT",
-        help="more options of `framepipe part`, such as --allow-mixed",
-    )
+    add("--part-options", default="", metavar="TEXT", help="more options of `framepipe part`: =--allow-mixed")
     add("--per-task", type=int, default=1, metavar="N", help="parts a task, for many short ones [default: 1]")
     add("--tries", type=int, default=3, help="how often a part is tried that ends with 75 [default: 3]")
-    add(
-        "--late",
-        type=float,
-        default=60,
-        metavar="S",
-        help="a part is late after S seconds and 4 times the median [default: 60]",
-    )
-    add(
-        "--stall",
-        type=float,
-        default=600,
-        metavar="S",
-        help="end with 75 if nothing moves for S seconds [default: 600]",
-    )
+    add("--late", type=float, default=60, metavar="S",
+        help="a part is late after S seconds and 4 times the median [default: 60]")
+    add("--stall", type=float, default=600, metavar="S",
+        help="end with 75 if nothing moves for S seconds [default: 600]")
     add("--no-join", action="store_true", help="only make the parts")
     add("--keep-parts", action="store_true", help="leave the parts once they are joined")
-    add(
-        "--fetch",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("URL", "PATH"),
-        help="copy a file to the shared file system first, unless it is there (needs fsspec)",
-    )
-    add(
-        "--put",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("PATH", "URL"),
-        help="copy a file to an object store once all is joined (needs fsspec)",
-    )
-    add(
-        "--framepipe",
-        default=os.environ.get("FRAMEPIPE", "framepipe"),
-        metavar="PATH",
-        help="the program, by the same path on all nodes [default: $FRAMEPIPE, or framepipe on the PATH]",
-    )
+    add("--fetch", nargs=2, action="append", default=[], metavar=("URL", "PATH"),
+        help="copy a file to the shared file system first, unless it is there (needs fsspec)")
+    add("--put", nargs=2, action="append", default=[], metavar=("PATH", "URL"),
+        help="copy a file to an object store once all is joined (needs fsspec)")
+    add("--framepipe", default=os.environ.get("FRAMEPIPE", "framepipe"), metavar="PATH",
+        help="the program, by the same path on all nodes [default: $FRAMEPIPE, or framepipe on the PATH]")
     add("--json", action="store_true", help="print an object a line, for programs")
+    # fmt: on
     wanted = parser.parse_args(words)
     if wanted.per_task < 1 or wanted.tries < 1 or wanted.cpus < 0 or not wanted.cpus + wanted.gpus > 0:
         parser.error("--per-task and --tries are at least 1, and a task needs a core or a card")
@@ -492,6 +463,9 @@ def main() -> int:
     except (ConnectionError, FileNotFoundError) as cause:
         print(f"ray_job: {cause}", file=sys.stderr)
         return 2
+    except ray.exceptions.RayError as cause:  # as the loss of the head
+        print(f"ray_job: {cause}", file=sys.stderr)
+        return ELSEWHERE
     except KeyboardInterrupt:
         print("stopped; the same command goes on with the parts that are missing", file=sys.stderr)
         return 130
