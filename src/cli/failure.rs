@@ -16,8 +16,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// It did not work; exit code 1.
     Failed(String),
-    /// It did not work for a reason that may pass, or that another machine may not have: a full disk, an error
-    /// of the system, a lost card, too little memory; exit code 1.
+    /// It did not work for a reason that may pass, or that another machine does not have: a full disk, a lost
+    /// card, too little memory, an error of the system; exit code 1.
     Passing(String),
     /// The same of a part of a job; exit code 75, which says to try elsewhere or later.
     Elsewhere(String),

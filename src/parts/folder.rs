@@ -167,9 +167,27 @@ impl JobFolder {
             Data::Images(files) => files.iter().find_map(|(path, bytes)| broken(path, *bytes)),
         };
         Ok(match problem {
-            Some(problem) => PartState::Broken(problem),
             None => PartState::Done(Box::new(record)),
+            // Its data went into the output.
+            Some(_) if self.is_joined(plan) => PartState::Done(Box::new(record)),
+            Some(problem) => PartState::Broken(problem),
         })
+    }
+
+    /// Notes that the output of the plan is there, whole, so that the parts' data are needed no more.
+    pub fn set_joined(&self, plan: &Plan) -> Result<(), JobError> {
+        let path = self.joined_path();
+        let _ = fs::remove_file(&path);
+        self.publish(&path, &plan.id, "joined").map(|_| ())
+    }
+
+    /// True if the output of the plan was made.
+    pub fn is_joined(&self, plan: &Plan) -> bool {
+        matches!(read_json::<String>(&self.joined_path()), Ok(Some(id)) if id == plan.id)
+    }
+
+    fn joined_path(&self) -> PathBuf {
+        self.root.join("joined.json")
     }
 
     /// Gives data that were made at `work` the name of their content.

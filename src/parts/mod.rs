@@ -5,7 +5,7 @@
 //!   plan    input ---> job/plan.json                 cuts, options, identities; its id is the hash of it all
 //!   part    job/plan.json, input [begin, end) ---> job/parts/00012-HASH.mkv     data, named by its content
 //!                                             ---> job/parts/00012.json         the record, made last
-//!   join    all records, all data ---> output
+//!   join    all records, all data ---> output, job/joined.json
 //! ```
 //!
 //! A part is done when its record is there, names this plan, and its data have the stated size: nothing else

@@ -1,7 +1,7 @@
 //! What may happen to a job: workers that are killed or come twice, full disks, inputs, parts and plans that
 //! are not what they were.
 
-use super::media::ffmpeg;
+use super::common::ffmpeg;
 use super::{Job, done, framepipe, refused, said, single_run, text};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -158,9 +158,8 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     assert!(join().contains("frames"), "{}", join());
     std::fs::write(record(3), &text_of).unwrap();
     assert!(!job.output.exists());
-    job.join();
+    done(&["join", text(&job.folder), "--keep-parts"]);
     // What is there is not replaced.
-    job.make(0..job.parts);
     assert!(join().contains("exists"));
 }
 

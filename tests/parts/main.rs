@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod cards;
+#[path = "../common/mod.rs"]
+mod common;
 mod exact;
 mod faults;
-#[path = "../media/mod.rs"]
-mod media;
 mod pictures;
 #[path = "../standin/mod.rs"]
 mod standin;

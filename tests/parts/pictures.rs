@@ -1,6 +1,6 @@
 //! Image files and inputs whose frames have numbers.
 
-use super::media::ffmpeg;
+use super::common::ffmpeg;
 use super::{Job, done, refused, single_run, text};
 use std::collections::BTreeMap;
 use std::path::Path;

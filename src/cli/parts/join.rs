@@ -44,6 +44,9 @@ pub(crate) struct JoinArguments {
 /// Joins a job's parts.
 pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
+    if job.is_joined(&plan) && wanted.layout == Layout::File {
+        return joined_already(&plan, wanted);
+    }
     let verified = verify(&job, &plan).map_err(verify_failure)?;
     let said = match (plan.output_kind, wanted.layout) {
         (OutputKind::Images, _) => format!("{} image files in {}", verified.frames, plan.output.display()),
@@ -60,7 +63,8 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
     for warning in warnings {
         let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
     }
-    if !wanted.keep_parts && wanted.layout == Layout::File {
+    if wanted.layout == Layout::File && !wanted.keep_parts {
+        job.set_joined(&plan).map_err(super::job_failure)?;
         job.remove_data(&verified.records);
     }
     if !wanted.quiet {
@@ -72,6 +76,47 @@ pub(crate) fn run(wanted: &JoinArguments) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// Says so, if the output is where it was put.
+fn joined_already(plan: &Plan, wanted: &JoinArguments) -> Result<(), Failure> {
+    let output = plan.output.display();
+    if plan.output_kind != OutputKind::Images && !target(plan).exists() {
+        return Err(Failure::Failed(format!(
+            "{output} was made and is gone, and the parts with it; make the job anew with another plan's folder"
+        )));
+    }
+    if !wanted.quiet {
+        let _ = writeln!(
+            io::stderr(),
+            "{}",
+            escape::line(&format!("{output} is there already"))
+        );
+    }
+    Ok(())
+}
+
+/// The file that the output is.
+fn target(plan: &Plan) -> PathBuf {
+    let text = plan.output.to_string_lossy();
+    text.strip_prefix("raw:")
+        .map_or_else(|| plan.output.clone(), PathBuf::from)
+}
+
+/// Refuses an output that is there and not to be replaced, before any work.
+pub(super) fn check_output(plan: &Plan) -> Result<(), Failure> {
+    let target = target(plan);
+    if plan.output_kind != OutputKind::Images && target.exists() && !overwrites(plan) {
+        return Err(Failure::Usage(format!(
+            "{} exists; --overwrite given to `framepipe plan` has it replaced",
+            target.display()
+        )));
+    }
+    Ok(())
+}
+
+fn overwrites(plan: &Plan) -> bool {
+    plan.options.iter().any(|option| option == "--overwrite")
 }
 
 /// The file of a part, whose bytes are those of its record.
@@ -134,12 +179,8 @@ fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Fail
         ));
     };
     let from = checked(job, record)?;
-    let overwrite = plan.options.iter().any(|option| option == "--overwrite");
-    let text = plan.output.to_string_lossy();
-    let target = text
-        .strip_prefix("raw:")
-        .map_or_else(|| plan.output.clone(), PathBuf::from);
-    let file = AtomicFile::create(&target, overwrite)?;
+    let target = target(plan);
+    let file = AtomicFile::create(&target, overwrites(plan))?;
     let mut to = file.file();
     File::open(&from)
         .and_then(|mut from| io::copy(&mut from, &mut to))
@@ -179,8 +220,7 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
             let _ = writeln!(text, "duration {:.9}", (end - first) as f64 * base.to_f64());
         }
     }
-    let overwrite = plan.options.iter().any(|option| option == "--overwrite");
-    let file = AtomicFile::create(&target, overwrite)?;
+    let file = AtomicFile::create(&target, overwrites(plan))?;
     file.file()
         .write_all(text.as_bytes())
         .map_err(|cause| file.failed(cause))?;

@@ -62,6 +62,9 @@ pub(crate) struct RunArguments {
 /// Makes all parts, and joins them.
 pub(crate) fn run(wanted: &RunArguments) -> Result<(), Failure> {
     let (job, plan) = open(&wanted.job)?;
+    if !job.is_joined(&plan) && !wanted.no_join && wanted.layout == Layout::File {
+        super::join::check_output(&plan)?;
+    }
     make_all(&job, &plan, wanted)?;
     if wanted.no_join {
         return Ok(());

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use framepipe::parts::{PartState, ranges};
 use serde_json::json;
 use std::io::Write;
+use std::ops::Add;
 use std::path::PathBuf;
 
 /// Which job, and in which form.
@@ -48,7 +49,8 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
         false => Vec::new(),
     };
     let frames: usize = records.iter().map(|record| record.frames.len()).sum();
-    let seconds: f64 = records.iter().map(|record| record.seconds).sum();
+    let seconds = records.iter().map(|record| record.seconds).fold(0.0, f64::add);
+    let is_joined = job.is_joined(&plan);
     to_stdout(|out| {
         if wanted.missing {
             if wanted.lines {
@@ -68,15 +70,16 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
             let object = json!({
                 "plan": plan.id, "parts": plan.parts.len(), "done": records.len(), "missing": missing,
                 "broken": broken, "frames": frames, "seconds": seconds,
-                "removed": removed.len(),
+                "joined": is_joined, "removed": removed.len(),
             });
             return Ok(writeln!(out, "{object}")?);
         }
         writeln!(
             out,
-            "{} of {} parts, {frames} frames, {seconds:.1} s of work",
+            "{} of {} parts, {frames} frames, {seconds:.1} s of work{}",
             records.len(),
-            plan.parts.len()
+            plan.parts.len(),
+            if is_joined { "; joined" } else { "" }
         )?;
         if !missing.is_empty() {
             writeln!(out, "to be made: {}", ranges(&missing))?;
