@@ -13,6 +13,7 @@ mod key_frame;
 mod layers;
 mod skip;
 mod steps;
+mod unfit;
 
 #[doc(hidden)]
 pub use crate::ffmpeg::version_name as ffmpeg_version;
@@ -39,6 +40,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::Steps;
+use unfit::{Unfit, unfit};
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
 /// forever.
@@ -262,7 +264,11 @@ impl VideoSource {
             .stated_seconds()
             .map(|seconds| seconds + source.demuxer.shift());
         source.learn()?;
-        source.find_lost_layers()?;
+        match unfit(&source.decoder.codec_name()) {
+            Some(Unfit::Wrong(problem)) => return Err(source.invalid(problem.to_owned())),
+            Some(Unfit::Changed(change)) => source.lose(change.to_owned())?,
+            None => source.find_lost_layers()?,
+        }
         Ok(source)
     }
 
@@ -412,8 +418,13 @@ impl VideoSource {
         } else {
             return Ok(());
         };
+        self.lose(lost)
+    }
+
+    /// Notes what the decoder does not give, or fails if the source is strict.
+    fn lose(&mut self, lost: String) -> Result<(), SourceError> {
         if self.strict {
-            return Err(self.invalid(format!("{lost}; without --strict it is read without")));
+            return Err(self.invalid(format!("{lost}; without --strict it is read so")));
         }
         self.lost = Some(lost);
         Ok(())

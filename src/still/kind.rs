@@ -48,6 +48,12 @@ pub enum ImageKind {
     Hdr,
     /// Photoshop's own files, read only: the picture that all layers make.
     Psd,
+    /// DDS, textures of games, read only: the first and largest picture.
+    Dds,
+    /// Icons and cursors of Windows, read only: the largest picture.
+    Ico,
+    /// PCX, read only.
+    Pcx,
 }
 
 /// Who decodes a kind.
@@ -61,6 +67,10 @@ pub enum Decoding {
     Tiff,
     /// Hands.
     Tga,
+    /// The dds crate.
+    Dds,
+    /// The image crate, which gets the largest picture alone.
+    Ico,
     /// FFmpeg.
     Ffmpeg,
 }
@@ -105,8 +115,8 @@ const fn row(
     }
 }
 
-const ROWS: [Row; 19] = {
-    use Decoding::{Ffmpeg, Image, Jpeg, Tga, Tiff};
+const ROWS: [Row; 22] = {
+    use Decoding::{Dds, Ffmpeg, Ico, Image, Jpeg, Tga, Tiff};
     use Encoding::{None, Own};
     use image::ImageFormat as F;
     const fn film(encoder: &'static str) -> Encoding {
@@ -169,13 +179,16 @@ const ROWS: [Row; 19] = {
             (None, DEEP),
         ),
         row(ImageKind::Psd, "PSD", &["psd"], Ffmpeg, (None, DEEP)),
+        row(ImageKind::Dds, "DDS", &["dds"], Dds, (None, DEEP)),
+        row(ImageKind::Ico, "ICO", &["ico", "cur"], Ico, (None, false)),
+        row(ImageKind::Pcx, "PCX", &["pcx"], Ffmpeg, (None, false)),
     ]
 };
 
 /// Extensions of pictures that are not read as frames of a sequence, to be named where a folder holds such.
 const OTHER_PICTURES: &[&str] = &[
-    "gif", "apng", "heic", "heif", "xcf", "svg", "ico", "dds", "pcx", "ff", "sgi", "ras", "xbm", "xpm",
-    "cr2", "nef", "arw", "dng", "raf", "orf",
+    "gif", "apng", "heic", "heif", "xcf", "svg", "ff", "sgi", "ras", "xbm", "xpm", "fits", "pcd", "cr2",
+    "nef", "arw", "dng", "raf", "orf",
 ];
 
 /// A word that names no kind of image file that can be written.
@@ -229,6 +242,8 @@ impl ImageKind {
         match format {
             image::ImageFormat::Jpeg => Some(ImageKind::Jpeg),
             image::ImageFormat::Tiff => Some(ImageKind::Tiff),
+            image::ImageFormat::Dds => Some(ImageKind::Dds),
+            image::ImageFormat::Ico => Some(ImageKind::Ico),
             format => ROWS
                 .iter()
                 .find(|row| row.decoding == Decoding::Image(format))
@@ -286,6 +301,13 @@ impl ImageKind {
     pub fn extensions() -> String {
         let all: Vec<&str> = ROWS.iter().flat_map(|row| row.extensions).copied().collect();
         all.join(", ")
+    }
+
+    /// The names of all kinds that can be read, for a message.
+    pub fn names() -> String {
+        let mut names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+        names.dedup();
+        names.join(", ")
     }
 
     /// The usual extensions of all files that can be written, for a message.

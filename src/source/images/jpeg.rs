@@ -1,19 +1,28 @@
 //! JPEG files by libjpeg-turbo: every layout of scans comes out right, and data that are missing or damaged
 //! are reported instead of being filled in silently.
 
+use super::picture::{OpenPicture, Reason, Said};
 use crate::frame::METADATA_LIMIT;
 use crate::still::annotations::jpeg::walk;
-use std::io::{self, BufRead, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
 
+/// Opens a file.
+pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+    let data = picture(&mut BufReader::new(File::open(path)?))?;
+    Ok(Box::new(Jpeg::open(data)?))
+}
+
 /// A JPEG file in memory, its header read.
-pub(super) struct Jpeg {
+struct Jpeg {
     data: Vec<u8>,
     /// What is decoded instead, if the header is damaged, and how that is.
     mended: Option<(Vec<u8>, String)>,
     decoder: Decompressor,
-    pub(super) width: usize,
-    pub(super) height: usize,
+    width: usize,
+    height: usize,
     colours: Colours,
 }
 
@@ -31,7 +40,7 @@ const SLACK: u64 = 1 << 20;
 
 /// The picture of a file as a file of its own: without the segments that say something beside it, and with no
 /// more data than a picture of its size has. The library reads from memory only.
-pub(super) fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+fn picture(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut data = Vec::new();
     let mut samples = 0;
     let rest = walk(input, |lead, marker, body| {
@@ -64,11 +73,35 @@ fn is_broken_profile(marker: u8, body: &[u8]) -> bool {
 }
 
 /// What was wrong with a picture that is there all the same.
-pub(super) type Damage = Option<String>;
+type Damage = Option<String>;
+
+impl OpenPicture for Jpeg {
+    fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+
+    fn format(&self) -> &'static str {
+        if self.is_gray() { "gray" } else { "rgb24" }
+    }
+
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
+        let conversion =
+            (self.colours == Colours::Cmyk).then(|| "colours of four inks (CMYK) become RGB".to_owned());
+        let damage = self.read(samples)?;
+        Ok(Said {
+            losses: damage
+                .map(|words| format!("damaged: {words}"))
+                .into_iter()
+                .collect(),
+            conversion,
+            ..Said::default()
+        })
+    }
+}
 
 impl Jpeg {
     /// Reads the header; an error is a reason in words.
-    pub(super) fn open(data: Vec<u8>) -> Result<Jpeg, String> {
+    fn open(data: Vec<u8>) -> Result<Jpeg, String> {
         let mut decoder = Decompressor::new().map_err(|e| e.to_string())?;
         let mut mended = None;
         let header = match decoder.read_header(&data) {
@@ -95,17 +128,12 @@ impl Jpeg {
         })
     }
 
-    pub(super) fn is_gray(&self) -> bool {
+    fn is_gray(&self) -> bool {
         self.colours == Colours::Gray
     }
 
-    /// True if the colours of the file are those of four inks.
-    pub(super) fn is_cmyk(&self) -> bool {
-        self.colours == Colours::Cmyk
-    }
-
     /// Decodes into `out`, which has room for gray or RGB pixels without padding.
-    pub(super) fn read(mut self, out: &mut [u8]) -> Result<Damage, String> {
+    fn read(mut self, out: &mut [u8]) -> Result<Damage, String> {
         if self.colours == Colours::Cmyk {
             let mut inks = vec![0; 4 * self.width * self.height];
             let damage = self.decode(&mut inks, PixelFormat::CMYK)?;

@@ -119,7 +119,10 @@ pub fn names_images(input: &Path) -> bool {
     // A lone picture that FFmpeg reads has one frame, or is a film of several, which only these never are.
     let is_own = kind.is_some_and(|kind| kind.decoding() != crate::still::Decoding::Ffmpeg);
     if input.is_file() {
-        let is_still = matches!(kind, Some(ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd));
+        let is_still = matches!(
+            kind,
+            Some(ImageKind::Avif | ImageKind::Jp2 | ImageKind::Psd | ImageKind::Pcx)
+        );
         return (is_own || is_still) && !is_animated(input);
     }
     is_own || is_glob(input) || matches!(Pattern::parse(input), Ok(Some(_)))

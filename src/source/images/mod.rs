@@ -1,7 +1,11 @@
 //! Image files as frames, decoded straight into the frames' memory by as many threads as the pipeline likes.
 
+mod dds;
+mod film;
+mod ico;
 mod jpeg;
 pub mod listing;
+mod picture;
 mod ration;
 mod still;
 mod tga;

@@ -1,35 +1,26 @@
 //! One image file: opened by its content, its header read, and then its pixels decoded into a frame's memory.
 
-use super::Rules;
-use super::jpeg::{self, Jpeg};
+use super::film::Film;
 use super::listing::Page;
+use super::picture::{OpenPicture, Reason, Said};
 use super::ration::{PngPixels, Ration, Rationed};
-use super::tga::Tga;
 use super::tiff::{Problem, Tiff};
-use crate::frame::fact::Fact;
-use crate::frame::{Colour, Frame, FramePool, METADATA_LIMIT, Pageable, PixelFormat, Range, too_large};
+use super::{Rules, dds, ico, jpeg, tga};
+use crate::frame::{Colour, Frame, PixelFormat, Range};
+use crate::source::SourceError;
 use crate::source::video::floats::{self, quantised};
-use crate::source::video::{VideoSource, VideoSourceOptions};
-use crate::source::{Access, Source, SourceError, Supply};
-use crate::still::annotations::{self, Aside, Described};
+use crate::still::annotations::{self, Aside, Container};
 use crate::still::{Decoding, ImageKind};
 use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Pictures up to this many bytes are decoded whatever the size of their file.
 const ALWAYS_BELIEVED: u64 = 256 << 20;
 
-/// Bytes of the largest file that is searched for what FFmpeg's decoders do not give.
-const MOST_SEARCHED: u64 = 256 << 20;
-
 /// Characters of a decoder's error that are passed on.
 const MOST_WORDS: usize = 100;
-
-/// Buffers of a decoder of FFmpeg's for one picture.
-const FILM_BUFFERS: usize = 4;
 
 /// An image file whose header has been read.
 pub(super) struct Still<'a> {
@@ -44,30 +35,20 @@ pub(super) struct Still<'a> {
 }
 
 enum StillDecoder {
-    Image(Box<dyn ImageDecoder>),
-    Jpeg(Box<Jpeg>),
+    Image(ByImage),
+    Open(Box<dyn OpenPicture>),
     Tiff(Box<Tiff>),
-    Tga(Box<Tga>),
     /// The frame that FFmpeg has decoded.
     Film(Box<Film>),
 }
 
-/// A picture that FFmpeg has decoded.
-struct Film {
-    frame: Frame,
-    notes: Vec<String>,
-    described: Described,
-}
-
-/// What is said of a picture beside its pixels.
-#[derive(Default)]
-pub(super) struct Said {
-    pub(super) icc_profile: Option<Vec<u8>>,
-    pub(super) orientation: Option<u8>,
-    /// What of the picture is missing, damaged or cut.
-    pub(super) losses: Vec<String>,
-    /// How samples were converted.
-    pub(super) conversion: Option<String>,
+/// A picture that the image crate decodes.
+struct ByImage {
+    decoder: Box<dyn ImageDecoder>,
+    /// What of the file is left out, in words.
+    losses: Vec<String>,
+    /// What it says beside its pixels, if that does not stand in the file itself.
+    aside: Option<Aside>,
 }
 
 impl<'a> Still<'a> {
@@ -92,16 +73,20 @@ impl<'a> Still<'a> {
         let Some(kind) = kind else {
             return Err(invalid(
                 path,
-                "is no image that framepipe reads (PNG, JPEG, TIFF, BMP, WebP, PNM, OpenEXR, DPX, TGA, PFM, \
-                 JPEG XL, AVIF, JPEG 2000, QOI, Radiance HDR, PSD)",
+                &format!("is no image that framepipe reads ({})", ImageKind::names()),
             ));
         };
         file.seek(SeekFrom::Start(0)).map_err(io)?;
+        let length = metadata.len();
+        // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat JPEG and WebP files
+        // far more.
         match kind.decoding() {
-            Decoding::Jpeg => Still::jpeg(path, file, metadata.len()),
+            Decoding::Jpeg => Still::picture(path, kind, jpeg::open(path), length, 20_000),
+            Decoding::Tga => Still::picture(path, kind, tga::open(path), length, 1100),
+            Decoding::Dds => Still::picture(path, kind, dds::open(path), length, 100),
+            Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::film(path, kind, rules),
-            Decoding::Tiff => Still::tiff(path, None, metadata.len()),
-            Decoding::Tga => Still::tga(path, metadata.len()),
+            Decoding::Tiff => Still::tiff(path, None, length),
             Decoding::Image(format) => {
                 let ration = Ration::new();
                 let input = BufReader::new(file);
@@ -116,10 +101,14 @@ impl<'a> Still<'a> {
                     }
                     decoder => decoder.map_err(|e| failed(path, e))?,
                 };
-                // Deflate packs at most 1032 to 1, run lengths 128 to 1, raw formats hardly; flat WebP files
-                // far more.
                 let ratio = if kind == ImageKind::WebP { 20_000 } else { 1100 };
-                Still::image(path, kind, (decoder, ration), metadata.len(), ratio)
+                ration.extend(decoder.total_bytes());
+                let picture = ByImage {
+                    decoder,
+                    losses: Vec::new(),
+                    aside: None,
+                };
+                Still::image(path, kind, picture, length, ratio)
             }
         }
     }
@@ -127,13 +116,13 @@ impl<'a> Still<'a> {
     fn image(
         path: &'a Path,
         kind: ImageKind,
-        (decoder, ration): (Box<dyn ImageDecoder>, Ration),
+        picture: ByImage,
         length: u64,
         ratio: u64,
     ) -> Result<Still<'a>, SourceError> {
+        let decoder = &picture.decoder;
         let (width, height) = decoder.dimensions();
         believed(path, decoder.total_bytes(), (width, height), length, ratio)?;
-        ration.extend(decoder.total_bytes());
         Ok(Still {
             path,
             kind,
@@ -141,26 +130,51 @@ impl<'a> Still<'a> {
             width: width as usize,
             height: height as usize,
             page: None,
-            decoder: StillDecoder::Image(decoder),
+            decoder: StillDecoder::Image(picture),
         })
     }
 
-    fn jpeg(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
-        let data = jpeg::picture(&mut BufReader::new(file)).map_err(|cause| io_error(path, cause))?;
-        let jpeg = Jpeg::open(data).map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
-        let name = if jpeg.is_gray() { "gray" } else { "rgb24" };
-        let format = PixelFormat::from_name(name).ok_or_else(|| invalid(path, "is of no known format"))?;
-        let (width, height) = (jpeg.width as u32, jpeg.height as u32);
-        let claimed = u64::from(width) * u64::from(height) * 3;
-        believed(path, claimed, (width, height), length, 20_000)?;
+    fn icon(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
+        let chosen = ico::open(path).map_err(|reason| reason_error(path, reason))?;
+        let (format, aside) = if chosen.is_png {
+            let read = annotations::read_from(Container::Png, &mut Cursor::new(&chosen.file), None);
+            (
+                ImageFormat::Png,
+                Some(read.map_err(|cause| io_error(path, cause))?),
+            )
+        } else {
+            (ImageFormat::Ico, None)
+        };
+        let picture = ByImage {
+            decoder: decoder(Cursor::new(chosen.file), format).map_err(|e| failed(path, e))?,
+            losses: chosen.losses,
+            aside,
+        };
+        Still::image(path, ImageKind::Ico, picture, length, 1100)
+    }
+
+    fn picture(
+        path: &'a Path,
+        kind: ImageKind,
+        opened: Result<Box<dyn OpenPicture>, Reason>,
+        length: u64,
+        ratio: u64,
+    ) -> Result<Still<'a>, SourceError> {
+        let picture = opened.map_err(|reason| reason_error(path, reason))?;
+        let format = PixelFormat::from_name(picture.format());
+        let format = format.ok_or_else(|| invalid(path, "is of no known format"))?;
+        let (width, height) = picture.size();
+        let pixel = format.planes()[0].channels.len() * format.bytes_per_sample();
+        let claimed = (width as u64 * height as u64).saturating_mul(pixel as u64);
+        believed(path, claimed, (width as u32, height as u32), length, ratio)?;
         Ok(Still {
             path,
-            kind: ImageKind::Jpeg,
+            kind,
             format,
-            width: jpeg.width,
-            height: jpeg.height,
+            width,
+            height,
             page: None,
-            decoder: StillDecoder::Jpeg(Box::new(jpeg)),
+            decoder: StillDecoder::Open(picture),
         })
     }
 
@@ -203,83 +217,24 @@ impl<'a> Still<'a> {
         })
     }
 
-    fn tga(path: &'a Path, length: u64) -> Result<Still<'a>, SourceError> {
-        let data = Tga::file(path).map_err(|cause| io_error(path, cause))?;
-        let tga = Tga::open(data).map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
-        let format = PixelFormat::from_name(tga.format());
-        let format = format.ok_or_else(|| invalid(path, "is of no known format"))?;
-        let (width, height) = (tga.width, tga.height);
-        let claimed = 4 * width as u64 * height as u64;
-        believed(path, claimed, (width as u32, height as u32), length, 1100)?;
-        Ok(Still {
-            path,
-            kind: ImageKind::Tga,
-            format,
-            width,
-            height,
-            page: None,
-            decoder: StillDecoder::Tga(Box::new(tga)),
-        })
-    }
-
-    /// Has FFmpeg decode the first picture, since nothing else gives its format.
+    /// Has FFmpeg decode the first picture, since only that tells the format.
     fn film(path: &'a Path, kind: ImageKind, rules: Rules) -> Result<Still<'a>, SourceError> {
-        let options = VideoSourceOptions {
-            strict: rules.strict,
-            threads: Some(1),
-            access: Access {
-                max_pixels: Some(rules.max_pixels),
-                ..Access::default()
-            },
-            ..VideoSourceOptions::default()
-        };
-        let mut source = VideoSource::open(path, &options)?;
-        let (_keep, stop) = crossbeam_channel::bounded(0);
-        let supply = Supply {
-            pool: FramePool::new(FILM_BUFFERS, Arc::new(Pageable)),
-            stop,
-        };
-        let Some(frame) = source.next(&supply)? else {
-            return Err(invalid(path, "holds no picture"));
-        };
-        let mut notes = Vec::new();
-        let mut searched = || {
-            let (data, left_out) = searched(path)?;
-            notes.extend(left_out);
-            Ok::<_, SourceError>(data)
-        };
-        let mut described = match kind {
-            ImageKind::Avif | ImageKind::Jp2 | ImageKind::Jxl => annotations::boxes::read(&searched()?),
-            ImageKind::Psd => annotations::psd::read(&searched()?),
-            _ => Described::default(),
-        };
-        let is_large = |profile: &mut Vec<u8>| profile.len() > METADATA_LIMIT;
-        if described.icc_profile.take_if(is_large).is_some() {
-            notes.push(too_large("ICC profile"));
-        }
-        if source.next(&supply)?.is_some() {
-            notes.push("several pictures are in the file, of which the first is read".to_owned());
-        }
-        notes.append(&mut source.findings().warnings);
+        let film = Film::open(path, kind, rules)?;
         Ok(Still {
             path,
             kind,
-            format: frame.format(),
-            width: frame.layout().width(),
-            height: frame.layout().height(),
+            format: film.frame.format(),
+            width: film.frame.layout().width(),
+            height: film.frame.layout().height(),
             page: None,
-            decoder: StillDecoder::Film(Box::new(Film {
-                frame,
-                notes,
-                described,
-            })),
+            decoder: StillDecoder::Film(Box::new(film)),
         })
     }
 
     /// The colour facts of the pixels, as far as they are known before they are decoded.
     pub(super) fn colour(&self) -> Colour {
         match &self.decoder {
-            StillDecoder::Film(film) => film.frame.metadata.colour,
+            StillDecoder::Film(film) => film.colour(),
             _ => Colour {
                 range: Range::Full,
                 ..Colour::default()
@@ -289,9 +244,15 @@ impl<'a> Still<'a> {
 
     /// What the file says beside its pixels.
     pub(super) fn aside(&self) -> Result<Aside, SourceError> {
+        if let StillDecoder::Image(picture) = &self.decoder
+            && let Some(aside) = &picture.aside
+        {
+            return Ok(aside.clone());
+        }
         let Some(container) = self.kind.container() else {
             let annotations = match &self.decoder {
-                StillDecoder::Film(film) => film.described.annotations.clone(),
+                StillDecoder::Film(film) => film.annotations(),
+                StillDecoder::Open(picture) => picture.annotations(),
                 _ => Default::default(),
             };
             return Ok(Aside {
@@ -310,8 +271,11 @@ impl<'a> Still<'a> {
     pub(super) fn read(self, frame: &mut Frame) -> Result<Said, SourceError> {
         let path = self.path;
         match self.decoder {
-            StillDecoder::Image(decoder) => {
-                let mut said = Said::default();
+            StillDecoder::Image(ByImage { decoder, losses, .. }) => {
+                let mut said = Said {
+                    losses,
+                    ..Said::default()
+                };
                 if decoder.color_type() == ColorType::Rgb32F {
                     said.losses.push(floats::loss());
                     read_floats(decoder, frame.bytes_mut()).map_err(|e| failed(path, e))?;
@@ -322,22 +286,9 @@ impl<'a> Still<'a> {
                 }
                 Ok(said)
             }
-            StillDecoder::Jpeg(jpeg) => {
-                let conversion = jpeg
-                    .is_cmyk()
-                    .then(|| "colours of four inks (CMYK) become RGB".to_owned());
-                let damage = jpeg
-                    .read(frame.bytes_mut())
-                    .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?;
-                Ok(Said {
-                    losses: damage
-                        .map(|words| format!("damaged: {words}"))
-                        .into_iter()
-                        .collect(),
-                    conversion,
-                    ..Said::default()
-                })
-            }
+            StillDecoder::Open(picture) => picture
+                .decode(frame.bytes_mut())
+                .map_err(|reason| reason_error(path, reason)),
             StillDecoder::Tiff(tiff) => {
                 let facts = tiff.facts().clone();
                 tiff.read(frame.bytes_mut()).map_err(|problem| {
@@ -361,48 +312,7 @@ impl<'a> Still<'a> {
                     conversion: facts.converted,
                 })
             }
-            StillDecoder::Tga(tga) => {
-                let said = tga.read(frame.bytes_mut());
-                Ok(Said {
-                    conversion: said
-                        .map_err(|words| invalid(path, &format!("cannot be decoded: {words}")))?,
-                    ..Said::default()
-                })
-            }
-            StillDecoder::Film(film) => {
-                let Film {
-                    frame: film,
-                    notes,
-                    described,
-                } = *film;
-                for index in 0..film.layout().planes().len() {
-                    for y in 0..film.layout().planes()[index].height {
-                        frame.row_mut(index, y).copy_from_slice(film.row(index, y));
-                    }
-                }
-                let mut metadata = film.metadata.clone();
-                metadata.pts = None;
-                metadata.duration = None;
-                let mut icc_profile = described.icc_profile;
-                metadata.side_data.retain(|block| match block.fact {
-                    Fact::IccProfile => {
-                        icc_profile.get_or_insert_with(|| block.data.to_vec());
-                        false
-                    }
-                    // Newer versions of FFmpeg tell it, too.
-                    Fact::Rotation => described.orientation.is_none(),
-                    _ => true,
-                });
-                // The decoder of JPEG XL has turned the picture already, whatever its Exif block says.
-                let is_turned = self.kind == ImageKind::Jxl;
-                frame.metadata = metadata;
-                Ok(Said {
-                    icc_profile,
-                    orientation: described.orientation.or(is_turned.then_some(1)),
-                    losses: notes,
-                    ..Said::default()
-                })
-            }
+            StillDecoder::Film(film) => Ok(film.read(self.kind, frame)),
         }
     }
 }
@@ -415,20 +325,6 @@ fn decoder<'a>(
     let mut reader = ImageReader::with_format(input, format);
     reader.limits(unlimited());
     Ok(Box::new(reader.into_decoder()?))
-}
-
-/// A file's bytes, to be searched for annotations; none and a sentence if they are too many.
-fn searched(path: &Path) -> Result<(Vec<u8>, Option<String>), SourceError> {
-    let io = |cause| io_error(path, cause);
-    let length = std::fs::metadata(path).map_err(io)?.len();
-    if length > MOST_SEARCHED {
-        let sentence = format!(
-            "larger than {} MiB, so that only its pixels are read",
-            MOST_SEARCHED >> 20
-        );
-        return Ok((Vec::new(), Some(sentence)));
-    }
-    Ok((std::fs::read(path).map_err(io)?, None))
 }
 
 /// Decodes floating-point samples as 16-bit ones.
@@ -486,17 +382,26 @@ pub(super) fn invalid(path: &Path, problem: &str) -> SourceError {
     }
 }
 
-fn io_error(path: &Path, cause: io::Error) -> SourceError {
+pub(super) fn io_error(path: &Path, cause: io::Error) -> SourceError {
+    if cause.kind() == io::ErrorKind::UnexpectedEof {
+        return invalid(path, "is an image file that ends early; it is truncated");
+    }
     SourceError::Io {
         path: path.display().to_string(),
         cause,
     }
 }
 
+fn reason_error(path: &Path, reason: Reason) -> SourceError {
+    match reason {
+        Reason::Io(cause) => io_error(path, cause),
+        Reason::Words(words) => invalid(path, &format!("cannot be decoded: {words}")),
+    }
+}
+
 fn tiff_error(path: &Path, problem: Problem) -> SourceError {
     match problem {
-        Problem::Io(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => io_error(path, cause),
-        Problem::Io(_) => invalid(path, "is an image file that ends early; it is truncated"),
+        Problem::Io(cause) => io_error(path, cause),
         problem => invalid(path, &problem.to_string()),
     }
 }
@@ -538,8 +443,7 @@ fn pixel_format(path: &Path, color: ColorType) -> Result<PixelFormat, SourceErro
 
 fn failed(path: &Path, error: ImageError) -> SourceError {
     match error {
-        ImageError::IoError(cause) if cause.kind() != io::ErrorKind::UnexpectedEof => io_error(path, cause),
-        ImageError::IoError(_) => invalid(path, "is an image file that ends early; it is truncated"),
+        ImageError::IoError(cause) => io_error(path, cause),
         ImageError::Unsupported(e) => invalid(
             path,
             &format!(

@@ -7,6 +7,8 @@
 //!  12 width   14 height   16 bits of a pixel   17 bits of alpha 0..4, from the right 4, from the top 5
 //! ```
 
+use super::picture::{OpenPicture, Reason, Said};
+use super::tiff::divided;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -28,11 +30,16 @@ const PREMULTIPLIED: u8 = 4;
 /// Bytes of identity, colour map, extension and footer that are read at most.
 const MOST_AROUND: u64 = 16 << 20;
 
+/// Opens a file.
+pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
+    Ok(Box::new(Tga::open(Tga::file(path)?)?))
+}
+
 /// A TGA file in memory, its header read.
-pub(super) struct Tga {
+struct Tga {
     data: Vec<u8>,
-    pub(super) width: usize,
-    pub(super) height: usize,
+    width: usize,
+    height: usize,
     stored: Stored,
     /// The colours that pixels are numbers of, and the number of the first.
     map: Option<(Vec<u8>, usize)>,
@@ -111,7 +118,7 @@ impl Stored {
 
 impl Tga {
     /// The bytes of a file, as many as one of its size may have: twice its pixels, and what lies around them.
-    pub(super) fn file(path: &Path) -> io::Result<Vec<u8>> {
+    fn file(path: &Path) -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let mut data = Vec::new();
         Read::by_ref(&mut file)
@@ -127,7 +134,7 @@ impl Tga {
     }
 
     /// Reads the header; an error is a reason in words.
-    pub(super) fn open(data: Vec<u8>) -> Result<Tga, String> {
+    fn open(data: Vec<u8>) -> Result<Tga, String> {
         let header: [u8; HEADER] = *data.first_chunk().ok_or("the header ends early")?;
         let word = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
         let (kind, bits, flags) = (header[2], header[16], header[17]);
@@ -190,18 +197,8 @@ impl Tga {
         })
     }
 
-    /// FFmpeg's name of the format that is given out.
-    pub(super) fn format(&self) -> &'static str {
-        match self.stored.channels() {
-            1 => "gray",
-            2 => "ya8",
-            3 => "rgb24",
-            _ => "rgba",
-        }
-    }
-
     /// Decodes into `out`, which has room for the pixels without padding. Says what is left out, in words.
-    pub(super) fn read(self, out: &mut [u8]) -> Result<Option<String>, String> {
+    fn read(self, out: &mut [u8]) -> Result<Option<String>, String> {
         const EARLY: &str = "ends early; it is truncated";
         let stored = self.stored;
         let (channels, bytes) = (stored.channels(), self.pixel_bytes);
@@ -258,7 +255,29 @@ impl Tga {
     }
 }
 
-/// The kind of alpha, as the extension at the end of the file says.
+impl OpenPicture for Tga {
+    fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+
+    fn format(&self) -> &'static str {
+        match self.stored.channels() {
+            1 => "gray",
+            2 => "ya8",
+            3 => "rgb24",
+            _ => "rgba",
+        }
+    }
+
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason> {
+        Ok(Said {
+            conversion: self.read(samples)?,
+            ..Said::default()
+        })
+    }
+}
+
+/// Of what kind alpha is, as the extension at the end of the file tells.
 fn alpha_kind(data: &[u8]) -> Option<u8> {
     let footer = data.last_chunk::<FOOTER_LEN>()?;
     let extension = u32::from_le_bytes(*footer.first_chunk()?) as usize;
@@ -271,8 +290,7 @@ fn alpha_kind(data: &[u8]) -> Option<u8> {
 fn divide(pixel: &mut [u8]) {
     if let Some((&mut alpha @ 1.., colours)) = pixel.split_last_mut() {
         for sample in colours {
-            let straight = (u32::from(*sample) * 255 + u32::from(alpha) / 2) / u32::from(alpha);
-            *sample = straight.min(255) as u8;
+            *sample = divided(u16::from(*sample), u16::from(alpha), 255) as u8;
         }
     }
 }

@@ -18,6 +18,7 @@ mod bmp;
 pub mod boxes;
 mod exif;
 pub(crate) mod jpeg;
+pub mod pcx;
 mod photoshop;
 pub(crate) mod png;
 pub mod psd;

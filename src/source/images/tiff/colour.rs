@@ -225,7 +225,7 @@ impl Conversion<'_> {
 }
 
 /// A premultiplied colour divided by its alpha.
-fn divided(colour: u16, alpha: u16, most: u16) -> u16 {
+pub(in crate::source::images) fn divided(colour: u16, alpha: u16, most: u16) -> u16 {
     let (colour, alpha, most) = (u64::from(colour), u64::from(alpha.max(1)), u64::from(most));
     ((colour * most + alpha / 2) / alpha).min(most) as u16
 }

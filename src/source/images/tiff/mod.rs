@@ -24,6 +24,7 @@ mod predictor;
 mod samples;
 
 use chunks::Chunks;
+pub(super) use colour::divided;
 use directory::{Entry, Input};
 use page::Page;
 use samples::Pixels;

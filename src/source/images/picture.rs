@@ -1,0 +1,57 @@
+//! What a module that decodes a kind of image file gives: a picture whose header has been read, or the reason
+//! why there is none. A new kind is a row in the table of kinds, and such a module.
+
+use crate::still::annotations::Annotations;
+use std::io;
+
+/// A picture of a kind that a module here decodes, its header read.
+pub(super) trait OpenPicture {
+    /// Pixels across and down.
+    fn size(&self) -> (usize, usize);
+
+    /// FFmpeg's name of the format that it is given in.
+    fn format(&self) -> &'static str;
+
+    /// What it says beside its pixels, if the file's kind has no [`crate::still::annotations::Container`].
+    fn annotations(&self) -> Annotations {
+        Annotations::default()
+    }
+
+    /// Decodes into `samples`, which has room for the pixels without padding.
+    fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<Said, Reason>;
+}
+
+/// Why a picture cannot be decoded.
+pub(super) enum Reason {
+    Io(io::Error),
+    Words(String),
+}
+
+impl From<io::Error> for Reason {
+    fn from(cause: io::Error) -> Reason {
+        Reason::Io(cause)
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Reason {
+        Reason::Words(words)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(words: &str) -> Reason {
+        Reason::Words(words.to_owned())
+    }
+}
+
+/// What is said of a picture beside its pixels.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) icc_profile: Option<Vec<u8>>,
+    pub(super) orientation: Option<u8>,
+    /// What of the picture is missing, damaged or cut.
+    pub(super) losses: Vec<String>,
+    /// How samples were converted.
+    pub(super) conversion: Option<String>,
+}
