@@ -253,6 +253,10 @@ impl VideoSource {
             path: path.to_owned(),
             name,
         };
+        let unfit = unfit(&source.decoder.codec_name());
+        if let Some(Unfit::Wrong(problem)) = unfit {
+            return Err(source.invalid(problem.to_owned()));
+        }
         if !source.decode(|| false)? {
             return Err(source.nothing_decoded(most_pixels));
         }
@@ -264,10 +268,9 @@ impl VideoSource {
             .stated_seconds()
             .map(|seconds| seconds + source.demuxer.shift());
         source.learn()?;
-        match unfit(&source.decoder.codec_name()) {
-            Some(Unfit::Wrong(problem)) => return Err(source.invalid(problem.to_owned())),
+        match unfit {
             Some(Unfit::Changed(change)) => source.lose(change.to_owned())?,
-            None => source.find_lost_layers()?,
+            _ => source.find_lost_layers()?,
         }
         Ok(source)
     }

@@ -1,5 +1,6 @@
 //! Pictures without compression whose header has a mask for each channel, as the dds crate does not know them:
-//! channels of up to 8 bits, wherever they lie, and gray whose masks are not filled in.
+//! channels of up to 8 bits, wherever they lie, and gray whose masks are not filled in. Gray with alpha it takes
+//! for red and green.
 //!
 //! ```text
 //!  a pixel of 16 bits:  x r r r r r g g g g g b b b b b      masks 7c00, 03e0, 001f, none for alpha
@@ -59,6 +60,12 @@ fn channels(flags: PixelFormatFlags, bits: u32, masks: [u32; 4]) -> Option<Vec<C
         return None;
     };
     masks.into_iter().map(Channel::of).collect()
+}
+
+/// True for a header of gray with alpha.
+pub(super) fn is_gray_with_alpha(header: &Dx9Header) -> bool {
+    matches!(&header.pixel_format, Dx9PixelFormat::Mask(format)
+        if format.flags.contains(PixelFormatFlags::LUMINANCE_ALPHA))
 }
 
 /// Opens the picture of a header whose masks the dds crate does not know; `length` bytes are the file's.

@@ -46,7 +46,10 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn OpenPicture>, Reason> {
     let mut input = BufReader::new(file);
     let header = header(&mut input, length)?;
     let format = match (Format::from_header(&header), &header) {
-        (Err(FormatError::UnsupportedPixelFormat), Header::Dx9(header)) => {
+        (known, Header::Dx9(header))
+            if masks::is_gray_with_alpha(header)
+                || matches!(known, Err(FormatError::UnsupportedPixelFormat)) =>
+        {
             let mut masked = masks::open(input, header, length)?;
             masked.said.conversion = (header.mipmap_count.get() > 1).then(|| COPIES.to_owned());
             return Ok(Box::new(masked));
