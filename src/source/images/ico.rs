@@ -1,7 +1,7 @@
-//! Icons and cursors of Windows (ICO, CUR): one picture in several sizes, of which the largest is read, and of
-//! these the deepest. The image crate decodes it, from a file of this picture alone that is made in memory:
-//! by itself the crate reads no PNG but RGBA, takes the deepest before the largest, and the place of a cursor
-//! for its depth.
+//! Icons and cursors of Windows (ICO, CUR): one picture in several sizes, of which the largest is read, and
+//! of these the deepest. The image crate decodes it, from a file of this picture alone that is made in
+//! memory: by itself the crate reads no PNG but RGBA, takes the deepest before the largest, and the place of
+//! a cursor for its depth.
 //!
 //! ```text
 //!  0 0, 1 or 2, count | entries: width, height, .., length, place; 16 bytes each | pictures
@@ -106,8 +106,8 @@ fn others(count: usize, best: &Entry) -> String {
     )
 }
 
-/// What an entry leads to; none if it leads nowhere. Its own account of size and depth is not to be relied on:
-/// one byte holds a side, and a cursor has another number in the place of the depth.
+/// What an entry leads to; none if it leads nowhere. Its own account of size and depth is not to be relied
+/// on: one byte holds a side, and a cursor has another number in the place of the depth.
 fn entry(file: &mut File, stored: &[u8; ENTRY]) -> Result<Option<Entry>, Reason> {
     let number = |at: usize| u64::from(le32(stored, at));
     let (length, place) = (number(8), number(12));
@@ -135,8 +135,8 @@ fn entry(file: &mut File, stored: &[u8; ENTRY]) -> Result<Option<Entry>, Reason>
     }))
 }
 
-/// A picture that is stored as a BMP as an icon of its own, with what is damaged of it in words. `data` goes on
-/// to the end of the file, since some programs write a wrong length.
+/// A picture that is stored as a BMP as an icon of its own, with what is damaged of it in words. `data` goes
+/// on to the end of the file, since some programs write a wrong length.
 fn lone_icon(mut data: Vec<u8>, entry: &Entry) -> Result<(Vec<u8>, Vec<String>), Reason> {
     let header = le32(&data, 0) as usize;
     let packing = le32(&data, 16);

@@ -14,8 +14,8 @@ const CODECS: [(&str, Unfit); 2] = [
     (
         "photocd",
         Unfit::Wrong(
-            "it is a Photo CD picture, whose own kind of YCC colours FFmpeg takes for those of video, so that \
-             they come out wrong; convert it to TIFF first",
+            "it is a Photo CD picture, whose own kind of YCC colours FFmpeg takes for those of video, so \
+             that they come out wrong; convert it to TIFF first",
         ),
     ),
     (

@@ -1,6 +1,6 @@
-//! Pictures without compression whose header has a mask for each channel, as the dds crate does not know them:
-//! channels of up to 8 bits, wherever they lie, and gray whose masks are not filled in. Gray with alpha it takes
-//! for red and green.
+//! Pictures without compression whose header has a mask for each channel, of the kinds that the dds crate
+//! does not know: channels of up to 8 bits, wherever they lie, and gray whose masks are not filled in. Gray
+//! with alpha it takes for red and green.
 //!
 //! ```text
 //!  a pixel of 16 bits:  x r r r r r g g g g g b b b b b      masks 7c00, 03e0, 001f, none for alpha
@@ -44,7 +44,7 @@ impl Channel {
     }
 }
 
-/// The channels of a header in the order in which they are given; none if they are of a kind that is not read.
+/// The channels of a header in the order in which they are given; none if they are not read.
 fn channels(flags: PixelFormatFlags, bits: u32, masks: [u32; 4]) -> Option<Vec<Channel>> {
     let has_alpha = flags.contains(PixelFormatFlags::ALPHAPIXELS);
     let masks = if flags.contains(PixelFormatFlags::RGB) {

@@ -1,5 +1,5 @@
-//! DirectDraw Surface files (DDS), textures of games, by the dds crate. FFmpeg's decoder swaps the channels of
-//! some kinds, works out a third channel of those with two, and does not know BC6 and BC7.
+//! DirectDraw Surface files (DDS), textures of games, by the dds crate. FFmpeg's decoder swaps the channels
+//! of some kinds, works out a third channel of those with two, and does not know BC6 and BC7.
 //!
 //! ```text
 //!  "DDS " | header | its extension | picture | smaller copies of it | next face, layer or slice | ..
@@ -121,8 +121,8 @@ fn is_bc3(format: Format) -> bool {
     )
 }
 
-/// Orders the two colours of each block of BC3, so that the decoder mixes them to four: it takes the order for
-/// that of BC1, where it chooses between four colours, and three and none.
+/// Orders the two colours of each block of BC3, so that the decoder mixes them to four: it takes the order
+/// for that of BC1, where it chooses between four colours, and three and none.
 ///
 /// ```text
 ///  a block: alpha, 8 bytes | colour 0, colour 1: 2 bytes each | 16 numbers of 2 bits: 0, 1, mixes 2 and 3
