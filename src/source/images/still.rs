@@ -35,7 +35,7 @@ pub(super) struct Still<'a> {
 }
 
 enum StillDecoder {
-    Image(ByImage),
+    Image(Box<ByImage>),
     Open(Box<dyn OpenPicture>),
     Tiff(Box<Tiff>),
     /// The frame that FFmpeg has decoded.
@@ -130,7 +130,7 @@ impl<'a> Still<'a> {
             width: width as usize,
             height: height as usize,
             page: None,
-            decoder: StillDecoder::Image(picture),
+            decoder: StillDecoder::Image(Box::new(picture)),
         })
     }
 
@@ -271,7 +271,8 @@ impl<'a> Still<'a> {
     pub(super) fn read(self, frame: &mut Frame) -> Result<Said, SourceError> {
         let path = self.path;
         match self.decoder {
-            StillDecoder::Image(ByImage { decoder, losses, .. }) => {
+            StillDecoder::Image(picture) => {
+                let ByImage { decoder, losses, .. } = *picture;
                 let mut said = Said {
                     losses,
                     ..Said::default()
