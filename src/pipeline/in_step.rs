@@ -10,12 +10,12 @@
 
 use super::decode::{self, accepted};
 use super::error::{Halt, PipelineError, first_cause};
-use super::{Progress, Stop, guarded, panicked, receive, spawn};
+use super::{Progress, Stop, guarded, panicked, spawn};
 use crate::frame::{Frame, FramePool, Pageable, Remarks};
 use crate::report::{Stage, StageClock};
 use crate::sink::{AnySink, Flow, SinkError, Written};
 use crate::source::{AnySource, Source, Supply};
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, bounded, select_biased};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -130,10 +130,9 @@ impl Pairs<'_> {
         b: &Receiver<Frame>,
         visit: &mut impl FnMut(Option<&Frame>, Option<&Frame>) -> Result<Next, SinkError>,
     ) -> Result<Option<Written>, Halt> {
-        let mut clock = StageClock::worker();
         loop {
-            let one = receive(a, self.stop, &mut clock)?;
-            let other = receive(b, self.stop, &mut clock)?;
+            let one = self.next(a)?;
+            let other = self.next(b)?;
             // What an interrupted source did not give is not missing.
             if self.stop.is_finish_asked() {
                 break;
@@ -160,6 +159,20 @@ impl Pairs<'_> {
             self.progress.add_frame(Stage::Encode);
         }
         self.output.take().map_or(Ok(None), Output::finish)
+    }
+
+    /// The next frame of a queue; `None` at its proper end, and when no more are wanted. A silent pipe does
+    /// not hold up the end.
+    fn next(&self, queue: &Receiver<Frame>) -> Result<Option<Frame>, Halt> {
+        let frame = select_biased! {
+            recv(self.stop.abandoned()) -> _ => None,
+            recv(self.stop.ending()) -> _ => None,
+            recv(queue) -> frame => frame.ok(),
+        };
+        match frame {
+            None if self.stop.is_abandoned() => Err(Halt::Stopped),
+            frame => Ok(frame),
+        }
     }
 }
 

@@ -94,9 +94,9 @@ fn standard_input_that_is_cut_or_no_video_is_refused() {
     let frame = (whole.len() - whole.iter().position(|&b| b == b'\n').unwrap() - 1) / FRAMES;
     for (input, part) in [
         (&whole[..whole.len() - frame - 100], "4 whole frames, then "),
-        (&whole[..20], "-"),
-        (b"", "-"),
-        (b"GIF89a and no video", "-"),
+        (&whole[..20], "ends within its y4m header"),
+        (b"", "standard input: "),
+        (b"GIF89a and no video\n", "standard input: "),
     ] {
         let done = diff_from(input, &["-", &clip]);
         let told = text(&done.stderr);
