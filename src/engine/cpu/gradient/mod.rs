@@ -13,8 +13,11 @@
 //! row y       p p p p ..
 //! ```
 //!
-//! The loops are plain Rust that the compiler makes vectors of, for each instruction set.
+//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 16 bits hold
+//! the sums, common masks have vector loops that leave nothing between lines and result in memory
+//! (`in_registers.rs`).
 
+mod in_registers;
 mod root;
 mod row;
 mod sums;
@@ -23,11 +26,14 @@ use crate::engine::cpu::rows::alpha::Source;
 use crate::engine::cpu::rows::border::RowBorder;
 use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
+use crate::engine::cpu::rows::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::simd::scratch::{self, LineRing, spread};
+use crate::engine::cpu::simd::vector::TILE;
 use crate::engine::cpu::simd::{Vectors, run_plain};
 use crate::filter::{ChannelStep, CombinedKernel, Combining, Convolve, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
+use in_registers::InRegisters;
 use root::Root;
 use row::{Ending, MakeRow};
 use std::fmt;
@@ -46,6 +52,8 @@ pub(in crate::engine::cpu) struct Gradient {
     masks: Masks,
     width: Width,
     ending: Ending,
+    /// For sums of 16 bits, where it makes them.
+    in_registers: Option<InRegisters>,
 }
 
 /// Bits of sums.
@@ -112,11 +120,17 @@ impl PlaneFilter for Gradient {
                 let most = (i64::from(format.max_value()) - high).clamp(0, 1 << 24) as u32;
                 let known = before.and_then(|before| before.ending.root());
                 let known = known.filter(|root| root.is_for(scale, most));
-                Some(known.unwrap_or_else(|| Root::new(scale, most)))
+                Some(known.copied().unwrap_or_else(|| Root::new(scale, most)))
             }
             Combining::Absolute | Combining::Largest => None,
         };
+        let (masks, width) = (Masks::new(kernel, &each), Width::of(kernel, format));
+        let in_registers = || {
+            let known = (&masks.taps[..], masks.compass);
+            InRegisters::new(part.vectors, kernel, known, &each, (format, root.as_ref()))
+        };
         Some(Gradient {
+            in_registers: in_registers().filter(|_| width == Width::Sixteen),
             vectors: part.vectors,
             format,
             border: RowBorder::new(part.step.border, format, channels, (kernel.width, false)),
@@ -124,14 +138,14 @@ impl PlaneFilter for Gradient {
             convolves: first.is_some(),
             rows: kernel.height,
             columns: kernel.width,
-            masks: Masks::new(kernel, &each),
-            width: Width::of(kernel, format),
+            masks,
+            width,
             ending: Ending::new(kernel, &each, format, root),
         })
     }
 
     fn cost(&self, plane: &Plane) -> f64 {
-        samples(plane) * COST * self.masks.taps() as f64
+        samples(plane) * COST * self.masks.weights() as f64
     }
 
     fn plan(&self, _: &Plane) -> String {
@@ -139,7 +153,12 @@ impl PlaneFilter for Gradient {
             return "copied or filled".to_owned();
         }
         let (masks, width, ending) = (&self.masks, self.width, &self.ending);
-        format!("gradient: {masks} in one pass, sums of {width} bits, {ending}")
+        let place = if self.in_registers.is_some() {
+            " in registers"
+        } else {
+            ""
+        };
+        format!("gradient: {masks} in one pass, sums of {width} bits{place}, {ending}")
     }
 
     fn filter(
@@ -149,21 +168,42 @@ impl PlaneFilter for Gradient {
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
-        match self.width {
-            Width::Sixteen => self.make::<i16>(source, layout, strip, scratch.of()),
-            Width::ThirtyTwo => self.make::<i32>(source, layout, strip, scratch.of()),
-            Width::SixtyFour => self.make::<i64>(source, layout, strip, scratch.of()),
+        match (self.width, &self.in_registers) {
+            (Width::Sixteen, Some(quick)) => {
+                let row = |places: &Places<'_, i16>, out: &mut [u8], next: NextRows<'_>| {
+                    quick.make(places, out, next);
+                };
+                self.make(source, layout, strip, scratch.of(), row);
+            }
+            (Width::Sixteen, None) => self.make(source, layout, strip, scratch.of(), self.plain::<i16>()),
+            (Width::ThirtyTwo, _) => self.make(source, layout, strip, scratch.of(), self.plain::<i32>()),
+            (Width::SixtyFour, _) => self.make(source, layout, strip, scratch.of(), self.plain::<i64>()),
         }
     }
 }
 
 impl Gradient {
+    /// Makes a row in plain Rust.
+    fn plain<T: Number>(&self) -> impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>) {
+        |places, out, _| {
+            let row = MakeRow {
+                masks: &self.masks,
+                places: *places,
+                ending: &self.ending,
+                out,
+            };
+            run_plain(self.vectors, row);
+        }
+    }
+
+    /// Makes the strip's rows, where `row` makes one of lines and prefetches what comes next.
     fn make<T: Number>(
         &self,
         source: Source<'_>,
         layout: &Layout,
         strip: &mut Strip<'_>,
         scratch: &mut Scratch<T>,
+        row: impl Fn(&Places<'_, T>, &mut [u8], NextRows<'_>),
     ) {
         let plane = layout.planes()[strip.plane];
         let samples = plane.width * plane.channels;
@@ -178,16 +218,20 @@ impl Gradient {
         let rows = PlaneRows::new(source, strip, (&self.channels, &self.border), outside);
         let (origin, above) = (self.border.origin(), self.rows as i64 / 2);
         let slots = if self.convolves { self.rows } else { 0 };
-        let mut ring = LineRing::new(lines, (slots, spread(2 * origin + samples)), 0);
+        // Vectors read on to a multiple of their longest step.
+        let line = spread(2 * origin + samples.next_multiple_of(TILE));
+        let mut ring = LineRing::new(lines, (slots, line), 0);
         let mut starts = Vec::with_capacity(slots);
         for y in 0..strip.rows {
-            let out = &mut strip.bytes[y * plane.stride..][..row_bytes];
+            let place = y * plane.stride;
+            let (now, later) = next_result(strip.bytes, place + row_bytes, plane.stride);
+            let out = &mut now[place..];
             if self.convolves {
                 // Line k is row k - above of the strip.
                 ring.fill(y + self.rows, |k, line| {
-                    let row = rows.row(k as i64 - above, premultiplied);
+                    let from = rows.row(k as i64 - above, premultiplied);
                     let to = &mut line[origin..origin + samples];
-                    run_plain(self.vectors, Widen::new(self.format, row, to));
+                    run_plain(self.vectors, Widen::new(self.format, from, to));
                     RowBorder::fill(apron, line, T::of_sample);
                 });
                 starts.clear();
@@ -199,15 +243,8 @@ impl Gradient {
                     columns: self.columns,
                     channels: plane.channels,
                 };
-                run_plain(
-                    self.vectors,
-                    MakeRow {
-                        masks: &self.masks,
-                        places,
-                        ending: &self.ending,
-                        out: &mut *out,
-                    },
-                );
+                let next = rows.ahead((y + self.rows) as i64 - above, 1);
+                row(&places, out, [next, later]);
             }
             rows.complete(y, out);
         }

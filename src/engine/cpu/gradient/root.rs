@@ -4,6 +4,7 @@
 //! definition; so two of them agree everywhere if they agree at the least squares of each result and at one
 //! below. That is checked for every result when a plan is made, and a method that fails is not used.
 
+use crate::engine::cpu::simd::vector::Simd;
 use crate::filter::Scale;
 use std::fmt;
 
@@ -32,10 +33,11 @@ pub(super) enum Way {
     Integers,
 }
 
-/// The correction of a root that is off by one: r is at most the scaled root of m plus a half where `(2r -
-/// 1)^2 d^2 <= 4 n^2 m`.
+/// What puts a root right that may be one too large: r is at most the scaled root of m plus a half where
+/// `(2r - 1)^2 d^2 <= 4 n^2 m`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Correction {
+    /// A little more than the scale.
     factor: f32,
     /// d^2
     below: i32,
@@ -61,10 +63,39 @@ impl Correction {
     #[inline(always)]
     pub(super) fn root(&self, squares: i32) -> i32 {
         let near = single_root(squares, self.factor);
-        let exact = self.above * squares;
-        let (edge, next) = (2 * near - 1, 2 * near + 1);
-        let is_above = i32::from(near > 0 && edge * edge * self.below > exact);
-        near - is_above + i32::from(next * next * self.below <= exact)
+        let edge = 2 * near - 1;
+        let is_above = near > 0 && edge * edge * self.below > self.above * squares;
+        near - i32::from(is_above)
+    }
+}
+
+/// A root of 32-bit numbers as vectors find it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum VectorRoot {
+    Single(f32),
+    /// And the largest squares.
+    Corrected(Correction, i32),
+}
+
+impl VectorRoot {
+    /// The roots of sums of squares, as [`single_root`] and [`Correction::root`] find them; -1 may stand for
+    /// 0, and results beyond the largest are no less than it.
+    #[inline(always)]
+    pub(super) fn of<L: Simd>(self, simd: L, squares: L::V) -> L::V {
+        match self {
+            VectorRoot::Single(factor) => simd.scaled_roots(squares, factor),
+            VectorRoot::Corrected(correction, most) => {
+                let squares = simd.min_numbers(squares, simd.splat(most));
+                let near = simd.scaled_roots(squares, correction.factor);
+                let edge = simd.add(simd.add(near, near), simd.splat(-1));
+                let edges = simd.multiply_numbers(edge, edge);
+                // Their difference is below 0 where the root is too large, and -1 once it is shifted down.
+                let beyond = simd.multiply_numbers(edges, simd.splat(-correction.below));
+                let exact = simd.multiply_numbers(squares, simd.splat(correction.above));
+                let is_above = simd.shift_down(simd.add(exact, beyond), simd.splat(31));
+                simd.add(near, is_above)
+            }
+        }
     }
 }
 
@@ -90,12 +121,24 @@ impl Root {
         self.made_for == (scale, most_result)
     }
 
+    /// The same for vectors; `None` where 32 bits do not do, or 16 for the result.
+    pub(super) fn in_vectors(&self) -> Option<VectorRoot> {
+        let most = i32::try_from(self.most).ok()?;
+        let fits = self.made_for.1 < i16::MAX as u32;
+        match self.way {
+            Way::Single(factor) => Some(VectorRoot::Single(factor)),
+            Way::Corrected(correction) => Some(VectorRoot::Corrected(correction, most)),
+            Way::Double(_) | Way::Integers => None,
+        }
+        .filter(|_| fits)
+    }
+
     /// For results up to `most_result`; larger ones may become it, too.
     pub(super) fn new(scale: Scale, most_result: u32) -> Root {
         let most = scale.least_squares(most_result);
         let factor = f64::from(scale.numerator()) / f64::from(scale.denominator());
-        // A hair more, so that halves are rounded up where they are met exactly.
-        let single = (factor * (1.0 + 2.0_f64.powi(-22))) as f32;
+        // Where halves are met exactly, a hair more rounds them up.
+        let singles = [0.0, 2.0_f64.powi(-22)].map(|hair| (factor * (1.0 + hair)) as f32);
         let double = factor * (1.0 + 2.0_f64.powi(-50));
         let agrees = |squares: u64, result: u32, root: &dyn Fn(u64) -> u32| {
             root(squares) == result && squares.checked_sub(1).is_none_or(|less| root(less) < result)
@@ -111,8 +154,10 @@ impl Root {
                 })
         };
         let fits = most <= i32::MAX as u64;
-        let correction = Correction::new(scale, factor as f32, most_result);
-        let way = if fits && all(&|s| single_root(s as i32, single) as u32) {
+        let single = |single: &f32| fits && all(&|s| single_root(s as i32, *single) as u32);
+        let more = (factor * (1.0 + 2.0_f64.powi(-20))) as f32;
+        let correction = Correction::new(scale, more, most_result);
+        let way = if let Some(single) = singles.into_iter().find(single) {
             Way::Single(single)
         } else if let Some(correction) = correction.filter(|c| all(&|s| c.root(s as i32) as u32)) {
             Way::Corrected(correction)
@@ -201,10 +246,10 @@ mod tests {
     #[test]
     fn samples_of_up_to_12_bits_take_numbers_of_32_bits() {
         let way = |scale: f64, most: u32| Root::new(Scale::nearest(scale), most).way;
-        for scale in [0.5, 1.0, 2.0] {
-            assert!(matches!(way(scale, 255), Way::Single(_)), "{scale}");
+        for (scale, most) in [(0.5, 255), (1.0, 255), (2.0, 255), (1.0, 1023)] {
+            assert!(matches!(way(scale, most), Way::Single(_)), "{scale} {most}");
         }
-        for (scale, most) in [(0.0625, 255), (0.3, 255), (1.0, 1023), (0.125, 1023), (1.0, 4095)] {
+        for (scale, most) in [(0.0625, 255), (0.3, 255), (0.125, 1023), (1.0, 4095)] {
             assert!(matches!(way(scale, most), Way::Corrected(_)), "{scale} {most}");
         }
         assert!(matches!(way(1.0, 65535), Way::Double(_)));

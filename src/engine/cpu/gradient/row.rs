@@ -48,8 +48,8 @@ impl Ending {
         }
     }
 
-    pub(super) fn root(&self) -> Option<Root> {
-        self.root
+    pub(super) fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
     }
 }
 

@@ -62,32 +62,39 @@ number!(i16 i32 i64);
 /// The masks' weights that are not 0.
 pub(super) struct Masks {
     /// For each mask, each weight with its row and column.
-    taps: Vec<Vec<Tap>>,
+    pub(super) taps: Vec<Vec<Tap>>,
     /// For each mask, what the sums of each channel begin with.
     starts: Vec<Vec<i64>>,
-    compass: Option<Compass>,
+    pub(super) compass: Option<Compass>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tap {
-    weight: i64,
-    row: usize,
-    column: usize,
+pub(super) struct Tap {
+    pub(super) weight: i64,
+    pub(super) place: Place,
 }
 
-/// Eight masks of 3x3, each with one weight for three neighbours in a row around the centre and another for
-/// the other five.
+/// A row and a column of the masks.
+pub(super) type Place = (usize, usize);
+
+/// Eight masks of 3x3, of which each weighs three neighbours in a row around the centre one way and the five
+/// others another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Compass {
-    /// The weight of the three less that of the others.
-    more: i64,
-    others: i64,
+pub(super) struct Compass {
+    /// What three weigh more than the others.
+    pub(super) more: i64,
+    pub(super) others: i64,
 }
 
 /// The places around the centre of a 3x3 mask, clockwise from the upper left, as row and column.
-const RING: [(usize, usize); 8] = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)];
+pub(super) const RING: [Place; 8] = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)];
 
 impl Compass {
+    /// True if each mask's weights add up to 0, and so do all masks'.
+    pub(super) fn is_balanced(&self) -> bool {
+        3 * self.more + RING.len() as i64 * self.others == 0
+    }
+
     fn of(kernel: &CombinedKernel) -> Option<Compass> {
         let is_ring = (kernel.width, kernel.height, kernel.masks.len()) == (3, 3, RING.len());
         let around = |mask: &Vec<i32>| RING.map(|(row, column)| i64::from(mask[3 * row + column]));
@@ -112,8 +119,7 @@ impl Masks {
             let all = weights.iter().enumerate().filter(|(_, q)| **q != 0);
             let tap = |(at, &q): (usize, &i32)| Tap {
                 weight: i64::from(q),
-                row: at / kernel.width,
-                column: at % kernel.width,
+                place: (at / kernel.width, at % kernel.width),
             };
             all.map(tap).collect()
         });
@@ -129,7 +135,7 @@ impl Masks {
     }
 
     /// Weights of all masks that are not 0.
-    pub(super) fn taps(&self) -> usize {
+    pub(super) fn weights(&self) -> usize {
         self.taps.iter().map(Vec::len).sum()
     }
 
@@ -204,7 +210,7 @@ pub(super) struct Places<'a, T> {
 impl<'a, T> Places<'a, T> {
     /// `count` samples under a mask's weight, for the results from place `x` on.
     #[inline(always)]
-    fn under(&self, (row, column): (usize, usize), x: usize, count: usize) -> &'a [T] {
+    pub(super) fn under(&self, (row, column): Place, x: usize, count: usize) -> &'a [T] {
         debug_assert!(column < self.columns);
         &self.lines[self.starts[row] + column * self.channels + x..][..count]
     }
@@ -218,7 +224,7 @@ fn few<T: Number, const N: usize>(taps: &[Tap], places: &Places<'_, T>, x: usize
     let mut lines = [&places.lines[..0]; N];
     for t in 0..N {
         weights[t] = T::of_number(taps[t].weight);
-        lines[t] = places.under((taps[t].row, taps[t].column), x, count);
+        lines[t] = places.under(taps[t].place, x, count);
     }
     for at in 0..count {
         let mut sum = out[at];

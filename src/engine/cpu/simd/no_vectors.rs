@@ -108,6 +108,18 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
+    fn multiply_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn min_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn max_words(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
     fn multiply_round_words(self, _: Self::V, _: Self::V) -> Self::V {
         match self.0 {}
     }
@@ -137,6 +149,18 @@ impl Simd for NoVectors {
     }
 
     fn multiply(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn multiply_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn min_numbers(self, _: Self::V, _: Self::V) -> Self::V {
+        match self.0 {}
+    }
+
+    fn scaled_roots(self, _: Self::V, _: f32) -> Self::V {
         match self.0 {}
     }
 

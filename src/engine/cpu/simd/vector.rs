@@ -108,6 +108,15 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Differences of words.
     fn sub_words(self, a: Self::V, b: Self::V) -> Self::V;
 
+    /// The low words of the products of words.
+    fn multiply_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The smaller of words with sign.
+    fn min_words(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The larger of words with sign.
+    fn max_words(self, a: Self::V, b: Self::V) -> Self::V;
+
     /// The products of words, divided by 2^15 and rounded, halves up.
     fn multiply_round_words(self, a: Self::V, b: Self::V) -> Self::V;
 
@@ -132,6 +141,16 @@ pub(in crate::engine::cpu) trait Simd: Copy {
 
     /// `low x low + high x high`, likewise.
     fn multiply(self, pairs: Self::V, weights: Self::V) -> Self::V;
+
+    /// The low halves of the products of numbers.
+    fn multiply_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The smaller of numbers with sign.
+    fn min_numbers(self, a: Self::V, b: Self::V) -> Self::V;
+
+    /// The roots of numbers that are at least 0, times `factor`, rounded to nearest, halves to even. Each of
+    /// the three steps from a number of 32 bits is rounded as IEEE 754 has it.
+    fn scaled_roots(self, numbers: Self::V, factor: f32) -> Self::V;
 
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;

@@ -228,6 +228,24 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
+    fn multiply_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_mullo_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn min_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_min_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn max_words(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_max_epi16(a, b) }
+    }
+
+    #[inline(always)]
     fn multiply_round_words(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_mulhrs_epi16(a, b) }
@@ -294,6 +312,27 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     fn multiply(self, pairs: __m256i, weights: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_madd_epi16(pairs, weights) }
+    }
+
+    #[inline(always)]
+    fn multiply_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_mullo_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn min_numbers(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_min_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn scaled_roots(self, numbers: __m256i, factor: f32) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let roots = _mm256_sqrt_ps(_mm256_cvtepi32_ps(numbers));
+            _mm256_cvtps_epi32(_mm256_mul_ps(roots, _mm256_set1_ps(factor)))
+        }
     }
 
     #[inline(always)]

@@ -322,6 +322,24 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
+    fn multiply_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_mullo_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn min_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_min_epi16(a, b) }
+    }
+
+    #[inline(always)]
+    fn max_words(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_max_epi16(a, b) }
+    }
+
+    #[inline(always)]
     fn multiply_round_words(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_mulhrs_epi16(a, b) }
@@ -391,6 +409,27 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     fn multiply(self, pairs: __m512i, weights: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe { _mm512_madd_epi16(pairs, weights) }
+    }
+
+    #[inline(always)]
+    fn multiply_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_mullo_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn min_numbers(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe { _mm512_min_epi32(a, b) }
+    }
+
+    #[inline(always)]
+    fn scaled_roots(self, numbers: __m512i, factor: f32) -> __m512i {
+        // SAFETY: `self` proves AVX-512.
+        unsafe {
+            let roots = _mm512_sqrt_ps(_mm512_cvtepi32_ps(numbers));
+            _mm512_cvtps_epi32(_mm512_mul_ps(roots, _mm512_set1_ps(factor)))
+        }
     }
 
     #[inline(always)]
