@@ -21,7 +21,8 @@ typedef u16 Sample;
 // One interleaved component. The same structs are in src/engine/cuda/launch/parameters.rs.
 struct Channel {
     i64 low;     // added to the sum, below one level
-    i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two
+    i64 high;    // whole levels added after the shift; or to the sum of the next mask in a launch of two;
+                 // or, on tensor cores, the whole bias of a number that sums are combined to
     i32 border;  // the source's value outside the plane, where the border holds a constant
     // For a component that is not convolved: its new value, or -1 to copy it. For one whose sums are combined
     // (scalar/combined.cu): its zero level.
@@ -75,9 +76,10 @@ __device__ __forceinline__ bool is_convolved(i32 c)
     return every_channel || (CONVOLVED >> c & 1);
 }
 
+constexpr i32 first_convolved = CONVOLVED & 1 ? 0 : CONVOLVED & 2 ? 1 : CONVOLVED & 4 ? 2 : 3;
+
 // The bias that all components of the plane share.
 __device__ __forceinline__ i64 shared_bias(const Plane &plane)
 {
-    constexpr i32 FIRST = CONVOLVED & 1 ? 0 : CONVOLVED & 2 ? 1 : CONVOLVED & 4 ? 2 : 3;
-    return plane.channel[FIRST].low;
+    return plane.channel[first_convolved].low;
 }

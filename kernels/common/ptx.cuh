@@ -159,6 +159,26 @@ __device__ __forceinline__ float reciprocal(float x)
     return r;
 }
 
+// The root of x, off by less than 2^-22 of it.
+__device__ __forceinline__ float approximate_root(float x)
+{
+    float r;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+// The larger of each half without sign.
+__device__ __forceinline__ u32 larger_halves(u32 a, u32 b)
+{
+    u32 r;
+#if __CUDA_ARCH__ >= 900
+    asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+    asm("vmax2.u32.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(0));
+#endif
+    return r;
+}
+
 // The sum of `c` and the products of two words' bytes.
 __device__ __forceinline__ u32 dot_4(u32 a, u32 b, u32 c)
 {

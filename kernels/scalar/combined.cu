@@ -1,22 +1,13 @@
 // Filters of several masks (gradients, absolute values): the masks' sums at each pixel, in one pass over the
 // tile, and one number made of them.
 //
-// Compile-time parameters, beside those of scalar/convolve.cuh:
-//   MASKS            masks of MASK_W x MASK_H
-//   COMBINING        as below
-//   TOTAL            what the weights of the only mask add up to; 0 for several, which add up to 0 each
-//   SCALE_N, SCALE_D what a root is multiplied by, as a fraction
-//   MOST_SQUARES     larger sums of squares give the largest number that matters
+// Compile-time parameters, beside those of scalar/convolve.cuh and common/combining.cuh:
+//   TOTAL  what the weights of the only mask add up to; 0 for several, which add up to 0 each
 //
 // A convolved channel's `fill` is its zero level here.
+#include "common/combining.cuh"
 #include "scalar/convolve.cuh"
 #include "scalar/weights.cuh"
-
-enum Combining {
-    ABSOLUTE = 0,
-    LARGEST = 1,
-    MAGNITUDE = 2,
-};
 
 WEIGHTS(MaskWeights, mask_weights, MASKS * MASK_W * MASK_H);
 
@@ -39,24 +30,6 @@ struct AllWeights {
     }
 };
 
-// True if n/d sqrt(squares) is at least number - 1/2: (2 number - 1)^2 d^2 <= 4 n^2 squares. `squares` is at
-// most MOST_SQUARES, so that both sides fit 64 bits.
-__device__ __forceinline__ bool reaches(u64 squares, i32 number)
-{
-    const u64 edge = (u64)(2 * number - 1) * SCALE_D;
-    return number <= 0 || edge * edge <= 4 * (u64)SCALE_N * SCALE_N * squares;
-}
-
-// n/d sqrt(squares), rounded half up.
-__device__ __forceinline__ i32 scaled_root(u64 squares)
-{
-    constexpr u64 most = MOST_SQUARES;
-    squares = squares < most ? squares : most;
-    // Off by far less than 1 for results of up to 17 bits, so that the number is this one or a neighbour.
-    const i32 near = (i32)(__fsqrt_rn((float)squares) * ((float)SCALE_N / (float)SCALE_D) + 0.5f);
-    return near + (i32)reaches(squares, near + 1) - (i32)!reaches(squares, near);
-}
-
 __device__ __forceinline__ Sum combine(const Sums &sums, i32 level)
 {
     if constexpr (COMBINING == ABSOLUTE) {
@@ -70,8 +43,7 @@ __device__ __forceinline__ Sum combine(const Sums &sums, i32 level)
         }
         return most;
     } else {
-        const i64 a = sums.of[0], b = sums.of[MASKS - 1];
-        return (Sum)scaled_root((u64)(a * a + b * b));
+        return (Sum)scaled_root((i32)sums.of[0], (i32)sums.of[MASKS - 1]);
     }
 }
 

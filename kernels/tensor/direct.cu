@@ -9,9 +9,18 @@
 //   STEPS           windows below each other that a warp works on
 //   RESIDENT        1: all weights stay in registers; 0: they are read as they are needed, each time for
 //                   STEPS windows below each other
+//
+// Of two masks, each of which has as many bands, the lanes end with both sums; an absolute value or a
+// magnitude (common/combining.cuh) is made of sums in the epilogue. The largest of eight sums takes no
+// products (tensor/compass.cuh).
+#include "common/combining.cuh"
+#include "tensor/compass.cuh"
 #include "tensor/epilogue.cuh"
 #include "tensor/small_mask.cuh"
 #include "tensor/tile/pipeline.cuh"
+
+static_assert(COMBINING == LINEAR || DIGITS == 1, "sums over the bytes of samples are joined for one mask");
+static_assert(COMBINING != LARGEST || SHARED_WINDOWS, "a lane makes eight results beside each other");
 
 #if SHARED_WINDOWS
 
@@ -225,6 +234,44 @@ __device__ __forceinline__ void convolve_windows(const u8 *row, i32 offset, cons
 
 #endif
 
+// A sample of a number that is made of sums.
+__device__ __forceinline__ i32 finish_number(const Planes &planes, const Plane &plane, Total number,
+                                             i32 sample)
+{
+    const Channel &channel = plane.channel[SAME_BIAS ? first_convolved : sample % CHANNELS];
+    return requantize(planes, number + (Total)channel.high);
+}
+
+// A sample of a result's sums of byte products.
+template <i32 N>
+__device__ __forceinline__ i32 finish_parts(const Planes &planes, const Plane &plane, const i32 (&parts)[N],
+                                            i32 sample)
+{
+    if constexpr (COMBINING == LINEAR || COMBINING == LARGEST) {
+        return finish(planes, plane, joined<Total>(parts), sample);
+    } else {
+        constexpr i32 EACH = N / MASKS;
+        Total sums[MASKS];
+#pragma unroll
+        for (i32 m = 0; m < MASKS; ++m) {
+            i32 own[EACH];
+#pragma unroll
+            for (i32 i = 0; i < EACH; ++i) {
+                own[i] = parts[m * EACH + i];
+            }
+            sums[m] = joined<Total>(own);
+        }
+        Total number;
+        if constexpr (COMBINING == ABSOLUTE) {
+            number = sums[0] + late_start(plane, sample);
+            number = number < 0 ? -number : number;
+        } else {
+            number = scaled_root((i32)sums[0], (i32)sums[MASKS - 1]);
+        }
+        return finish_number(planes, plane, number, sample);
+    }
+}
+
 template <bool ALIGNED>
 __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane,
                                               const Tile &tile, const u8 *stage, const i32 (&start)[4],
@@ -261,7 +308,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 const u8 *part = row + c * DIGITS * PART;
                 if constexpr (DIGITS == 1) {
                     const auto whole = [&](const i32(&parts)[BANDS], i32) {
-                        return finish(planes, plane, joined<Total>(parts), c);
+                        return finish_parts(planes, plane, parts, c);
                     };
                     convolve_windows<true>(part, offset, start, bands, whole, keep);
                 } else {
@@ -308,10 +355,22 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 output.put(words, ROWS_DOWN);
             }
         }
+    } else if constexpr (COMBINING == LARGEST) {
+        const u8 *above = stage + top * pitch<ALIGNED>;
+        largest_around<ALIGNED, STEPS>(above, LEFT + left, [&](i32, const i32(&numbers)[8]) {
+            i32 values[8];
+#pragma unroll
+            for (i32 k = 0; k < 8; ++k) {
+                values[k] = finish_number(planes, plane, numbers[k], tile.x + left + k);
+            }
+            u32 words[WORDS];
+            pack(words, values);
+            output.put(words, ROWS_DOWN);
+        });
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
         const auto whole = [&](const i32(&parts)[BANDS], i32 k) {
-            return finish(planes, plane, joined<Total>(parts), sample + k);
+            return finish_parts(planes, plane, parts, sample + k);
         };
         convolve_windows<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
             u32 words[WORDS];

@@ -48,13 +48,19 @@ __device__ __forceinline__ void read_alphas(Alphas<N> &alphas, const u8 *stage, 
     }
 }
 
-// A sum shifted down and clamped to the range of samples. Sums of 8-bit samples that fit 32 bits are clamped
-// when they are packed.
-__device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
+// What a sum lacks of the bias that it should begin with.
+__device__ __forceinline__ Total late_start(const Plane &plane, i32 sample)
 {
     if (WIDE || !SAME_BIAS) {
-        total += (Total)(SAME_BIAS ? shared_bias(plane) : plane.channel[sample % CHANNELS].low);
+        return (Total)(SAME_BIAS ? shared_bias(plane) : plane.channel[sample % CHANNELS].low);
     }
+    return 0;
+}
+
+// A sum with its bias shifted down, and cut to the range of samples. Sums of 8-bit samples that fit 32 bits
+// are cut when they are packed.
+__device__ __forceinline__ i32 requantize(const Planes &planes, Total total)
+{
     total >>= planes.shift;
     if (SAMPLE_BYTES == 1 && !WIDE) {
         return (i32)total;
@@ -62,6 +68,12 @@ __device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, 
     total = total < 0 ? 0 : total;
     total = total > planes.max_value ? planes.max_value : total;
     return (i32)total << SAMPLE_SHIFT;
+}
+
+// The same of a sum without what `late_start` says.
+__device__ __forceinline__ i32 finish(const Planes &planes, const Plane &plane, Total total, i32 sample)
+{
+    return requantize(planes, total + late_start(plane, sample));
 }
 
 // Neighbouring results as they lie in memory.

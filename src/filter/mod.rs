@@ -2,6 +2,7 @@
 //! maths.
 
 mod border;
+mod compass;
 mod grammar;
 mod mask;
 mod mask_file;
@@ -17,6 +18,7 @@ mod response;
 pub(crate) mod suggest;
 
 pub use border::{Border, UnknownBorder};
+pub(crate) use compass::{Compass, RING};
 pub use grammar::{COMMON_KEYS, FilterError, Key, OWN_MASK, OWN_MASK_KEYS};
 pub use mask::{Exact, MAX_MASK, Mask, MaskError};
 pub use mask_file::{LineProblem, MaskFileError};

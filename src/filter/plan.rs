@@ -146,6 +146,12 @@ impl CombinedKernel {
         -i64::from(level) * self.masks.get(k).map_or(0, |weights| sum(weights))
     }
 
+    /// No sum over the signal of samples of up to `max` is further from 0 than this.
+    pub fn most_sum(&self, max: u32) -> i64 {
+        let size = |weights: &Vec<i32>| weights.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
+        self.masks.iter().map(size).max().unwrap_or(0) * i64::from(max)
+    }
+
     /// The number that is made of the sums, one a mask.
     pub fn combine(&self, sums: impl Iterator<Item = i64>) -> i64 {
         match self.combining {

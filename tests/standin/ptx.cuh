@@ -109,6 +109,19 @@ inline float reciprocal(float x)
     return __builtin_nextafterf(1.0f / x, __float_as_int(x) & 1 ? 0.0f : 2.0f / x);
 }
 
+// Further from the root of x than a card's is, on either side by turns.
+inline float approximate_root(float x)
+{
+    const float root = __builtin_sqrtf(x);
+    return root * (__float_as_int(x) & 1 ? 1 - 0x1p-23f : 1 + 0x1p-23f);
+}
+
+inline u32 larger_halves(u32 a, u32 b)
+{
+    const u32 low = (a & 0xffff) > (b & 0xffff) ? a : b, high = a >> 16 > b >> 16 ? a : b;
+    return (high & 0xffff0000) | (low & 0xffff);
+}
+
 inline u32 dot_4(u32 a, u32 b, u32 c)
 {
     for (int k = 0; k < 4; ++k) c += (a >> 8 * k & 0xff) * (b >> 8 * k & 0xff);

@@ -24,11 +24,11 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::root::{Root, VectorRoot};
-use super::sums::{Compass, Place, Places, RING, Tap};
+use super::sums::{Place, Places, Tap};
 use crate::engine::cpu::rows::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::vector::{Order, Simd, TILE, Work};
 use crate::engine::cpu::simd::{Vectors, with_simd};
-use crate::filter::{CombinedKernel, Combining, Convolve};
+use crate::filter::{CombinedKernel, Combining, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
 
 /// A plane whose rows are made so.

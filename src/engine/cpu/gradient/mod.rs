@@ -13,8 +13,8 @@
 //! row y       p p p p ..
 //! ```
 //!
-//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 16 bits hold
-//! the sums, common masks have vector loops that leave nothing between lines and result in memory
+//! These loops are plain Rust that the compiler makes vectors of, for each instruction set. Where 16 bits
+//! hold the sums, common masks have vector loops that leave nothing between lines and result in memory
 //! (`in_registers.rs`).
 
 mod in_registers;
@@ -67,8 +67,7 @@ enum Width {
 impl Width {
     /// The least that hold every sum, and what is added to it.
     fn of(kernel: &CombinedKernel, format: PixelFormat) -> Width {
-        let magnitude = |weights: &Vec<i32>| weights.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
-        let most = kernel.masks.iter().map(magnitude).max().unwrap_or(0) * i64::from(format.max_value());
+        let most = kernel.most_sum(format.max_value());
         match most {
             // A root takes the sum of two squares.
             _ if most <= i64::from(i16::MAX) => Width::Sixteen,

@@ -72,7 +72,8 @@ impl Correction {
 /// A root of 32-bit numbers as vectors find it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum VectorRoot {
-    Single(f32),
+    /// And what it is multiplied by, if not by 1.
+    Single(Option<f32>),
     /// And the largest squares.
     Corrected(Correction, i32),
 }
@@ -86,7 +87,7 @@ impl VectorRoot {
             VectorRoot::Single(factor) => simd.scaled_roots(squares, factor),
             VectorRoot::Corrected(correction, most) => {
                 let squares = simd.min_numbers(squares, simd.splat(most));
-                let near = simd.scaled_roots(squares, correction.factor);
+                let near = simd.scaled_roots(squares, Some(correction.factor));
                 let edge = simd.add(simd.add(near, near), simd.splat(-1));
                 let edges = simd.multiply_numbers(edge, edge);
                 // Their difference is below 0 where the root is too large, and -1 once it is shifted down.
@@ -126,7 +127,7 @@ impl Root {
         let most = i32::try_from(self.most).ok()?;
         let fits = self.made_for.1 < i16::MAX as u32;
         match self.way {
-            Way::Single(factor) => Some(VectorRoot::Single(factor)),
+            Way::Single(factor) => Some(VectorRoot::Single((factor != 1.0).then_some(factor))),
             Way::Corrected(correction) => Some(VectorRoot::Corrected(correction, most)),
             Way::Double(_) | Way::Integers => None,
         }

@@ -2,7 +2,7 @@
 
 use crate::engine::cpu::rows::words::numbers;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::filter::{CombinedKernel, Convolve};
+use crate::filter::{CombinedKernel, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
 use std::fmt;
 
@@ -76,42 +76,6 @@ pub(super) struct Tap {
 
 /// A row and a column of the masks.
 pub(super) type Place = (usize, usize);
-
-/// Eight masks of 3x3, of which each weighs three neighbours in a row around the centre one way and the five
-/// others another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Compass {
-    /// What three weigh more than the others.
-    pub(super) more: i64,
-    pub(super) others: i64,
-}
-
-/// The places around the centre of a 3x3 mask, clockwise from the upper left, as row and column.
-pub(super) const RING: [Place; 8] = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)];
-
-impl Compass {
-    /// True if each mask's weights add up to 0, and so do all masks'.
-    pub(super) fn is_balanced(&self) -> bool {
-        3 * self.more + RING.len() as i64 * self.others == 0
-    }
-
-    fn of(kernel: &CombinedKernel) -> Option<Compass> {
-        let is_ring = (kernel.width, kernel.height, kernel.masks.len()) == (3, 3, RING.len());
-        let around = |mask: &Vec<i32>| RING.map(|(row, column)| i64::from(mask[3 * row + column]));
-        let first = around(kernel.masks.first().filter(|_| is_ring)?);
-        let others = first[3];
-        let turned = |k: usize, weights: [i64; 8]| {
-            let three = |at: usize| (at + RING.len() - k) % RING.len() < 3;
-            (0..RING.len()).all(|at| weights[at] == if three(at) { first[0] } else { others })
-        };
-        let masks = kernel.masks.iter().enumerate();
-        let mut known = masks.map(|(k, mask)| mask[4] == 0 && turned(k, around(mask)));
-        (known.all(|is_known| is_known) && first[0] > others).then_some(Compass {
-            more: first[0] - others,
-            others,
-        })
-    }
-}
 
 impl Masks {
     pub(super) fn new(kernel: &CombinedKernel, channels: &[Convolve]) -> Masks {

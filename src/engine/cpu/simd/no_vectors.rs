@@ -160,7 +160,7 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    fn scaled_roots(self, _: Self::V, _: f32) -> Self::V {
+    fn scaled_roots(self, _: Self::V, _: Option<f32>) -> Self::V {
         match self.0 {}
     }
 

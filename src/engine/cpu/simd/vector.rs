@@ -148,9 +148,9 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// The smaller of numbers with sign.
     fn min_numbers(self, a: Self::V, b: Self::V) -> Self::V;
 
-    /// The roots of numbers that are at least 0, times `factor`, rounded to nearest, halves to even. Each of
-    /// the three steps from a number of 32 bits is rounded as IEEE 754 has it.
-    fn scaled_roots(self, numbers: Self::V, factor: f32) -> Self::V;
+    /// The roots of numbers that are at least 0, times `factor` if there is one, rounded to nearest, halves
+    /// to even. Each step, from the real number of 32 bits on, is rounded as IEEE 754 has it.
+    fn scaled_roots(self, numbers: Self::V, factor: Option<f32>) -> Self::V;
 
     /// Numbers, shifted down with their sign.
     fn shift_down(self, a: Self::V, by: Self::V) -> Self::V;

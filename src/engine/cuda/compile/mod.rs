@@ -57,8 +57,9 @@ macro_rules! text {
 }
 
 /// Texts that others include, each with the path that they include it by.
-const HEADERS: [(&str, &str); 18] = [
+const HEADERS: [(&str, &str); 20] = [
     text!("common/border.cuh"),
+    text!("common/combining.cuh"),
     text!("common/interleave.cuh"),
     text!("common/offset.cuh"),
     text!("common/plane.cuh"),
@@ -66,6 +67,7 @@ const HEADERS: [(&str, &str); 18] = [
     text!("common/ptx.cuh"),
     text!("scalar/convolve.cuh"),
     text!("scalar/weights.cuh"),
+    text!("tensor/compass.cuh"),
     text!("tensor/entries.cuh"),
     text!("tensor/epilogue.cuh"),
     text!("tensor/small_mask.cuh"),

@@ -68,11 +68,7 @@ pub(crate) fn groups(step: &Step) -> Vec<(Interleaving, Vec<usize>)> {
 pub(crate) fn is_wide(step: &Step, format: PixelFormat) -> bool {
     match &step.kernel {
         Kernel::Direct(_) => format.depth() > 12,
-        Kernel::Combined(k) => {
-            let magnitude = |mask: &Vec<i32>| mask.iter().map(|&q| i64::from(q).abs()).sum::<i64>();
-            let most = k.masks.iter().map(magnitude).max().unwrap_or(0) * i64::from(format.max_value());
-            most + (1 << k.shift) > i64::from(i32::MAX)
-        }
+        Kernel::Combined(k) => k.most_sum(format.max_value()) + (1 << k.shift) > i64::from(i32::MAX),
         Kernel::Separable(k) => k.wide,
         Kernel::Pyramid(k) => k.is_wide(),
     }

@@ -114,6 +114,11 @@ pub(crate) fn tune(
     ];
     if let Kernel::Combined(kernel) = &step.kernel {
         parameters.extend(combining(kernel, step, format)?);
+        let total = match kernel.combining {
+            Combining::Absolute => -kernel.start(0, 1),
+            Combining::Largest | Combining::Magnitude(_) => 0,
+        };
+        parameters.push(("TOTAL", total));
     }
     let shared = |index: usize| passes.get(index).map_or(0, |pass| bytes(shape, pass));
     Ok(Tuned {
@@ -124,7 +129,7 @@ pub(crate) fn tune(
     })
 }
 
-/// The largest magnitude that scalar/combined.cu rounds in 64 bits, whatever the scale.
+/// The largest magnitude that common/combining.cuh rounds, whatever the scale.
 const MOST_ROOT: i64 = 131_000;
 
 /// Refuses steps that no kernel makes, with a sentence.
@@ -179,8 +184,8 @@ fn pyramid(kernel: &PyramidKernel, job: &PlaneGroup<'_>) -> Tuned {
     }
 }
 
-/// The parameters of scalar/combined.cu.
-fn combining(
+/// The parameters of common/combining.cuh.
+pub(super) fn combining(
     kernel: &CombinedKernel,
     step: &Step,
     format: PixelFormat,
@@ -199,20 +204,15 @@ fn combining(
             "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
         ));
     }
-    let total = match kernel.combining {
-        Combining::Absolute => -kernel.start(0, 1),
-        Combining::Largest | Combining::Magnitude(_) => 0,
-    };
+    let most = most.min(MOST_ROOT);
     Ok(vec![
-        ("MASKS", kernel.masks.len() as i64),
         ("COMBINING", number),
-        ("TOTAL", total),
+        ("MASKS", kernel.masks.len() as i64),
         ("SCALE_N", i64::from(scale.numerator())),
         ("SCALE_D", i64::from(scale.denominator())),
-        (
-            "MOST_SQUARES",
-            scale.least_squares(most.min(MOST_ROOT) as u32) as i64,
-        ),
+        ("MOST", most),
+        ("MOST_SQUARES", scale.least_squares(most as u32) as i64),
+        ("MOST_SUM", kernel.most_sum(format.max_value())),
     ])
 }
 

@@ -149,13 +149,20 @@ impl Work<'_> {
             Kernel::Pyramid(kernel) => kernel.last_shift(),
         };
         let channel = |what: &ChannelStep| match what {
-            // The whole bias is one number here.
-            ChannelStep::Convolve(c) => Channel {
-                low: tensor::bias(&self.step.kernel, c),
-                high: 0,
-                border: i32::from(c.border),
-                fill: -1,
-            },
+            // The whole bias is one number here, which is added to the sum or to what is made of it.
+            ChannelStep::Convolve(c) => {
+                let bias = tensor::bias(&self.step.kernel, c);
+                let (low, high) = match &self.step.kernel {
+                    Kernel::Combined(kernel) => (kernel.start(0, c.level), bias),
+                    Kernel::Direct(_) | Kernel::Separable(_) | Kernel::Pyramid(_) => (bias, 0),
+                };
+                Channel {
+                    low,
+                    high,
+                    border: i32::from(c.border),
+                    fill: -1,
+                }
+            }
             // Colours outside the plane are opaque where colours are premultiplied.
             ChannelStep::Copy if pass.kernel.premultiplies => Channel {
                 border: self.format.max_value() as i32,

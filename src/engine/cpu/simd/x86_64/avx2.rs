@@ -327,11 +327,14 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn scaled_roots(self, numbers: __m256i, factor: f32) -> __m256i {
+    fn scaled_roots(self, numbers: __m256i, factor: Option<f32>) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
-            let roots = _mm256_sqrt_ps(_mm256_cvtepi32_ps(numbers));
-            _mm256_cvtps_epi32(_mm256_mul_ps(roots, _mm256_set1_ps(factor)))
+            let mut roots = _mm256_sqrt_ps(_mm256_cvtepi32_ps(numbers));
+            if let Some(factor) = factor {
+                roots = _mm256_mul_ps(roots, _mm256_set1_ps(factor));
+            }
+            _mm256_cvtps_epi32(roots)
         }
     }
 

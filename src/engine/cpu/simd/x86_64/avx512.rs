@@ -424,11 +424,14 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     }
 
     #[inline(always)]
-    fn scaled_roots(self, numbers: __m512i, factor: f32) -> __m512i {
+    fn scaled_roots(self, numbers: __m512i, factor: Option<f32>) -> __m512i {
         // SAFETY: `self` proves AVX-512.
         unsafe {
-            let roots = _mm512_sqrt_ps(_mm512_cvtepi32_ps(numbers));
-            _mm512_cvtps_epi32(_mm512_mul_ps(roots, _mm512_set1_ps(factor)))
+            let mut roots = _mm512_sqrt_ps(_mm512_cvtepi32_ps(numbers));
+            if let Some(factor) = factor {
+                roots = _mm512_mul_ps(roots, _mm512_set1_ps(factor));
+            }
+            _mm512_cvtps_epi32(roots)
         }
     }
 

@@ -5,10 +5,44 @@ use super::fragments::{self, Mask, Patch};
 use super::shape::{Block, Shape};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
-use crate::filter::DirectKernel;
+use crate::filter::{CombinedKernel, DirectKernel};
 use crate::frame::PixelFormat;
 
-/// Which windows (K-slices) cover what a patch of results reads.
+/// The weights of one mask, or of two whose sums are combined.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weights<'a> {
+    first: &'a [i32],
+    second: Option<&'a [i32]>,
+    size: (usize, usize),
+}
+
+impl<'a> Weights<'a> {
+    /// Those of a mask that samples are made of.
+    pub(super) fn of(kernel: &'a DirectKernel) -> Weights<'a> {
+        Weights {
+            first: &kernel.weights,
+            second: None,
+            size: (kernel.width, kernel.height),
+        }
+    }
+
+    /// Those of the masks that a number is made of: one, two, or more that no products are made for. `None`
+    /// without any.
+    pub(super) fn combined(kernel: &'a CombinedKernel) -> Option<Weights<'a>> {
+        let (first, second) = match &kernel.masks[..] {
+            [first, second] => (first, Some(&second[..])),
+            [first, ..] => (first, None),
+            [] => return None,
+        };
+        Some(Weights {
+            first,
+            second,
+            size: (kernel.width, kernel.height),
+        })
+    }
+}
+
+/// How windows cover what a patch of results reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cover {
     pub(super) patch: Patch,
@@ -59,7 +93,7 @@ const LEAST_SAVED: usize = 5;
 
 /// True if so many products are saved where pixels are deinterleaved first, into rows of one byte of one
 /// component each, that it pays.
-pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Interleaving) -> bool {
+pub(super) fn pays_apart(kernel: Weights<'_>, format: PixelFormat, planes: Interleaving) -> bool {
     let sample_bytes = format.bytes_per_sample();
     let products = |mask: Mask<'_>| Cover::of(mask).products() * mask.bands();
     // Components that are not convolved cost products only where they lie between the others.
@@ -70,18 +104,20 @@ pub(super) fn pays_apart(kernel: &DirectKernel, format: PixelFormat, planes: Int
 }
 
 /// A direct mask on rows of so many components, of so many bytes a sample.
-pub(super) fn mask(kernel: &DirectKernel, channels: usize, sample_bytes: usize) -> Mask<'_> {
+pub(super) fn mask(kernel: Weights<'_>, channels: usize, sample_bytes: usize) -> Mask<'_> {
     Mask {
-        weights: &kernel.weights,
-        size: (kernel.width, kernel.height),
+        weights: kernel.first,
+        second: kernel.second,
+        size: kernel.size,
         channels,
         sample_bytes,
     }
 }
 
-/// The shape of a direct mask's kernel, in blocks of this shape or of the best.
+/// The shape of a direct mask's kernel, in blocks of this shape or of the best, with the parameters of what
+/// is made of its sums.
 pub(super) fn direct(
-    kernel: &DirectKernel,
+    (kernel, combining): (Weights<'_>, &[(&'static str, i64)]),
     format: PixelFormat,
     planes: Interleaving,
     block: Option<Block>,
@@ -116,6 +152,7 @@ pub(super) fn direct(
         ("SHARED_WINDOWS", i64::from(patch == Patch::Shared)),
         ("PAIRS", pairs as i64),
     ];
+    own.extend(combining);
     if patch != Patch::Shared {
         own.extend([
             ("COLUMNS", patch.size().0 as i64),
@@ -140,6 +177,7 @@ pub(super) fn direct(
         lower,
     }
 }
+
 /// The block that was measured fastest. `parts` is the number of planar rows that a row is deinterleaved
 /// into, of samples of `bytes` bytes.
 fn best_block(

@@ -46,6 +46,8 @@ fn factor(q: i32, band: usize, bands: usize, byte: usize) -> i8 {
 pub(crate) struct Mask<'a> {
     /// Row by row.
     pub(crate) weights: &'a [i32],
+    /// Those of another mask of the same size, whose sums are kept apart.
+    pub(crate) second: Option<&'a [i32]>,
     pub(crate) size: (usize, usize),
     /// Samples from one pixel to the next.
     pub(crate) channels: usize,
@@ -58,8 +60,14 @@ impl Mask<'_> {
         self.size.0 / 2 * self.channels * self.sample_bytes
     }
 
+    /// Sums of byte products: the first mask's, then the second one's.
     pub(crate) fn bands(&self) -> usize {
-        bands(weight_bytes(self.weights), self.sample_bytes)
+        self.bands_of_each() * if self.second.is_some() { 2 } else { 1 }
+    }
+
+    fn bands_of_each(&self) -> usize {
+        let bytes = weight_bytes(self.weights).max(self.second.map_or(0, weight_bytes));
+        bands(bytes, self.sample_bytes)
     }
 
     /// The weight of the byte at `byte` bytes from a result's first one, `row` rows below the first row that
@@ -74,13 +82,13 @@ impl Mask<'_> {
         }
         let column = sample / self.channels as isize + (self.size.0 / 2) as isize;
         let within = |at: isize, len: usize| usize::try_from(at).ok().filter(|&at| at < len);
+        let each = self.bands_of_each();
+        let weights = match self.second {
+            Some(second) if band >= each => second,
+            _ => self.weights,
+        };
         match within(column, self.size.0).zip(within(row, self.size.1)) {
-            Some((i, j)) => factor(
-                self.weights[j * self.size.0 + i],
-                band,
-                self.bands(),
-                which as usize,
-            ),
+            Some((i, j)) => factor(weights[j * self.size.0 + i], band % each, each, which as usize),
             None => 0,
         }
     }
@@ -358,6 +366,7 @@ mod tests {
             let weights = weights(size.0 * size.1, small, &mut next);
             let mask = Mask {
                 weights: &weights,
+                second: None,
                 size,
                 channels,
                 sample_bytes,
@@ -440,6 +449,7 @@ mod tests {
             let column = weights(size.1, small, &mut next);
             let row = Mask {
                 weights: &row_weights,
+                second: None,
                 size: (size.0, 1),
                 channels,
                 sample_bytes,

@@ -1,6 +1,6 @@
 //! Two steps of a chain in one launch: which ones, and the shape of their kernel, tensor/fused.cu.
 
-use super::direct::{Cover, mask};
+use super::direct::{Cover, Weights, mask};
 use super::fragments::{self, Patch};
 use super::shape::{Block, Extent, Shape, TensorKernel, Unfit};
 use super::tile_size::fitting;
@@ -58,7 +58,7 @@ impl<'a> Pair<'a> {
         }
         let shared = |step: &'a Step| match &step.kernel {
             Kernel::Direct(kernel) => {
-                (Cover::of(mask(kernel, 1, 1)).patch == Patch::Shared).then_some(kernel)
+                (Cover::of(mask(Weights::of(kernel), 1, 1)).patch == Patch::Shared).then_some(kernel)
             }
             Kernel::Separable(_) | Kernel::Combined(_) | Kernel::Pyramid(_) => None,
         };
@@ -77,7 +77,7 @@ impl<'a> Pair<'a> {
     /// Products for 128 results and mask.
     fn products(&self) -> [usize; 2] {
         self.masks.map(|kernel| {
-            let mask = mask(kernel, 1, 1);
+            let mask = mask(Weights::of(kernel), 1, 1);
             Cover::of(mask).products() * mask.bands()
         })
     }
@@ -118,7 +118,7 @@ impl<'a> Pair<'a> {
 
     /// The kernel in such blocks, which compute two rows of the middle for each of their steps.
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
-        let [first, next] = self.masks.map(|kernel| mask(kernel, 1, 1));
+        let [first, next] = self.masks.map(|kernel| mask(Weights::of(kernel), 1, 1));
         let covers = [first, next].map(Cover::of);
         let weights = [(first, covers[0]), (next, covers[1])]
             .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.windows, START));

@@ -29,10 +29,11 @@ pub(crate) mod tile_size;
 pub(crate) use shape::{Loader, TensorKernel, Unfit, bias};
 
 use super::plane_group::{Interleaving, is_wide};
+use super::scalar::combining;
 use crate::engine::cuda::driver::device::DeviceInfo;
-use crate::filter::{DirectKernel, Kernel, SeparableKernel, Step};
+use crate::filter::{CombinedKernel, Combining, Compass, Kernel, SeparableKernel, Step};
 use crate::frame::PixelFormat;
-use direct::{direct, pays_apart};
+use direct::{Weights, direct, pays_apart};
 use separable::separable;
 use shape::{Block, WHOLE_TILES, biases, folded_bias};
 
@@ -73,24 +74,88 @@ fn shaped(
     match &step.kernel {
         Kernel::Direct(kernel) => {
             let block = blocks.and_then(|blocks| blocks.first().copied());
+            let weights = Weights::of(kernel);
             let whole = |is_deinterleaved| {
-                whole_mask(kernel, step, format, planes, limits, (is_deinterleaved, block))
+                let mask = (weights, &LINEAR[..]);
+                whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
             };
-            if pays_apart(kernel, format, planes) {
+            if pays_apart(weights, format, planes) {
                 whole(true).or_else(|_| whole(false))
             } else {
                 whole(false)
             }
         }
+        Kernel::Combined(kernel) => {
+            let block = blocks.and_then(|blocks| blocks.first().copied());
+            combined_masks(kernel, step, format, planes, limits, block)
+        }
         Kernel::Separable(kernel) => separable_mask(kernel, step, format, planes, limits, blocks),
-        Kernel::Combined(_) | Kernel::Pyramid(_) => Err(Unfit::Response),
+        Kernel::Pyramid(_) => Err(Unfit::Response),
+    }
+}
+
+/// The parameters of common/combining.cuh for a kernel whose sums become samples.
+const LINEAR: [(&str, i64); 9] = [
+    ("COMBINING", 3),
+    ("MASKS", 1),
+    ("SCALE_N", 1),
+    ("SCALE_D", 1),
+    ("MOST", 0),
+    ("MOST_SQUARES", 0),
+    ("MOST_SUM", 0),
+    ("MORE", 0),
+    ("FEWER", 0),
+];
+
+/// What 16 bits hold of eight neighbours, and of three of them.
+const MOST_WEIGHTS: [i64; 2] = [0xffff / (8 * 255), 0xffff / (3 * 255)];
+
+/// The parameters of tensor/compass.cuh for the largest of several sums, if that can make it.
+fn compass(kernel: &CombinedKernel, format: PixelFormat) -> Option<[(&'static str, i64); 2]> {
+    let compass = Compass::of(kernel).filter(Compass::is_balanced)?;
+    let fits = -compass.others <= MOST_WEIGHTS[0] && compass.more <= MOST_WEIGHTS[1];
+    (fits && format.bytes_per_sample() == 1).then_some([("MORE", compass.more), ("FEWER", -compass.others)])
+}
+
+/// The kernel of a mask whose absolute sums are taken, of two whose sums make magnitudes, or of a compass.
+fn combined_masks(
+    kernel: &CombinedKernel,
+    step: &Step,
+    format: PixelFormat,
+    planes: Interleaving,
+    limits: &DeviceInfo,
+    block: Option<Block>,
+) -> Result<TensorKernel, Unfit> {
+    let turned = match kernel.combining {
+        Combining::Absolute | Combining::Magnitude(_) => [("MORE", 0), ("FEWER", 0)],
+        Combining::Largest => compass(kernel, format).ok_or(Unfit::Response)?,
+    };
+    let weights = Weights::combined(kernel).ok_or(Unfit::Response)?;
+    let bias = biases(step).map(|c| bias(&step.kernel, c).abs()).max();
+    // The bias is added to what has been made of sums.
+    let most = kernel.most_sum(format.max_value()) + bias.unwrap_or(0);
+    if !is_wide(step, format) && most > i64::from(i32::MAX) {
+        return Err(Unfit::Bias);
+    }
+    let mut parameters = combining(kernel, step, format).map_err(|_| Unfit::Bias)?;
+    parameters.extend(turned);
+    let whole = |is_deinterleaved| {
+        let mask = (weights, &parameters[..]);
+        whole_mask(mask, step, format, planes, limits, (is_deinterleaved, block))
+    };
+    // Of bytes apart, the sums over the high bytes would have to be kept for each mask.
+    let is_apart = format.bytes_per_sample() == 1 && kernel.combining != Combining::Largest;
+    if is_apart && pays_apart(weights, format, planes) {
+        whole(true).or_else(|_| whole(false))
+    } else {
+        whole(false)
     }
 }
 
 /// The kernel of a whole mask, of a block of this shape or of one with fewer steps: deinterleaved rows leave
 /// room for lower tiles where masks are long.
 fn whole_mask(
-    kernel: &DirectKernel,
+    mask: (Weights<'_>, &[(&'static str, i64)]),
     step: &Step,
     format: PixelFormat,
     planes: Interleaving,
@@ -99,14 +164,7 @@ fn whole_mask(
 ) -> Result<TensorKernel, Unfit> {
     let copies_whole_tiles = limits.compute_capability >= WHOLE_TILES;
     loop {
-        let shape = direct(
-            kernel,
-            format,
-            planes,
-            block,
-            is_deinterleaved,
-            copies_whole_tiles,
-        );
+        let shape = direct(mask, format, planes, block, is_deinterleaved, copies_whole_tiles);
         let tried = shape.block;
         let fits = shape.finish(step, format, planes, limits);
         if fits.is_ok() || !is_deinterleaved || tried.steps <= LEAST_DEINTERLEAVED {

@@ -96,6 +96,7 @@ pub(super) fn separable(
     let components = if by_fours { planes.channels } else { 1 };
     let row = Mask {
         weights: &kernel.row.weights,
+        second: None,
         size: (kernel.row.weights.len(), 1),
         channels: planes.channels / components,
         sample_bytes,

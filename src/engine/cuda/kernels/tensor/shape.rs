@@ -24,8 +24,8 @@ pub(crate) enum Unfit {
     /// The tile with its halo is larger than a block's shared memory.
     #[error("the tile and its halo do not fit in shared memory")]
     SharedMemory,
-    /// The filter combines several sums.
-    #[error("tensor cores make sums of one mask, and magnitudes and absolute values take other kernels")]
+    /// A number of more sums than two, or of a smaller picture.
+    #[error("tensor cores make the sums of two masks at most, and kirsch of bytes beside them")]
     Response,
     /// The user chose the threads of a block.
     #[error("--block was given")]
@@ -176,7 +176,7 @@ pub(crate) fn bias(kernel: &Kernel, c: &Convolve) -> i64 {
 pub(super) fn same_bias(step: &Step) -> bool {
     step.planes.iter().all(|channels| {
         let convolved = channels.iter().filter_map(ChannelStep::convolved);
-        let mut biases = convolved.map(|c| (c.low, c.high));
+        let mut biases = convolved.map(|c| (c.low, c.high, c.level));
         let first = biases.next();
         biases.all(|bias| Some(bias) == first)
     })
@@ -194,7 +194,9 @@ pub(super) struct Premultiply {
 impl Premultiply {
     /// `None` without premultiplication, or where only the kernels of scalar/alpha.cu can do it.
     pub(super) fn of(step: &Step, format: PixelFormat, planes: Interleaving) -> Option<Premultiply> {
-        let alpha = step.alpha?;
+        let alpha = step
+            .alpha
+            .filter(|_| !matches!(step.kernel, Kernel::Combined(_)))?;
         let [plane] = format.planes() else { return None };
         let place = plane.channels.iter().position(|&c| c == Channel::Alpha)?;
         let is_kept = !matches!(step.planes[0][place], ChannelStep::Fill(_));
