@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! --memory VARIANT        that one, or an error that says what the card lacks
-//! tensor                  tensor cores wherever they can do it, else as auto; an error for filters that make
-//!                         more of sums than samples
+//! tensor                  tensor cores wherever they can do it, else as auto; an error for filters of more
+//!                         sums than they make
 //! auto                    of the variants that can do it, the fastest by a table of times:
 //!                            work        a launch in the numbers that decide: mask, channels, bytes, samples
 //!                            table       measured times by work, with a rule where nothing is near
