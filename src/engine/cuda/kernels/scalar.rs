@@ -204,7 +204,8 @@ pub(super) fn combining(
             "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
         ));
     }
-    let most = most.min(MOST_ROOT);
+    // The compiler warns of comparisons with 0.
+    let most = most.clamp(1, MOST_ROOT);
     Ok(vec![
         ("COMBINING", number),
         ("MASKS", kernel.masks.len() as i64),
