@@ -7,6 +7,7 @@ mod cli;
 #[path = "../common/mod.rs"]
 mod common;
 mod hostile;
+mod icons_textures;
 mod preview;
 mod regions;
 mod stills;

@@ -130,8 +130,8 @@ pub(crate) struct FilterArguments {
     /// Print what would be done, with input, filters, engine and output, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are the
-    /// same on every machine and engine, and in parts, too.
+    /// Write time and hash of each frame to this file, as it goes to the encoder, a line a frame. They are
+    /// the same on every machine and engine, and in parts, too.
     #[arg(long, value_name = "FILE")]
     frame_hashes: Option<PathBuf>,
     /// Write the report to this file: figures if its name ends in .json, a page to look at with plots if it

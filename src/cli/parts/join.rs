@@ -83,7 +83,7 @@ fn joined_already(plan: &Plan, wanted: &JoinArguments) -> Result<(), Failure> {
     let output = plan.output.display();
     if plan.output_kind != OutputKind::Images && !target(plan).exists() {
         return Err(Failure::Failed(format!(
-            "{output} was made and is gone, and the parts with it; make the job anew with another plan's folder"
+            "{output} was made and is gone, and the parts with it; plan the job again in another folder"
         )));
     }
     if !wanted.quiet {

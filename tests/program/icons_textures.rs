@@ -1,8 +1,6 @@
 //! Icons, cursors, textures and pictures of telescopes: files made here byte by byte, and the samples that
 //! their formats say, worked out here again.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use framepipe::frame::{Buffer, FramePool, Pageable, Remarks};
 use framepipe::source::images::{self, ImageSourceOptions};
 use framepipe::source::video::{VideoSource, VideoSourceOptions};
