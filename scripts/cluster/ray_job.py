@@ -159,7 +159,7 @@ class Driver:
         waiting: list[tuple[float, Item]] = []
         for job, found in zip(jobs, self.pool.map(self.status, jobs), strict=True):
             plan = read_plan(job)
-            if found["missing"] and is_joined(job, plan) and not self.wanted.no_join:
+            if found["joined"]:
                 self.say("there", f"{job}: {plan['output']} is there", job=job)
                 continue
             each = lengths(plan)
@@ -343,12 +343,6 @@ class Driver:
         code = 1 if final else ELSEWHERE if codes - {0} or not is_moving else 0
         self.say("end", f"{self.done}/{self.total} parts; exit code {code}", code=code)
         return code
-
-
-def is_joined(job: str, plan: dict[str, Any]) -> bool:
-    """True if the output was made after the plan, so that the parts are gone because they were joined."""
-    output = Path(plan["output"].removeprefix("raw:"))
-    return output.is_file() and output.stat().st_mtime >= Path(job, "plan.json").stat().st_mtime
 
 
 def signs_of_life(jobs: set[str]) -> list[tuple[str, int]]:
