@@ -322,10 +322,10 @@ impl EngineArguments {
             EngineName::Cpu => self.cpu(chain),
             EngineName::Cuda => {
                 cuda::check(plan)?;
-                self.cuda(chain)
+                self.cuda(&chain)
             }
             EngineName::Auto => match cuda::available().and_then(|()| cuda::check(plan)) {
-                Ok(()) => self.cuda(chain),
+                Ok(()) => self.cuda(&chain),
                 Err(reason) => {
                     tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");
                     if let Some(option) = self.cuda_option() {
@@ -344,7 +344,7 @@ impl EngineArguments {
         Ok(Box::new(Cpu::with_instruction_set(chain, self.threads(), set)?))
     }
 
-    fn cuda(&self, chain: Chain) -> Result<Box<dyn Engine>, EngineError> {
+    fn cuda(&self, chain: &Chain) -> Result<Box<dyn Engine>, EngineError> {
         let devices = match &self.devices {
             Some(cards) => cards.numbers()?,
             None => vec![self.device.unwrap_or(CudaOptions::default().device)],

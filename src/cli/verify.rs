@@ -55,8 +55,8 @@ enum Start {
 }
 
 impl Start {
-    /// True if it takes linear filters alone.
-    fn is_linear(self) -> bool {
+    /// True if it is by tensor cores, which do not take every filter.
+    fn is_tensor(self) -> bool {
         matches!(self, Start::Cuda(options) if options.memory == MemoryVariant::Tensor)
     }
 
@@ -140,10 +140,9 @@ pub(crate) fn run(arguments: &VerifyArguments, out: &mut impl Write) -> Result<(
         .candidates()?
         .into_iter()
         .flat_map(|c| [Algorithm::Direct, Algorithm::Separable].map(|algorithm| (c.clone(), algorithm)));
-    // Tensor cores refuse what is not linear.
-    let linear: Vec<Case> = cases.iter().filter(|case| case.is_linear()).cloned().collect();
+    let suited: Vec<Case> = cases.iter().filter(|case| case.suits_tensor()).cloned().collect();
     let compared = |start: Start, algorithm| {
-        let cases = if start.is_linear() { &linear } else { &cases };
+        let cases = if start.is_tensor() { &suited } else { &cases };
         compare(cases, algorithm, &mut |chain| start.engine(chain))
     };
     let mut tell = |candidate: &Candidate, algorithm: Algorithm, found: Comparison| {

@@ -180,10 +180,15 @@ impl Case {
         algorithm != Algorithm::Separable || self.chain.filters.iter().all(Filter::is_separable)
     }
 
-    /// True if every filter of the case is the sums of its mask alone, as tensor cores take them.
-    pub fn is_linear(&self) -> bool {
+    /// True if tensor cores take every filter of the case: not Gaussians that fit no mask, and the largest of
+    /// several sums of bytes alone.
+    pub fn suits_tensor(&self) -> bool {
         let mut filters = self.chain.filters.iter();
-        filters.all(|filter| filter.response == Response::Linear)
+        filters.all(|filter| match filter.response {
+            Response::Linear | Response::Absolute | Response::Magnitude { .. } => true,
+            Response::Largest { .. } => self.format.bytes_per_sample() == 1,
+            Response::WideGaussian { .. } => false,
+        })
     }
 
     /// The chain with `algorithm`.

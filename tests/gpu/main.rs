@@ -105,10 +105,10 @@ fn start(options: CudaOptions) -> impl FnMut(Chain) -> Result<Box<dyn Engine>, E
     move |chain| Ok(Box::new(Cuda::new(chain, options)?))
 }
 
-/// Tensor cores refuse what is not linear, so that they are held to the rest.
+/// Tensor cores refuse some filters, so that they are held to the rest.
 fn hold_against_reference(cases: &[Case], algorithm: Algorithm, options: CudaOptions) {
     let is_all = options.memory != MemoryVariant::Tensor;
-    let able = cases.iter().filter(|case| is_all || case.is_linear());
+    let able = cases.iter().filter(|case| is_all || case.suits_tensor());
     let cases = &able.cloned().collect::<Vec<Case>>()[..];
     let found = compare(cases, algorithm, &mut start(options)).unwrap();
     assert!(

@@ -99,7 +99,7 @@ impl Job {
     fn make_shuffled(&self) {
         let stride = [7, 5, 3]
             .into_iter()
-            .find(|stride| self.parts % stride != 0)
+            .find(|stride| !self.parts.is_multiple_of(*stride))
             .unwrap_or(1);
         self.make((0..self.parts).map(|k| (k * stride + 2) % self.parts));
     }

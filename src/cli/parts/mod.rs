@@ -13,6 +13,7 @@ use super::filter::FilterArguments;
 use super::filter::piece::parse;
 use framepipe::parts::{JobError, JobFolder, Plan, VerifyError};
 use framepipe::source::video::ffmpeg_version;
+use std::borrow::Borrow;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -41,7 +42,8 @@ fn open(root: &Path) -> Result<(JobFolder, Plan), Failure> {
 }
 
 /// What passes may go well elsewhere or later; the rest is a plan that is none.
-fn job_failure(error: JobError) -> Failure {
+fn job_failure(error: impl Borrow<JobError>) -> Failure {
+    let error = error.borrow();
     match error.is_passing() {
         true => Failure::Passing(error.to_string()),
         false => Failure::Usage(error.to_string()),

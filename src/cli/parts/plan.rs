@@ -9,6 +9,7 @@ use crate::cli::{Arguments, Failure, escape, to_stdout};
 use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};
+use framepipe::frame::Rational;
 use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, frame_extents, time_extents};
 use framepipe::source::{Cuts, StreamInfo};
 use std::ffi::OsString;
@@ -88,10 +89,7 @@ impl PlanArguments {
         if let Some(parts) = self.parts {
             return Ok(parts);
         }
-        let rate = info
-            .frame_rate
-            .map(|rate| rate.to_f64())
-            .filter(|&rate| rate > 0.0);
+        let rate = info.frame_rate.map(Rational::to_f64).filter(|&rate| rate > 0.0);
         let frames_each = match (self.part_frames, self.part_seconds, rate) {
             (Some(frames), ..) => frames,
             (None, seconds, Some(rate)) => (seconds.unwrap_or(USUAL_SECONDS) * rate).round().max(1.0) as u64,

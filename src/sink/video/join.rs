@@ -221,11 +221,8 @@ impl VideoSink {
             .map(|(pts, step)| pts + step)
             .max()
             .unwrap_or(0);
-        self.end_join(
-            joining,
-            end,
-            format!("{encoder}{settings} in {container}, {} parts", parts.len()),
-        )
+        let encoded = format!("{encoder}{settings} in {container}, {} parts", parts.len());
+        self.end_join(joining, end, &encoded)
     }
 
     /// Copies the packets of one part, `before` whose frames so many others come.
@@ -276,7 +273,7 @@ impl VideoSink {
     }
 
     /// Writes what comes behind the last packet, at `end`, and puts the file in its place.
-    fn end_join(mut self, mut joining: Joining, end: i64, encoded: String) -> Result<Written, SinkError> {
+    fn end_join(mut self, mut joining: Joining, end: i64, encoded: &str) -> Result<Written, SinkError> {
         let muxer = &mut self.output.muxer;
         let seconds = end as f64 * joining.base.to_f64();
         let rest = match &mut joining.passthrough {
