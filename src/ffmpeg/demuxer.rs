@@ -328,6 +328,14 @@ impl Demuxer {
         is_marked || self.format_name().contains("flv")
     }
 
+    /// True if the input can be read from anywhere, and so a second time: a file, or what a server gives ranges
+    /// of.
+    pub(crate) fn can_seek(&self) -> bool {
+        // SAFETY: the I/O context, where there is one, lives as long as the format context.
+        let io = unsafe { self.context().pb.as_ref() };
+        io.is_some_and(|io| io.seekable & ffi::AVIO_SEEKABLE_NORMAL as c_int != 0)
+    }
+
     /// True if streams may appear that the beginning of the input does not show.
     pub(crate) fn may_grow(&self) -> bool {
         self.context().ctx_flags & ffi::AVFMTCTX_NOHEADER as c_int != 0
@@ -427,9 +435,7 @@ impl Demuxer {
 
     /// True if packets are found by an index only, which may lie behind them, and the input cannot go back.
     pub(crate) fn needs_index(&self) -> bool {
-        // SAFETY: the I/O context, where there is one, lives as long as the format context.
-        let io = unsafe { self.context().pb.as_ref() };
-        self.format_name().contains("mp4") && io.is_some_and(|io| io.seekable == 0)
+        self.format_name().contains("mp4") && !self.can_seek()
     }
 
     /// How many packets of stream `index` an MP4 or QuickTime file lists, less those that its edit list

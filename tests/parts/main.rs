@@ -9,6 +9,7 @@ mod common;
 mod exact;
 mod faults;
 mod pictures;
+mod server;
 #[path = "../standin/mod.rs"]
 mod standin;
 

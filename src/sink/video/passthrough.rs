@@ -175,12 +175,15 @@ impl Passthrough {
     /// Opens the input a second time; an error is a warning.
     pub(super) fn open(origin: &Origin, strict: bool) -> Result<Passthrough, String> {
         let name = origin.path.display();
-        if !origin.path.is_file() {
-            return Err(format!(
-                "{name} can be read only once, so its sound, subtitles and other streams are not copied"
-            ));
+        let once = || {
+            format!("{name} can be read only once, so its sound, subtitles and other streams are not copied")
+        };
+        // A pipe under a name would wait for another writer.
+        if origin.path.exists() && !origin.path.is_file() {
+            return Err(once());
         }
         match Demuxer::open(&origin.path, origin.access, None) {
+            Ok(demuxer) if !origin.path.is_file() && !demuxer.can_seek() => Err(once()),
             Ok(demuxer) => Ok(Passthrough {
                 demuxer: begun(demuxer, origin),
                 joined: Vec::new(),

@@ -115,8 +115,8 @@ impl VideoSource {
     /// Why a part could not begin with exactly the right picture without reading all that comes before.
     fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
         let codec = self.decoder.codec_name();
-        if !self.path.is_file() {
-            Some("is no file, so that it can be read only once".to_owned())
+        if !self.can_be_read_again() {
+            Some("can be read only once".to_owned())
         } else if self.packet.pts().is_none() || !demuxer.has_exact_index() {
             Some(format!(
                 "is of a container ({}) in which seeking is not exact",

@@ -131,6 +131,11 @@ impl VideoSource {
             )
     }
 
+    /// True for a file, and for a URL whose server gives ranges: not for a pipe under a name.
+    pub(super) fn can_be_read_again(&self) -> bool {
+        self.path.is_file() || !self.path.exists() && self.demuxer.can_seek()
+    }
+
     /// Ticks of a second, rounded up.
     fn second(&self) -> i64 {
         (1.0 / self.info.time_base.to_f64()).ceil() as i64
@@ -149,7 +154,7 @@ impl VideoSource {
             return Ok(false);
         }
         // A container with times of decoding alone says of no packet when it is shown.
-        if !self.demuxer.has_exact_index() || !self.path.is_file() || self.packet.pts().is_none() {
+        if !self.demuxer.has_exact_index() || !self.can_be_read_again() || self.packet.pts().is_none() {
             self.skip.reads_all = true;
             return Ok(false);
         }
@@ -173,7 +178,7 @@ impl VideoSource {
         let Ok(number) = usize::try_from(number) else {
             return Ok(None);
         };
-        if !self.path.is_file() {
+        if !self.can_be_read_again() {
             return Ok(None);
         }
         let mut demuxer = open_demuxer(&self.path, &self.name, self.access, self.timeout)?;
