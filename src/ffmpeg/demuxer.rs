@@ -328,8 +328,8 @@ impl Demuxer {
         is_marked || self.format_name().contains("flv")
     }
 
-    /// True if the input can be read from anywhere, and so a second time: a file, or what a server gives ranges
-    /// of.
+    /// True if the input can be read from anywhere, and so a second time: a file, or what a server gives
+    /// ranges of.
     pub(crate) fn can_seek(&self) -> bool {
         // SAFETY: the I/O context, where there is one, lives as long as the format context.
         let io = unsafe { self.context().pb.as_ref() };
