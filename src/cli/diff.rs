@@ -212,7 +212,7 @@ impl Walk {
 /// Compares the inputs. Whatever keeps them from being compared has the exit code 2.
 pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     compare(arguments).map_err(|failure| match failure {
-        Failure::Failed(text) => Failure::Incomparable(text),
+        Failure::Failed(text) | Failure::Passing(text) => Failure::Incomparable(text),
         failure => failure,
     })
 }
