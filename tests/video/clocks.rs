@@ -57,7 +57,7 @@ fn times(path: &Path) -> Vec<f64> {
         .collect()
 }
 
-/// How many frames FFmpeg decodes, with a time or without one.
+/// How many frames FFmpeg decodes, with a time or without one; none of a file that it wrote and cannot read.
 fn count(path: &Path) -> usize {
     let arguments = [
         "-count_frames",
@@ -66,7 +66,13 @@ fn count(path: &Path) -> usize {
         "-show_entries",
         "stream=nb_read_frames",
     ];
-    let found = probe(path, &arguments);
+    let read = Command::new("ffprobe")
+        .args(["-v", "error", "-of", "json"])
+        .args(arguments)
+        .arg(path)
+        .output()
+        .unwrap();
+    let found: Value = serde_json::from_slice(&read.stdout).unwrap();
     found["streams"][0]["nb_read_frames"]
         .as_str()
         .map_or(0, |n| n.parse().unwrap())
