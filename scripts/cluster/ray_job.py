@@ -149,8 +149,8 @@ class Driver:
     def status(self, job: str) -> dict[str, Any]:
         """What is on disk of a job."""
         command = [self.wanted.framepipe, "status", "--json", "--", job]
-        told = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        found: dict[str, Any] = json.loads(told.stdout)
+        answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        found: dict[str, Any] = json.loads(answer.stdout)
         return found
 
     def begin(self) -> None:
