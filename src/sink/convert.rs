@@ -2,11 +2,11 @@
 //!
 //! The conversion runs in the sink's own threads, and the sink's last word says what was converted.
 
-use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use super::step::{self, Step};
+use super::{AnySink, SinkError, Written};
 use crate::convert::{Converter, colour_after};
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::source::StreamInfo;
-use crossbeam_channel::Receiver;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,72 +31,11 @@ pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose
     if info.uniform && choose(info.format) == info.format {
         return sink;
     }
-    match sink {
-        AnySink::Stream(inner) => AnySink::Stream(Box::new(Converting {
-            conversion: Conversion::new(
-                path,
-                choose,
-                strict,
-                inner.row_alignment(),
-                1 + inner.held_buffers(),
-            ),
-            inner,
-        })),
-        AnySink::Indexed(inner) => AnySink::Indexed(Arc::new(ConvertingIndexed {
-            conversion: Conversion::new(path, choose, strict, 1, 0),
-            inner,
-        })),
-    }
-}
-
-struct Converting {
-    conversion: Conversion,
-    inner: Box<dyn Sink>,
-}
-
-impl Sink for Converting {
-    fn row_alignment(&self) -> usize {
-        64
-    }
-
-    fn delayed_frames(&self) -> u64 {
-        self.inner.delayed_frames()
-    }
-
-    fn bytes(&self) -> Option<u64> {
-        self.inner.bytes()
-    }
-
-    fn watch(&mut self, stop: &Receiver<()>) {
-        self.inner.watch(stop);
-    }
-
-    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
-        self.inner.write(self.conversion.convert(frame)?)
-    }
-
-    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        Ok(self.conversion.told(self.inner.finish()?))
-    }
-}
-
-struct ConvertingIndexed {
-    conversion: Conversion,
-    inner: Arc<dyn IndexedSink>,
-}
-
-impl IndexedSink for ConvertingIndexed {
-    fn bytes(&self) -> Option<u64> {
-        self.inner.bytes()
-    }
-
-    fn write(&self, frame: Frame) -> Result<(), SinkError> {
-        self.inner.write(self.conversion.convert(frame)?)
-    }
-
-    fn finish(&self) -> Result<Written, SinkError> {
-        Ok(self.conversion.told(self.inner.finish()?))
-    }
+    let (alignment, buffers) = match &sink {
+        AnySink::Stream(inner) => (inner.row_alignment(), 1 + inner.held_buffers()),
+        AnySink::Indexed(_) => (1, 0),
+    };
+    step::behind(Conversion::new(path, choose, strict, alignment, buffers), sink)
 }
 
 /// What a converter was made for.
@@ -130,7 +69,35 @@ impl Conversion {
         }
     }
 
-    fn convert(&self, frame: Frame) -> Result<Frame, SinkError> {
+    /// An idle converter of this kind, or a new one; those of other kinds are given up, so that they do not
+    /// pile up.
+    fn converter(&self, kind: Kind, to: PixelFormat) -> Result<Converter, SinkError> {
+        let idle = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|(other, _)| *other == kind);
+            idle.pop()
+        };
+        match idle {
+            Some((_, converter)) => Ok(converter),
+            None => {
+                let (from, colour, width, height) = kind;
+                Converter::new((from, colour), to, width, height).map_err(|error| self.refused(&error))
+            }
+        }
+    }
+
+    fn refused(&self, error: &dyn std::error::Error) -> SinkError {
+        SinkError::Unsupported {
+            path: self.path.clone(),
+            problem: error.to_string(),
+        }
+    }
+}
+
+impl Step for Conversion {
+    const COPIES: bool = true;
+
+    fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
         let (from, to) = (frame.format(), (self.choose)(frame.format()));
         if from == to {
             return Ok(frame);
@@ -170,31 +137,7 @@ impl Conversion {
         Ok(converted)
     }
 
-    /// An idle converter of this kind, or a new one; those of other kinds are given up, so that they do not
-    /// pile up.
-    fn converter(&self, kind: Kind, to: PixelFormat) -> Result<Converter, SinkError> {
-        let idle = {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.retain(|(other, _)| *other == kind);
-            idle.pop()
-        };
-        match idle {
-            Some((_, converter)) => Ok(converter),
-            None => {
-                let (from, colour, width, height) = kind;
-                Converter::new((from, colour), to, width, height).map_err(|error| self.refused(&error))
-            }
-        }
-    }
-
-    fn refused(&self, error: &dyn std::error::Error) -> SinkError {
-        SinkError::Unsupported {
-            path: self.path.clone(),
-            problem: error.to_string(),
-        }
-    }
-
-    fn told(&self, mut written: Written) -> Written {
+    fn noted(&self, mut written: Written) -> Written {
         let frames = match self.without_alpha.load(Ordering::Relaxed) {
             0 => None,
             1 => Some("1 frame".to_owned()),

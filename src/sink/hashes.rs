@@ -1,8 +1,8 @@
 //! A log of the frames that a sink is given: when each is shown, and the hash of its samples.
 
-use super::{AnySink, Flow, IndexedSink, Sink, SinkError, Written};
+use super::step::{self, Step};
+use super::{AnySink, SinkError};
 use crate::frame::{Frame, content_hash};
-use crossbeam_channel::Receiver;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,66 +41,16 @@ impl FrameLog {
     }
 }
 
-/// `inner` behind a log of its frames.
-pub fn logging(inner: AnySink, log: Arc<FrameLog>) -> AnySink {
-    match inner {
-        AnySink::Stream(inner) => AnySink::stream(LoggingSink { inner, log }),
-        AnySink::Indexed(inner) => AnySink::indexed(LoggingFiles { inner, log }),
-    }
+/// `sink` behind a log of its frames.
+pub fn logging(sink: AnySink, log: Arc<FrameLog>) -> AnySink {
+    step::behind(Logging(log), sink)
 }
 
-struct LoggingSink {
-    inner: Box<dyn Sink>,
-    log: Arc<FrameLog>,
-}
+struct Logging(Arc<FrameLog>);
 
-impl Sink for LoggingSink {
-    fn row_alignment(&self) -> usize {
-        self.inner.row_alignment()
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
-    }
-
-    fn delayed_frames(&self) -> u64 {
-        self.inner.delayed_frames()
-    }
-
-    fn bytes(&self) -> Option<u64> {
-        self.inner.bytes()
-    }
-
-    fn watch(&mut self, stop: &Receiver<()>) {
-        self.inner.watch(stop);
-    }
-
-    fn write(&mut self, frame: Frame) -> Result<Flow, SinkError> {
-        self.log.enter(&frame);
-        self.inner.write(frame)
-    }
-
-    fn finish(self: Box<Self>) -> Result<Written, SinkError> {
-        self.inner.finish()
-    }
-}
-
-struct LoggingFiles {
-    inner: Arc<dyn IndexedSink>,
-    log: Arc<FrameLog>,
-}
-
-impl IndexedSink for LoggingFiles {
-    fn bytes(&self) -> Option<u64> {
-        self.inner.bytes()
-    }
-
-    fn write(&self, frame: Frame) -> Result<(), SinkError> {
-        self.log.enter(&frame);
-        self.inner.write(frame)
-    }
-
-    fn finish(&self) -> Result<Written, SinkError> {
-        self.inner.finish()
+impl Step for Logging {
+    fn run(&self, frame: Frame) -> Result<Frame, SinkError> {
+        self.0.enter(&frame);
+        Ok(frame)
     }
 }

@@ -15,6 +15,7 @@ pub mod images;
 mod ledger;
 pub mod null;
 pub mod raw;
+mod step;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
 pub mod y4m;
