@@ -9,6 +9,9 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// The exit code of a part that may go well elsewhere or later: EX_TEMPFAIL of sysexits.h.
+pub(crate) const ELSEWHERE: u8 = 75;
+
 /// Why the program does not exit with 0.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -141,7 +144,7 @@ pub(crate) fn exit(result: Result<(), Failure>) -> ExitCode {
         }
         Err(Failure::Elsewhere(text)) => {
             say(&text);
-            ExitCode::from(75)
+            ExitCode::from(ELSEWHERE)
         }
         Err(Failure::Listed(text, lines)) => {
             say(&text);

@@ -138,7 +138,13 @@ impl JobFolder {
 
     /// A name for data of a part while they are made, which no other process uses.
     pub fn work_path(&self, part: usize, extension: &str) -> PathBuf {
-        let name = format!(".{part:05}-{}-{}.{extension}", host(), std::process::id());
+        self.hidden(&format!("{part:05}"), extension)
+    }
+
+    /// The same of any file: hidden, with machine and process in its name.
+    fn hidden(&self, word: &str, extension: &str) -> PathBuf {
+        let host = host().replace(['/', '.'], "-");
+        let name = format!(".{word}-{host}-{}.{extension}", std::process::id());
         self.parts().join(name)
     }
 
@@ -251,11 +257,7 @@ impl JobFolder {
     /// Writes `value` under a temporary name and links it to `path`, which succeeds for one of several that
     /// try.
     fn publish(&self, path: &Path, value: &impl Serialize, word: &str) -> Result<Published, JobError> {
-        let work = self.work_path(0, "tmp").with_file_name(format!(
-            ".{word}-{}-{}.json.tmp",
-            host(),
-            std::process::id()
-        ));
+        let work = self.hidden(word, "json.tmp");
         let write = || -> io::Result<()> {
             let mut file = OpenOptions::new()
                 .write(true)
@@ -340,7 +342,6 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, JobError> {
 }
 
 /// This machine's name.
-pub(super) fn host() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    name.replace(['/', '.'], "-")
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -21,7 +21,7 @@ mod plan;
 mod record;
 mod verify;
 
-pub use folder::{JobError, JobFolder, PartState, Published};
+pub use folder::{JobError, JobFolder, PartState, Published, host};
 pub use identity::{Identity, IdentityError, digest_file};
 pub use plan::{Extent, OutputKind, Part, PinnedFilter, Plan, frame_extents, time_extents};
 pub use record::{Beside, Data, Record, RecordedFrame, Seam};

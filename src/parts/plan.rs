@@ -2,6 +2,7 @@
 
 use super::Identity;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,7 +25,7 @@ pub struct Plan {
     pub input: String,
     /// What the input is known by.
     pub identity: Identity,
-    /// The output, absolute.
+    /// The output as the user named it, absolute.
     pub output: PathBuf,
     /// What the output is.
     pub output_kind: OutputKind,
@@ -96,6 +97,16 @@ pub enum Extent {
     },
 }
 
+impl Extent {
+    /// How many frames it has, where they are known by their numbers.
+    pub fn frames(self) -> Option<u64> {
+        match self {
+            Extent::Frames { begin, end } => Some(end - begin),
+            Extent::Ticks { .. } => None,
+        }
+    }
+}
+
 impl PinnedFilter {
     /// A filter of that name; of what is said of its integers the hash is kept.
     pub fn new(name: String, integers: &str) -> PinnedFilter {
@@ -139,10 +150,11 @@ pub fn time_extents(start: Option<i64>, cuts: &[i64], end: Option<i64>) -> Vec<E
         .collect()
 }
 
-/// At most `parts` parts of `frames` frames, whose lengths differ by one at most.
-pub fn frame_extents(frames: u64, parts: u32) -> Vec<Extent> {
-    let parts = u64::from(parts).clamp(1, frames.max(1));
-    let place = |k: u64| (u128::from(frames) * u128::from(k) / u128::from(parts)) as u64;
+/// At most `parts` parts of these frames, whose lengths differ by one at most.
+pub fn frame_extents(frames: Range<u64>, parts: u32) -> Vec<Extent> {
+    let count = frames.end.saturating_sub(frames.start);
+    let parts = u64::from(parts).clamp(1, count.max(1));
+    let place = |k: u64| frames.start + (u128::from(count) * u128::from(k) / u128::from(parts)) as u64;
     (0..parts)
         .map(|k| Extent::Frames {
             begin: place(k),
@@ -160,7 +172,7 @@ mod tests {
         for frames in [1, 2, 7, 100, 101] {
             for parts in [1, 2, 7, 22, 1000] {
                 let mut next = 0;
-                let extents = frame_extents(frames, parts);
+                let extents = frame_extents(0..frames, parts);
                 assert_eq!(extents.len() as u64, frames.min(u64::from(parts)));
                 for extent in extents {
                     let Extent::Frames { begin, end } = extent else {

@@ -57,6 +57,9 @@ fn folders_patterns_and_videos_become_the_same_files() {
         "2",
         text(&film),
     ]);
+    // One in which no part can begin anywhere.
+    let whole = root.join("film.ts");
+    ffmpeg(&["-i", text(&film), "-c", "copy", text(&whole)]);
     for (number, (input, output, options)) in [
         (&input, "out/", &[][..]),
         (&pattern, "p.%05d.tif", &[]),
@@ -64,6 +67,7 @@ fn folders_patterns_and_videos_become_the_same_files() {
         (&input, "r.%03d.png", &[]),
         (&film, "s.%03d.png", &["--start-number", "10"]),
         (&film, "t/", &["--start", "0.2", "--end", "0.7"]),
+        (&whole, "u.%03d.png", &["--start-number", "7"]),
     ]
     .into_iter()
     .enumerate()
@@ -85,9 +89,10 @@ fn folders_patterns_and_videos_become_the_same_files() {
             ]
             .concat(),
         );
-        for parts in ["1", "0-9"] {
-            done(&["part", text(&job), parts]);
+        if input != &whole {
+            done(&["part", text(&job), "1"]);
         }
+        done(&["part", text(&job), "0-9"]);
         done(&["join", text(&job)]);
         let _ = std::fs::remove_file(one.join(output).with_extension("hashes"));
         let inner = |folder: &Path| match output.strip_suffix('/') {
@@ -181,6 +186,20 @@ fn what_is_one_piece_is_one_part() {
             "{output}"
         );
     }
+    let raw = |name: &str| format!("raw:{}", folder.path().join(name).display());
+    done(&["filter", text(&input), &raw("whole.raw"), "--filter", "soft"]);
+    let job = folder.path().join("raw.job");
+    done(&[
+        "plan",
+        text(&input),
+        &raw("out.raw"),
+        text(&job),
+        "--filter",
+        "soft",
+    ]);
+    done(&["run", text(&job)]);
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(bytes("out.raw") == bytes("whole.raw"));
     let job = folder.path().join("none");
     for (input, output, word) in [
         ("-", "a.mkv", "pipe"),

@@ -15,7 +15,7 @@ use framepipe::engine::spare::Spares;
 use framepipe::engine::{EngineError, luma};
 use framepipe::filter::Plan as FilterPlan;
 use framepipe::frame::{Point, Rational, Remarks};
-use framepipe::parts::{Extent, Identity, OutputKind, PinnedFilter};
+use framepipe::parts::{Extent, Identity, OutputKind, PinnedFilter, frame_extents};
 use framepipe::pipeline::{Progress, Stop};
 use framepipe::report::Ending;
 use framepipe::sink::hashes::{FrameLog, LoggedFrame};
@@ -74,8 +74,8 @@ pub(in crate::cli) struct Survey {
 
 /// Where the input can be cut.
 pub(in crate::cli) enum Places {
-    /// Between any two of so many frames, the first of which is the input's frame of this number.
-    Frames { first: u64, count: u64 },
+    /// Anywhere, since frames have numbers: these are the parts.
+    Frames(Vec<Extent>),
     /// At these times.
     Times(Cuts),
 }
@@ -142,10 +142,10 @@ impl FilterArguments {
     }
 }
 
-/// Finds out what the job is; `parts` tells how many there are to be.
+/// Finds out what the job is; `parts` says how many there are to be, by frame rate and number of frames.
 pub(in crate::cli) fn survey(
     arguments: &FilterArguments,
-    parts: impl FnOnce(&StreamInfo) -> Result<u32, Failure>,
+    parts: impl FnOnce(Option<Rational>, Option<u64>) -> Result<u32, Failure>,
     anywhere: bool,
 ) -> Result<Survey, Failure> {
     let single = arguments.single()?;
@@ -162,10 +162,11 @@ pub(in crate::cli) fn survey(
     single.reading.check_size(&single.input.name(), &info)?;
     let (kind, encoder) = output_kind(&single, &info, opened.files.clone())?;
     let range = single.range.times(&single.input)?;
-    let (mut span, mut wanted) = ((None, None), 1);
-    if kind != OutputKind::File {
-        wanted = parts(&info)?;
-    }
+    let wanted = |frames: Option<u64>| match kind {
+        OutputKind::File => Ok(1),
+        OutputKind::Film | OutputKind::Images => parts(info.frame_rate, frames),
+    };
+    let mut span = (None, None);
     let counts = matches!(kind, OutputKind::Images);
     let places = match opened.source {
         AnySource::Indexed(source) => {
@@ -175,12 +176,12 @@ pub(in crate::cli) fn survey(
             let end = end.unwrap_or(u64::MAX).min(source.len());
             let count = end.checked_sub(first).filter(|&count| count > 0);
             let count = count.ok_or_else(|| Failure::Usage("no frame lies in the range".to_owned()))?;
-            Places::Frames { first, count }
+            Places::Frames(frame_extents(first..end, wanted(Some(count))?))
         }
         AnySource::Stream(mut source) => {
             span = ticks_of(&range, info.time_base)?;
             Places::Times(source.cuts(CutRequest {
-                parts: wanted,
+                parts: wanted(info.frames)?,
                 start: span.0,
                 end: span.1,
                 anywhere,
@@ -191,7 +192,7 @@ pub(in crate::cli) fn survey(
     Ok(Survey {
         identity: identity(&single.input, opened.files.as_ref())?,
         input: absolute_input(&single)?,
-        output: absolute(&single.output.path().map(Path::to_owned).unwrap_or_default())?,
+        output: absolute_output(&single)?,
         kind,
         encoder,
         filters: arguments.pinned(&info)?,
@@ -380,21 +381,26 @@ fn absolute_input(single: &Single<'_>) -> Result<OsString, Failure> {
     let ([argument], _) = single.ends()? else {
         return Err(Failure::Usage("a job has one input".to_owned()));
     };
-    let Some(path) = single.input.path() else {
-        return Ok(argument.clone());
-    };
-    if !path.exists() && !single.input.is_images() {
-        return Ok(argument.clone());
+    match single.input.path() {
+        Some(path) if path.exists() || single.input.is_images() => with_absolute(argument, path),
+        _ => Ok(argument.clone()),
     }
-    let whole = absolute(path)?.into_os_string();
+}
+
+/// The same of the output.
+fn absolute_output(single: &Single<'_>) -> Result<PathBuf, Failure> {
+    let (_, argument) = single.ends()?;
+    let path = single.output.path().unwrap_or(Path::new(""));
+    Ok(PathBuf::from(with_absolute(argument, path)?))
+}
+
+/// An argument whose end is this path, with what stands before the path, such as raw:, and the whole path.
+fn with_absolute(argument: &OsString, path: &Path) -> Result<OsString, Failure> {
     let text = argument.to_string_lossy();
-    let prefix = path
-        .to_str()
-        .and_then(|path| text.strip_suffix(path))
-        .unwrap_or_default();
-    let mut input = OsString::from(prefix);
-    input.push(whole);
-    Ok(input)
+    let prefix = path.to_str().and_then(|path| text.strip_suffix(path));
+    let mut whole = OsString::from(prefix.unwrap_or_default());
+    whole.push(absolute(path)?);
+    Ok(whole)
 }
 
 /// Makes a part with these filters, unless `stop` ends it.

@@ -193,18 +193,13 @@ fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Fail
 fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
     let target = plan.output.with_extension("ffconcat");
     let folder = target.parent().unwrap_or(Path::new(".")).canonicalize()?;
-    let parts = job.parts().canonicalize()?;
     let base = Rational {
         num: plan.time_base.0,
         den: plan.time_base.1,
     };
     let mut text = String::from("ffconcat version 1.0\n");
     for (index, record) in verified.records.iter().enumerate() {
-        checked(job, record)?;
-        let Data::File { name, .. } = &record.data else {
-            continue;
-        };
-        let path = parts.join(name);
+        let path = checked(job, record)?.canonicalize()?;
         let path = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
         let _ = writeln!(text, "file '{}'", path.replace('\'', "'\\''"));
         let next = verified

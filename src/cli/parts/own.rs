@@ -1,4 +1,4 @@
-//! A worker's own process and machine: how it ends, and its name.
+//! How a worker's own process ends.
 
 use crate::cli::Failure;
 use crate::cli::interrupt::watch_by;
@@ -56,9 +56,4 @@ pub(super) fn die_with_parent() -> Result<(), Failure> {
             "the process that started this one has ended".to_owned(),
         )),
     }
-}
-
-/// This machine's name.
-pub(super) fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

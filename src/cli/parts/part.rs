@@ -12,7 +12,7 @@ use crate::cli::{Failure, escape};
 use clap::{Args, ValueHint};
 use framepipe::frame::Rational;
 use framepipe::parts::{
-    Beside, Data, Identity, JobFolder, OutputKind, PartState, Plan, Published, Record, RecordedFrame, Seam,
+    Beside, Data, JobFolder, OutputKind, PartState, Plan, Published, Record, RecordedFrame, Seam, host,
 };
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
@@ -118,7 +118,7 @@ pub(super) fn check_input(plan: &Plan) -> Result<(), Failure> {
         Failure::Failed(text) => Failure::Passing(text),
         failure => failure,
     })?;
-    if now == plan.identity || plan.identity == Identity::Url {
+    if now == plan.identity {
         return Ok(());
     }
     Err(Failure::Usage(format!(
@@ -184,7 +184,7 @@ fn make_one(
         warnings: made.remarks.warnings,
         notes: made.remarks.notes,
         engine: made.engine,
-        host: super::own::host(),
+        host: host(),
         seconds: began.elapsed().as_secs_f64(),
     };
     let published = match wanted.again {

@@ -10,8 +10,8 @@ use clap::builder::OsStringValueParser;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, ValueHint};
 use framepipe::frame::Rational;
-use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, frame_extents, time_extents};
-use framepipe::source::{Cuts, StreamInfo};
+use framepipe::parts::{Extent, JobFolder, OutputKind, Part, Plan, time_extents};
+use framepipe::source::Cuts;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -85,11 +85,11 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 impl PlanArguments {
     /// How many parts there are to be.
-    fn count(&self, info: &StreamInfo) -> Result<u32, Failure> {
+    fn count(&self, rate: Option<Rational>, frames: Option<u64>) -> Result<u32, Failure> {
         if let Some(parts) = self.parts {
             return Ok(parts);
         }
-        let rate = info.frame_rate.map(Rational::to_f64).filter(|&rate| rate > 0.0);
+        let rate = rate.map(Rational::to_f64).filter(|&rate| rate > 0.0);
         let frames_each = match (self.part_frames, self.part_seconds, rate) {
             (Some(frames), ..) => frames,
             (None, seconds, Some(rate)) => (seconds.unwrap_or(USUAL_SECONDS) * rate).round().max(1.0) as u64,
@@ -100,7 +100,7 @@ impl PlanArguments {
             }
             (None, None, None) => USUAL_FRAMES,
         };
-        let frames = info.frames.ok_or_else(|| {
+        let frames = frames.ok_or_else(|| {
             Failure::Usage("the input does not say how many frames it has; say --parts N".to_owned())
         })?;
         Ok(frames.div_ceil(frames_each.max(1)).clamp(1, MOST_PARTS) as u32)
@@ -147,7 +147,11 @@ fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failur
     let words = || options.iter().map(OsString::from);
     let ends = || [OsString::from("--"), wanted.input.clone(), wanted.output.clone()];
     let arguments = parse(words().chain(ends()))?;
-    let found = survey(&arguments, |info| wanted.count(info), wanted.cut_anywhere)?;
+    let found = survey(
+        &arguments,
+        |rate, frames| wanted.count(rate, frames),
+        wanted.cut_anywhere,
+    )?;
     if let (Some(encoder), None) = (&found.encoder, &wanted.encoding.encoder) {
         options.push(format!("--encoder={encoder}"));
     }
@@ -155,7 +159,7 @@ fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failur
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         options.push(format!("--encoder-threads={}", cores.min(MOST_THREADS)));
     }
-    let (parts, uncut) = parts(wanted, &found)?;
+    let (parts, uncut) = parts(&found);
     let input = found.input.into_string().map_err(|_| {
         Failure::Usage("a plan is text, and the input's name is not UTF-8; rename it".to_owned())
     })?;
@@ -181,38 +185,29 @@ fn make(wanted: &PlanArguments, mut options: Vec<String>) -> Result<Plan, Failur
 }
 
 /// The parts, and why there is one only.
-fn parts(wanted: &PlanArguments, found: &Survey) -> Result<(Vec<Part>, Option<String>), Failure> {
+fn parts(found: &Survey) -> (Vec<Part>, Option<String>) {
     let (start, end) = found.span;
-    let whole = vec![Extent::Ticks { begin: start, end }];
-    let (extents, counts, uncut) = match &found.places {
-        Places::Frames { first, count } => {
-            let parts = if found.kind == OutputKind::File {
-                1
-            } else {
-                wanted.count(&counted(found, *count))?
-            };
-            let extents: Vec<Extent> = frame_extents(*count, parts)
-                .into_iter()
-                .map(|e| later(e, *first))
-                .collect();
-            let counts: Vec<u64> = extents.iter().map(|&extent| length(extent)).collect();
-            let uncut = (found.kind == OutputKind::File).then(|| in_one(found));
-            (extents, Some(counts), uncut)
+    let whole = || vec![Extent::Ticks { begin: start, end }];
+    let input = found.input.display();
+    let (mut extents, counts, mut uncut) = match &found.places {
+        Places::Frames(extents) => {
+            let counts = extents.iter().copied().map(Extent::frames).collect();
+            (extents.clone(), counts, None)
         }
-        Places::Times(_) if found.kind == OutputKind::File => (whole, None, Some(in_one(found))),
         Places::Times(Cuts::At { ticks, counts }) => (time_extents(start, ticks, end), counts.clone(), None),
-        Places::Times(Cuts::None(reason)) => {
-            (whole, None, Some(format!("{} {reason}", found.input.display())))
-        }
+        Places::Times(Cuts::None(reason)) => (whole(), None, Some(format!("{input} {reason}"))),
     };
     let needs_numbers = found.kind == OutputKind::Images && found.first_number.is_some();
     if needs_numbers && counts.is_none() && extents.len() > 1 {
-        let reason =
-            "its frames cannot be counted without decoding, and the numbers of image files need that";
-        return Ok((
-            vec![part(Extent::Ticks { begin: start, end }, None, Some(0))],
-            Some(reason.to_owned()),
-        ));
+        extents = whole();
+        uncut = Some(
+            "its frames cannot be counted without decoding, and the numbers of image files need that"
+                .to_owned(),
+        );
+    }
+    if found.kind == OutputKind::File {
+        let output = found.output.display();
+        uncut = Some(format!("{output} is a file that is written in one piece"));
     }
     let mut before = 0;
     let mut parts = Vec::new();
@@ -222,50 +217,14 @@ fn parts(wanted: &PlanArguments, found: &Survey) -> Result<(Vec<Part>, Option<St
         if frames == Some(0) && extents.len() > 1 {
             continue;
         }
-        parts.push(part(extent, frames, counts.is_some().then_some(before)));
+        parts.push(Part {
+            extent,
+            frames,
+            before: (index == 0 || counts.is_some()).then_some(before),
+        });
         before += frames.unwrap_or(0);
     }
-    Ok((parts, uncut))
-}
-
-fn part(extent: Extent, frames: Option<u64>, before: Option<u64>) -> Part {
-    Part {
-        extent,
-        frames,
-        before,
-    }
-}
-
-fn in_one(found: &Survey) -> String {
-    format!(
-        "{} is a file that is written in one piece",
-        found.output.display()
-    )
-}
-
-/// The stream's facts with the number of frames that the job has of it.
-fn counted(found: &Survey, frames: u64) -> StreamInfo {
-    let mut info = found.info.clone();
-    info.frames = Some(frames);
-    info
-}
-
-/// The same so many frames later.
-fn later(extent: Extent, first: u64) -> Extent {
-    match extent {
-        Extent::Frames { begin, end } => Extent::Frames {
-            begin: begin + first,
-            end: end + first,
-        },
-        ticks @ Extent::Ticks { .. } => ticks,
-    }
-}
-
-fn length(extent: Extent) -> u64 {
-    match extent {
-        Extent::Frames { begin, end } => end - begin,
-        Extent::Ticks { .. } => 0,
-    }
+    (parts, uncut)
 }
 
 /// What was planned, for people.

@@ -7,6 +7,7 @@
 use super::join::{JoinArguments, Layout};
 use super::open;
 use crate::cli::engine::Cards;
+use crate::cli::failure::ELSEWHERE;
 use crate::cli::{Failure, escape, interrupt};
 use clap::{Args, ValueHint};
 use framepipe::parts::{JobFolder, PartState, Plan, ranges};
@@ -22,9 +23,6 @@ use std::time::{Duration, Instant};
 
 /// How often a part is tried that fails for a passing reason.
 const TRIES: u32 = 3;
-
-/// The exit code of a part that may go well elsewhere or later.
-const ELSEWHERE: i32 = 75;
 
 /// From one look at a child to the next.
 const LOOK: Duration = Duration::from_millis(20);
@@ -184,15 +182,15 @@ fn serve(work: &Work<'_>, options: &[String]) {
             }
         };
         let mut state = work.state();
-        match code {
-            Some(0) => {
+        match code.map(u8::try_from) {
+            Some(Ok(0)) => {
                 state.done += 1;
                 let (done, total, seconds) = (state.done, work.total, began.elapsed().as_secs_f64());
                 drop(state);
                 work.say(&format!("{done}/{total} parts: part {part} in {seconds:.1} s"));
             }
             // Killed from outside counts as passing, too.
-            None | Some(ELSEWHERE) if tried + 1 < TRIES && !work.stop.is_abandon_asked() => {
+            None | Some(Ok(ELSEWHERE)) if tried + 1 < TRIES && !work.stop.is_abandon_asked() => {
                 state.queue.push_back((part, tried + 1));
             }
             _ => state.failed.push(part),

@@ -6,7 +6,6 @@ use clap::{Args, ValueHint};
 use framepipe::parts::{PartState, ranges};
 use serde_json::json;
 use std::io::Write;
-use std::ops::Add;
 use std::path::PathBuf;
 
 /// Which job, and in which form.
@@ -49,7 +48,8 @@ pub(crate) fn run(wanted: &StatusArguments) -> Result<(), Failure> {
         false => Vec::new(),
     };
     let frames: usize = records.iter().map(|record| record.frames.len()).sum();
-    let seconds = records.iter().map(|record| record.seconds).fold(0.0, f64::add);
+    // The sum of none is -0.
+    let seconds = records.iter().map(|record| record.seconds).sum::<f64>() + 0.0;
     let is_joined = job.is_joined(&plan);
     to_stdout(|out| {
         if wanted.missing {
