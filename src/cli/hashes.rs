@@ -13,7 +13,7 @@ pub(crate) fn text(frames: &[LoggedFrame], base: Rational) -> String {
     for (number, frame) in frames.iter().enumerate() {
         let time = frame.time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{number} {time} {:032x}", frame.hash);
+        let _ = writeln!(text, "{number} {time} {}", frame.hash);
     }
     text
 }

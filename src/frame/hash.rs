@@ -4,10 +4,36 @@
 //! parts can be proved equal to a whole one without keeping both.
 
 use super::Frame;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 use xxhash_rust::xxh3::Xxh3;
 
-/// XXH3 of 128 bits over pixel format, size and samples.
-pub fn content_hash(frame: &Frame) -> u128 {
+/// XXH3 of 128 bits over pixel format, size and samples. Shown and stored as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentHash(u128);
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ContentHash, D::Error> {
+        let digits = String::deserialize(deserializer)?;
+        let number = u128::from_str_radix(&digits, 16);
+        number.map(ContentHash).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The hash of a frame.
+pub fn content_hash(frame: &Frame) -> ContentHash {
     let layout = frame.layout();
     let mut hasher = Xxh3::new();
     hasher.update(layout.format().name().as_bytes());
@@ -19,7 +45,7 @@ pub fn content_hash(frame: &Frame) -> u128 {
             hasher.update(frame.row(index, y));
         }
     }
-    hasher.digest128()
+    ContentHash(hasher.digest128())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod remarks;
 mod turn;
 
 pub use colour::{Colour, Range};
-pub use hash::content_hash;
+pub use hash::{ContentHash, content_hash};
 pub use image::{Image, ImageMut};
 pub use layout::{Layout, LayoutError, MAX_PLANES, Plane};
 pub use memory::{AllocationError, Allocator, Buffer, FramePool, Memory, Pageable, Reserve, Stopped};

@@ -24,5 +24,5 @@ mod verify;
 pub use folder::{JobError, JobFolder, PartState, Published, host};
 pub use identity::{Identity, IdentityError, digest_file};
 pub use plan::{Extent, OutputKind, Part, PinnedFilter, Plan, frame_extents, time_extents};
-pub use record::{Beside, Data, Record, RecordedFrame, Seam};
+pub use record::{Data, Record};
 pub use verify::{Verified, VerifyError, ranges, verify};

@@ -1,6 +1,7 @@
 //! The plan: all that decides the result, and the parts.
 
 use super::Identity;
+use crate::frame::Rational;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -123,6 +124,12 @@ impl Plan {
         self.format = FORMAT;
         self.id = self.digest();
         self
+    }
+
+    /// The input's time base.
+    pub fn base(&self) -> Rational {
+        let (num, den) = self.time_base;
+        Rational { num, den }
     }
 
     /// True if the id is that of the rest.

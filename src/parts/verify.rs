@@ -118,13 +118,13 @@ fn seam_problem(before: &Record, after: &Record) -> Option<String> {
     let (Some(next), Some(first)) = (before.seam.next, after.seam.first) else {
         return Some("the frame beside the cut was not seen from both sides".to_owned());
     };
-    if next.0 != first.0 {
+    if next.time != first.time {
         return Some(format!(
             "one saw the next frame at tick {}, and the other begins at tick {}",
-            next.0, first.0
+            next.time, first.time
         ));
     }
-    (next.1 != first.1).then(|| {
+    (next.hash != first.hash).then(|| {
         "the frame beside the cut was decoded differently, as decoders of unlike versions may do".to_owned()
     })
 }

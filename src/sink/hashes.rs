@@ -2,20 +2,36 @@
 
 use super::step::{self, Step};
 use super::{AnySink, SinkError};
-use crate::frame::{Frame, content_hash};
+use crate::frame::{ContentHash, Frame, content_hash};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the log holds of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the log holds of a frame. Stored as a list of its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Fields", into = "Fields")]
 pub struct LoggedFrame {
     /// When it is shown, in ticks of the source's time base counted from the beginning of the input, also
     /// where a range of it is read.
     pub time: Option<i64>,
     /// How long it is shown, in the same ticks.
     pub duration: Option<i64>,
-    /// XXH3 of 128 bits over format, size and samples.
-    pub hash: u128,
+    /// What it shows.
+    pub hash: ContentHash,
+}
+
+type Fields = (Option<i64>, Option<i64>, ContentHash);
+
+impl From<Fields> for LoggedFrame {
+    fn from((time, duration, hash): Fields) -> LoggedFrame {
+        LoggedFrame { time, duration, hash }
+    }
+}
+
+impl From<LoggedFrame> for Fields {
+    fn from(frame: LoggedFrame) -> Fields {
+        (frame.time, frame.duration, frame.hash)
+    }
 }
 
 /// The frames that were written, by their numbers.

@@ -9,20 +9,34 @@
 //! and none is there twice.
 
 use super::{Source, SourceError, StreamInfo, Supply};
-use crate::frame::{Frame, Remarks, content_hash};
+use crate::frame::{ContentHash, Frame, Remarks, content_hash};
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A frame beside a cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A frame beside a cut. Stored as a list of its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(i64, ContentHash)", into = "(i64, ContentHash)")]
 pub struct SeamFrame {
     /// When it is shown, in ticks of the source's time base.
     pub time: i64,
     /// The hash of its samples before any filter.
-    pub hash: u128,
+    pub hash: ContentHash,
 }
 
-/// What was seen of the cuts around a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+impl From<(i64, ContentHash)> for SeamFrame {
+    fn from((time, hash): (i64, ContentHash)) -> SeamFrame {
+        SeamFrame { time, hash }
+    }
+}
+
+impl From<SeamFrame> for (i64, ContentHash) {
+    fn from(frame: SeamFrame) -> (i64, ContentHash) {
+        (frame.time, frame.hash)
+    }
+}
+
+/// What was seen of the cuts around a range; nothing where frames are known by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Seams {
     /// The first frame of the range.
     pub first: Option<SeamFrame>,

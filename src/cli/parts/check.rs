@@ -48,8 +48,8 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
         let pairs = made.frames.iter().zip(&record.frames).enumerate();
         for (index, (made, recorded)) in pairs {
             // Image files have times only where the output has.
-            let is_when = made.time.is_none() || made.time == recorded.0;
-            if !is_when || made.hash != recorded.2 {
+            let is_when = made.time.is_none() || made.time == recorded.time;
+            if !is_when || made.hash != recorded.hash {
                 return Err(Failure::Failed(format!(
                     "frame {index} of part {part} is another one than {} made on {}",
                     record.engine, record.host

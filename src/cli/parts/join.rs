@@ -3,7 +3,6 @@
 use super::{arguments, open, verify_failure};
 use crate::cli::{Failure, escape, interrupt};
 use clap::{Args, ValueEnum, ValueHint};
-use framepipe::frame::Rational;
 use framepipe::parts::{Data, JobFolder, OutputKind, Plan, Record, Verified, digest_file, verify};
 use framepipe::pipeline::Stop;
 use framepipe::sink::atomic_file::AtomicFile;
@@ -152,7 +151,7 @@ fn film(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
                 frames: record
                     .frames
                     .iter()
-                    .map(|f| (f.0.map(|t| t - plan.start), f.1))
+                    .map(|f| (f.time.map(|t| t - plan.start), f.duration))
                     .collect(),
                 order: record.order.clone(),
             })
@@ -193,10 +192,7 @@ fn copy(job: &JobFolder, plan: &Plan, records: &[Record]) -> Result<String, Fail
 fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Failure> {
     let target = plan.output.with_extension("ffconcat");
     let folder = target.parent().unwrap_or(Path::new(".")).canonicalize()?;
-    let base = Rational {
-        num: plan.time_base.0,
-        den: plan.time_base.1,
-    };
+    let base = plan.base();
     let mut text = String::from("ffconcat version 1.0\n");
     for (index, record) in verified.records.iter().enumerate() {
         let path = checked(job, record)?.canonicalize()?;
@@ -205,12 +201,12 @@ fn list(job: &JobFolder, plan: &Plan, verified: &Verified) -> Result<String, Fai
         let next = verified
             .records
             .get(index + 1)
-            .and_then(|next| next.frames.first()?.0);
-        let first = record.frames.first().and_then(|frame| frame.0);
+            .and_then(|next| next.frames.first()?.time);
+        let first = record.frames.first().and_then(|frame| frame.time);
         let last = record
             .frames
             .last()
-            .and_then(|frame| Some(frame.0? + frame.1.unwrap_or(0)));
+            .and_then(|frame| Some(frame.time? + frame.duration.unwrap_or(0)));
         if let (Some(first), Some(end)) = (first, next.or(last)) {
             let _ = writeln!(text, "duration {:.9}", (end - first) as f64 * base.to_f64());
         }

@@ -10,13 +10,9 @@ use crate::cli::engine::EngineArguments;
 use crate::cli::filter::piece::{Made, Piece, identity_now, make, range_of};
 use crate::cli::{Failure, escape};
 use clap::{Args, ValueHint};
-use framepipe::frame::Rational;
-use framepipe::parts::{
-    Beside, Data, JobFolder, OutputKind, PartState, Plan, Published, Record, RecordedFrame, Seam, host,
-};
+use framepipe::parts::{Data, JobFolder, OutputKind, PartState, Plan, Published, Record, host};
 use framepipe::pipeline::Stop;
 use framepipe::sink::video::packet_order;
-use framepipe::source::seam::SeamFrame;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -175,12 +171,8 @@ fn make_one(
         part,
         data,
         order,
-        frames: frames(&made),
-        seam: Seam {
-            first: made.seams.first.map(beside),
-            next: made.seams.next.map(beside),
-            ended: made.seams.ended,
-        },
+        frames: made.frames,
+        seam: made.seams,
         warnings: made.remarks.warnings,
         notes: made.remarks.notes,
         engine: made.engine,
@@ -213,29 +205,14 @@ pub(super) fn filter(
 ) -> Result<Made, Failure> {
     let arguments = arguments(plan, output)?;
     let planned = plan.parts[part];
-    let base = Rational {
-        num: plan.time_base.0,
-        den: plan.time_base.1,
-    };
     let first_number = plan.first_number.zip(planned.before);
     let piece = Piece {
-        range: range_of(planned.extent, base),
+        range: range_of(planned.extent, plan.base()),
         first_number: first_number.map(|(first, before)| first.saturating_add_unsigned(before)),
         ..Piece::default()
     };
     let arguments = arguments.for_piece(piece, engine.clone());
     make(&arguments, &plan.filters, stop)
-}
-
-fn frames(made: &Made) -> Vec<RecordedFrame> {
-    let recorded = made.frames.iter();
-    recorded
-        .map(|frame| RecordedFrame(frame.time, frame.duration, frame.hash))
-        .collect()
-}
-
-fn beside(frame: SeamFrame) -> Beside {
-    Beside(frame.time, frame.hash)
 }
 
 /// The image files of a part, with their lengths.
