@@ -26,6 +26,11 @@ pub(crate) struct ComparisonArguments {
 }
 
 impl ComparisonArguments {
+    /// True if frames are to show before and after.
+    pub(super) fn is_given(&self) -> bool {
+        self.compare.is_some()
+    }
+
     /// How before and after lie in the output's frames; `None` where they are not wanted. `info` is what
     /// those would be without.
     fn layout(&self, info: &StreamInfo, output: &Output) -> Option<(Arrangement, Shown)> {

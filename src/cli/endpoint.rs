@@ -13,7 +13,7 @@ use framepipe::source::range::{self, TimeRange};
 use framepipe::source::raw::{RawSpec, RawSpecError};
 use framepipe::source::seam::SeamLog;
 use framepipe::source::synthetic::{SyntheticSpec, SyntheticSpecError};
-use framepipe::source::video::{VideoSource, VideoSourceOptions};
+use framepipe::source::video::{self, VideoSourceOptions};
 use framepipe::source::webp::WebpSource;
 use framepipe::source::{self, AnySource, MOST_PIXELS, StreamInfo};
 use framepipe::still::ImageKind;
@@ -281,7 +281,7 @@ impl Input {
                 let most = reading.access.max_pixels.unwrap_or(MOST_PIXELS);
                 AnySource::Stream(Box::new(WebpSource::open(path, reading.strict, most)?))
             }
-            Input::Video(path) => AnySource::Stream(Box::new(VideoSource::open(path, reading)?)),
+            Input::Video(path) => AnySource::Stream(video::open(path, reading)?),
         };
         let source = match self {
             Input::Images(_) => source,

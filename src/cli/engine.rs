@@ -219,6 +219,9 @@ pub(crate) struct EngineArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     #[arg(help_heading = TUNING)]
     pub(crate) slots: Option<u8>,
+    /// CUDA: leave results on the card, to measure what the link takes. Only for null:, which reads none.
+    #[arg(long, help_heading = TUNING)]
+    pub(crate) keep_on_card: bool,
     /// CUDA: upload, filter and download one after another, from ordinary or from pinned memory.
     #[arg(long, value_enum, value_name = "MEMORY", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "pageable", help_heading = TUNING)]
@@ -236,6 +239,7 @@ impl EngineArguments {
             (self.no_fuse, "--no-fuse"),
             (self.slots.is_some(), "--slots"),
             (self.no_overlap.is_some(), "--no-overlap"),
+            (self.keep_on_card, "--keep-on-card"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
@@ -275,6 +279,20 @@ impl EngineArguments {
         if self.engine == EngineName::Auto {
             self.engine = EngineName::Cpu;
         }
+    }
+
+    /// The card that is to filter, if one is and there is one; of several the first.
+    pub(crate) fn card(&self) -> Option<usize> {
+        let may_be = match self.engine {
+            EngineName::Cuda => true,
+            EngineName::Auto => cuda::available().is_ok(),
+            EngineName::Reference | EngineName::Cpu | EngineName::None => false,
+        };
+        let first = match &self.devices {
+            Some(cards) => cards.numbers().ok()?.first().copied(),
+            None => Some(self.device.unwrap_or(CudaOptions::default().device)),
+        };
+        first.filter(|_| may_be)
     }
 
     /// True if a card is needed.
@@ -377,6 +395,7 @@ impl EngineArguments {
                 Some(Serial::Pinned) => Overlap::SerialPinned,
             },
             write_combined: defaults.write_combined,
+            keeps_results: self.keep_on_card,
         };
         Ok(Box::new(Cuda::new(chain, options)?))
     }

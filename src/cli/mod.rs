@@ -3,6 +3,7 @@
 mod bench;
 mod comparison;
 mod completions;
+mod decoding;
 mod devices;
 mod diff;
 mod encoding;

@@ -143,6 +143,7 @@ impl ReadingArguments {
                 max_pixels: Some(self.most_pixels()),
             },
             timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
+            decoders: None,
         }
     }
 }

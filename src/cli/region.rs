@@ -40,6 +40,11 @@ pub(crate) struct RegionArguments {
 }
 
 impl RegionArguments {
+    /// True if not all of each picture is filtered.
+    pub(super) fn is_given(&self) -> bool {
+        !self.region.is_empty() || self.regions.is_some() || self.matte.is_some()
+    }
+
     /// Refuses what cannot be, before anything is opened. `fields` and `skips` are true with --fields and
     /// with --skip-existing.
     pub(super) fn check(

@@ -1,6 +1,8 @@
 //! A video decoder of FFmpeg's.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "cuda")]
+use super::hardware::{self, HardwareDevice};
 use super::memory::PictureMemory;
 use super::text::text;
 use super::{AvError, Demuxer, Packet, Picture, Received};
@@ -61,25 +63,13 @@ impl Decoder {
             if codec.is_null() {
                 return Ok(None);
             }
-            let context = ffi::avcodec_alloc_context3(codec);
-            if context.is_null() {
-                return Err(AvError::no_memory());
-            }
-            let mut decoder = Decoder {
-                context,
-                pictures: Box::default(),
-                too_large: BTreeSet::new(),
-            };
+            let mut decoder = Decoder::prepare(demuxer, stream, codec)?;
+            let context = decoder.context;
             if (*codec).capabilities & ffi::AV_CODEC_CAP_DR1 as c_int != 0 {
                 decoder.pictures.serve(context);
             }
-            AvError::check(ffi::avcodec_parameters_to_context(context, parameters))?;
-            (*context).pkt_timebase = (*stream).time_base;
             (*context).thread_count = threads as c_int;
             (*context).thread_type = (ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE) as c_int;
-            if let Some(most) = demuxer.max_pixels() {
-                (*context).max_pixels = most;
-            }
             if strict {
                 // Not AV_EF_EXPLODE: with frame threads it makes FFmpeg 5.1 abort on an assertion of its own.
                 // Pictures that were patched are marked, and the source fails at the mark.
@@ -88,6 +78,62 @@ impl Decoder {
             }
             AvError::check_opening(|| ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
             Ok(Some(decoder))
+        }
+    }
+
+    /// Opens a decoder for stream `index` that decodes on the card of `device`; `None` if this FFmpeg has none
+    /// for the codec.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn open_on(
+        demuxer: &Demuxer,
+        index: usize,
+        device: &HardwareDevice,
+    ) -> Result<Option<Decoder>, AvError> {
+        let Some(stream) = demuxer.stream_ptr(index) else {
+            return Ok(None);
+        };
+        // SAFETY: stream and parameters are valid; the context is owned by `decoder` from its allocation on,
+        // so every path frees it, and it has a reference to the device of its own.
+        unsafe {
+            let Some(codec) = hardware::decoder((*(*stream).codecpar).codec_id) else {
+                return Ok(None);
+            };
+            let decoder = Decoder::prepare(demuxer, stream, codec)?;
+            let context = decoder.context;
+            device.serve(context)?;
+            (*context).thread_count = 1;
+            AvError::check_opening(|| ffi::avcodec_open2(context, codec, ptr::null_mut()))?;
+            Ok(Some(decoder))
+        }
+    }
+
+    /// A decoder for `stream` that is not open yet.
+    ///
+    /// # Safety
+    /// `stream` must be one of the demuxer's, and `codec` valid.
+    unsafe fn prepare(
+        demuxer: &Demuxer,
+        stream: *mut ffi::AVStream,
+        codec: *const ffi::AVCodec,
+    ) -> Result<Decoder, AvError> {
+        // SAFETY: stream and codec are valid (the function's contract); the context is owned by `decoder`
+        // from its allocation on.
+        unsafe {
+            let context = ffi::avcodec_alloc_context3(codec);
+            if context.is_null() {
+                return Err(AvError::no_memory());
+            }
+            let decoder = Decoder {
+                context,
+                pictures: Box::default(),
+                too_large: BTreeSet::new(),
+            };
+            AvError::check(ffi::avcodec_parameters_to_context(context, (*stream).codecpar))?;
+            (*context).pkt_timebase = (*stream).time_base;
+            if let Some(most) = demuxer.max_pixels() {
+                (*context).max_pixels = most;
+            }
+            Ok(decoder)
         }
     }
 

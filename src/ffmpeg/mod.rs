@@ -6,6 +6,7 @@
 //! ```text
 //!   file -> Demuxer -> Packet -> Decoder -> Picture -> Scaler -> Picture -> Encoder -> Packet -> Muxer
 //!                                  | memory: pictures decoded into the frames' own blocks
+//!                                  | hardware: decoded on a card, where they stay
 //!          sound that is encoded anew: audio (AudioTranscoder)
 //!                                            frames lent to the encoder without a copy: lend
 //! ```
@@ -20,6 +21,8 @@ mod encoder;
 mod error;
 mod facts;
 mod format;
+#[cfg(feature = "cuda")]
+mod hardware;
 mod io_context;
 mod lend;
 pub(crate) mod log;
@@ -46,6 +49,8 @@ pub(crate) use encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use error::AvError;
 pub(crate) use facts::picture_facts;
 pub(crate) use format::{AvFormat, FormatFacts};
+#[cfg(feature = "cuda")]
+pub(crate) use hardware::{HardwareDevice, OnCard};
 pub(crate) use lend::lend;
 pub(crate) use memory::{Decoded, decoded};
 pub(crate) use muxer::{Muxer, MuxerFailure};

@@ -2,6 +2,7 @@
 
 use crate::shortage::Shortage;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +17,15 @@ pub trait Memory: Send + Sync {
     /// True if the memory is page-locked, so that a device can copy from and to it without staging.
     fn is_pinned(&self) -> bool {
         false
+    }
+    /// Bytes of the block.
+    fn size(&self) -> usize {
+        self.bytes().len()
+    }
+    /// Where the block lies in the memory of a device, as a type that the device's engine knows; `None` for
+    /// memory of the host. [`Memory::bytes`] fetches what lies on a device.
+    fn on_device(&self) -> Option<&dyn Any> {
+        None
     }
 }
 
@@ -133,7 +143,7 @@ impl Buffer {
     /// Makes sure that the buffer holds at least `len` bytes; what it held may be lost. A pooled buffer keeps
     /// the larger block from then on.
     pub fn fit(&mut self, len: usize) -> Result<(), AllocationError> {
-        if self.guest.as_ref().is_some_and(|g| g.bytes().len() >= len) {
+        if self.guest.as_ref().is_some_and(|g| g.size() >= len) {
             return Ok(());
         }
         self.guest = None;
@@ -185,8 +195,32 @@ impl Buffer {
         self.content().is_some_and(Memory::is_pinned)
     }
 
+    /// Where the block lies on a device; see [`Memory::on_device`].
+    pub fn on_device(&self) -> Option<&dyn Any> {
+        self.content().and_then(Memory::on_device)
+    }
+
     fn content(&self) -> Option<&dyn Memory> {
         self.guest.as_deref().or(self.memory.as_deref())
+    }
+}
+
+/// A buffer as the guest of another one's.
+impl Memory for Buffer {
+    fn bytes(&self) -> &[u8] {
+        Buffer::bytes(self)
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        Buffer::bytes_mut(self)
+    }
+    fn is_pinned(&self) -> bool {
+        Buffer::is_pinned(self)
+    }
+    fn size(&self) -> usize {
+        self.content().map_or(0, Memory::size)
+    }
+    fn on_device(&self) -> Option<&dyn Any> {
+        Buffer::on_device(self)
     }
 }
 

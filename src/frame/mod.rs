@@ -30,6 +30,7 @@ pub use turn::{Turn, TurnError};
 
 #[cfg(feature = "ffmpeg")]
 use crate::still::annotations::Annotations;
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -170,6 +171,12 @@ impl Frame {
     /// True if the pixels lie in page-locked memory.
     pub fn is_pinned(&self) -> bool {
         self.buffer.is_pinned()
+    }
+
+    /// Where the pixels lie on a device, as a type that the device's engine knows; `None` for memory of the
+    /// host.
+    pub fn on_device(&self) -> Option<&dyn Any> {
+        self.buffer.on_device()
     }
 
     /// Row `y` of plane `index`, without its padding.

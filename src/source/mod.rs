@@ -13,6 +13,8 @@ pub mod range;
 pub mod raw;
 #[doc(hidden)]
 pub mod seam;
+#[cfg(feature = "ffmpeg")]
+mod stretches;
 pub mod synthetic;
 #[cfg(feature = "ffmpeg")]
 pub mod video;

@@ -11,9 +11,12 @@ mod extent;
 pub(super) mod floats;
 mod key_frame;
 mod layers;
+mod parallel;
 mod skip;
 mod steps;
 mod unfit;
+
+pub use parallel::{Decoders, Place, open};
 
 #[doc(hidden)]
 pub use crate::ffmpeg::version_name as ffmpeg_version;
@@ -71,6 +74,8 @@ pub struct VideoSourceOptions {
     pub access: Access,
     /// How long it may give nothing; `None` waits for ever.
     pub timeout: Option<Duration>,
+    /// Several decoders for one file; `None` has one. For [`open`] alone.
+    pub decoders: Option<Decoders>,
 }
 
 /// Frames of one video stream of a media file.
@@ -543,32 +548,7 @@ impl VideoSource {
         loop {
             match self.decoder.receive(&mut self.picture) {
                 Ok(Received::Item) => {
-                    let mut words: Vec<String> = self
-                        .decoder
-                        .too_large()
-                        .iter()
-                        .map(|&word| word.to_owned())
-                        .collect();
-                    let large = self.picture.large_side_data();
-                    words.extend(large.iter().map(|fact| fact.word().to_owned()));
-                    self.leave_out(words)?;
-                    let interlaced = self.picture.field_order() != FieldOrder::Progressive;
-                    self.damage.note_picture(self.picture.timestamp(), interlaced);
-                    let epoch = self.demuxer.epoch(self.stream);
-                    self.steps
-                        .note(self.picture.timestamp(), self.picture.duration(), epoch);
-                    if self.picture.is_corrupt() {
-                        if self.strict {
-                            let at =
-                                self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
-                            return Err(self.invalid(format!(
-                                "frame {} at {at:.3} s is damaged; without --strict the damage is concealed \
-                                 and counted",
-                                self.frames
-                            )));
-                        }
-                        self.damage.pictures += 1;
-                    }
+                    self.note_picture()?;
                     return Ok(true);
                 }
                 Ok(Received::Again) if self.input == Input::Reading => self.feed(&stopped)?,
@@ -588,6 +568,36 @@ impl VideoSource {
         }
     }
 
+    /// Counts the picture that was decoded, and what is wrong with it.
+    fn note_picture(&mut self) -> Result<(), SourceError> {
+        let mut words: Vec<String> = self
+            .decoder
+            .too_large()
+            .iter()
+            .map(|&word| word.to_owned())
+            .collect();
+        let large = self.picture.large_side_data();
+        words.extend(large.iter().map(|fact| fact.word().to_owned()));
+        self.leave_out(words)?;
+        let interlaced = self.picture.field_order() != FieldOrder::Progressive;
+        self.damage.note_picture(self.picture.timestamp(), interlaced);
+        let epoch = self.demuxer.epoch(self.stream);
+        self.steps
+            .note(self.picture.timestamp(), self.picture.duration(), epoch);
+        if self.picture.is_corrupt() {
+            if self.strict {
+                let at = self.picture.timestamp().unwrap_or(0) as f64 * self.info.time_base.to_f64();
+                return Err(self.invalid(format!(
+                    "frame {} at {at:.3} s is damaged; without --strict the damage is concealed \
+                     and counted",
+                    self.frames
+                )));
+            }
+            self.damage.pictures += 1;
+        }
+        Ok(())
+    }
+
     /// Gives the next packet, or the end, to the decoder.
     fn feed(&mut self, stopped: &impl Fn() -> bool) -> Result<(), SourceError> {
         match self.skip.next() {
@@ -595,6 +605,11 @@ impl VideoSource {
             None if self.read_packet(stopped)? => {}
             None => return self.send_end(),
         }
+        self.send_packet()
+    }
+
+    /// Gives the packet to the decoder.
+    fn send_packet(&mut self) -> Result<(), SourceError> {
         if !self.packet.is_discarded() {
             self.damage.note_packet(self.packet.pts());
         }
@@ -734,7 +749,9 @@ impl VideoSource {
             self.end,
             self.skip.has_sought(),
         );
+        // Behind a seek, leading pictures belong to what comes before.
         let head = self.damage.missing_head(&self.decoder.codec_name(), true);
+        let head = head.filter(|_| !self.skip.has_sought());
         let hole = self.steps.sentence(self.info.time_base);
         match self.cut.as_ref().or(head.as_ref()).or(hole.as_ref()) {
             Some(problem) if self.strict => Err(self.invalid(format!(
@@ -776,28 +793,9 @@ impl VideoSource {
 
     /// The frame that the decoded picture holds, in a buffer of the pool.
     fn frame(&mut self, supply: &Supply) -> Result<Frame, SourceError> {
-        let (format, width, height) = (self.picture.format(), self.picture.width(), self.picture.height());
-        if (format, width, height) != (self.native, self.info.width, self.info.height) {
-            return Err(self.invalid(format!(
-                "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring \
-                 it to one size and format first",
-                self.frames,
-                format.name(),
-                self.info.width,
-                self.info.height,
-                self.native.name()
-            )));
-        }
+        self.check_geometry(self.picture.format())?;
         let born = std::time::Instant::now();
-        let mut metadata = Metadata {
-            colour: self.colour(),
-            ..picture_facts(&self.demuxer, self.stream, &self.picture)
-        };
-        // SEI messages say it now and then, and it holds until they say something else.
-        match metadata.side_data.iter().find(|b| b.fact == Fact::Rotation) {
-            Some(block) => self.rotation = Some(block.clone()),
-            None => metadata.side_data.extend(self.rotation.clone()),
-        }
+        let metadata = self.metadata();
         let mut buffer = supply.take()?;
         let mut frame = match self.take_picture() {
             Some((layout, decoded)) => {
@@ -812,6 +810,41 @@ impl VideoSource {
         self.picture.clear();
         self.frames += 1;
         Ok(frame)
+    }
+
+    /// Refuses a picture that is not as the first one was, whose samples are `format`.
+    fn check_geometry(&self, format: AvFormat) -> Result<(), SourceError> {
+        let (width, height) = (self.picture.width(), self.picture.height());
+        if (format, width, height) == (self.native, self.info.width, self.info.height) {
+            return Ok(());
+        }
+        Err(self.invalid(format!(
+            "frame {} is {width}x{height} {}, but the video began as {}x{} {}; split it there, or bring it to \
+             one size and format first",
+            self.frames,
+            format.name(),
+            self.info.width,
+            self.info.height,
+            self.native.name()
+        )))
+    }
+
+    /// What travels with the frame that is made of the picture.
+    fn metadata(&mut self) -> Metadata {
+        let mut metadata = Metadata {
+            colour: self.colour(),
+            ..picture_facts(&self.demuxer, self.stream, &self.picture)
+        };
+        self.carry_rotation(&mut metadata);
+        metadata
+    }
+
+    /// SEI messages say now and then how a picture is rotated, and it holds until they say something else.
+    fn carry_rotation(&mut self, metadata: &mut Metadata) {
+        match metadata.side_data.iter().find(|b| b.fact == Fact::Rotation) {
+            Some(block) => self.rotation = Some(block.clone()),
+            None => metadata.side_data.extend(self.rotation.clone()),
+        }
     }
 
     /// The picture itself as a frame's memory, if it was decoded into memory of the run's and needs no

@@ -21,6 +21,7 @@ mod single;
 mod table;
 
 use super::comparison::ComparisonArguments;
+use super::decoding::DecodingArguments;
 use super::encoding::EncodingArguments;
 use super::endpoint::Output;
 use super::engine::{EngineArguments, TUNING};
@@ -105,6 +106,8 @@ pub(crate) struct FilterArguments {
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
+    decoding: DecodingArguments,
+    #[command(flatten)]
     encoding: EncodingArguments,
     #[command(flatten)]
     engine: EngineArguments,
@@ -177,7 +180,7 @@ pub(super) fn queue(text: &str) -> Result<usize, String> {
 }
 
 /// A number of bytes such as 500M.
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[digits.len()..]
         .to_ascii_uppercase()

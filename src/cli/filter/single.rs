@@ -9,6 +9,7 @@ use framepipe::pipeline::Stop;
 use framepipe::sink::hashes::FrameLog;
 use framepipe::source::StreamInfo;
 use framepipe::source::images::listing::Selection;
+use framepipe::source::video::VideoSourceOptions;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,11 @@ impl<'a> Single<'a> {
     /// Refuses what cannot be, before anything is opened.
     pub(super) fn check(&self) -> Result<(), Failure> {
         self.engine.check()?;
+        if self.engine.keep_on_card && self.output != Output::Null {
+            return Err(Failure::Usage(
+                "--keep-on-card is for null:, which reads no result; leave it out".to_owned(),
+            ));
+        }
         self.check_ends()?;
         self.trace.check()?;
         if let Some(report) = &self.report {
@@ -228,6 +234,23 @@ impl<'a> Single<'a> {
     pub(super) fn decoder_threads(&self) -> Option<usize> {
         let encodes = matches!((&self.input, &self.output), (Input::Video(_), Output::Video(_)));
         self.reading.decoder_threads(encodes)
+    }
+
+    /// How a video is read. Of a card's decoders frames go to the engine as they are, so that they are taken
+    /// by themselves only where nothing but the card looks at a frame.
+    pub(super) fn reading_options(&self) -> VideoSourceOptions {
+        let goes_straight = !self.filtering.fields
+            && !self.region.is_given()
+            && !self.comparison.is_given()
+            && self.piece.is_none();
+        let card = self
+            .engine
+            .card()
+            .filter(|_| goes_straight && !self.reading.untrusted);
+        VideoSourceOptions {
+            decoders: self.decoding.decoders(card),
+            ..self.reading.options(self.decoder_threads())
+        }
     }
 
     /// What a signal does to the output.

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::compile::cache::Cache;
+use super::decode::CardFrame;
 use super::driver::device::{Device, nvrtc_version};
 use super::driver::memory::Pinned;
 use super::driver::nvtx;
-use super::driver::picture::Arrangement;
+use super::driver::picture::{Arrangement, Places};
 use super::driver::stream::{Event, Stream};
 use super::driver::texture::{self, ALIGNMENT, sample_texel};
 use super::kernels::variant::MemoryVariant;
@@ -246,6 +247,13 @@ impl Cuda {
         }
     }
 
+    /// True if the frame is filtered where it lies: on this card, put there by one of its decoders. Textures
+    /// are made over the ring's own pictures only, and a run without overlap times the upload.
+    fn is_resident(&self, input: &Frame, memory: MemoryVariant) -> bool {
+        let is_here = card_frame(input).is_some_and(|frame| frame.is_on(&self.device));
+        is_here && memory != MemoryVariant::Texture && self.options.overlap == Overlap::Ring
+    }
+
     fn memory_short(&self, need: usize, layout: &Layout) -> EngineError {
         const MIB: f64 = 1024.0 * 1024.0;
         let (free, total) = self.device.memory().unwrap_or((0, 0));
@@ -322,13 +330,25 @@ impl Cuda {
         prepared: &Arc<LaunchPlan>,
         memory: MemoryVariant,
     ) -> Result<(), EngineError> {
-        let work = self.work(slot, geometry, prepared, memory)?;
+        let mut work = self.work(slot, geometry, prepared, memory)?;
         let overlap = self.options.overlap;
-        let input = cargo.input.as_ref().map_or(&[][..], |input| input.bytes());
-        let from = if overlap == Overlap::Ring && cargo.input.as_ref().is_some_and(|i| !i.is_pinned()) {
-            flight.stage_input(&self.device, input)?
-        } else {
-            input.as_ptr()
+        let resident = cargo
+            .input
+            .as_ref()
+            .filter(|_| cargo.is_resident)
+            .and_then(card_frame);
+        let from = match (&cargo.input, resident) {
+            (_, Some(frame)) => {
+                // The decoder's stream writes it.
+                self.streams.compute.wait_for(frame.ready())?;
+                work.input = places_in(frame.pointer(), &geometry.device_input);
+                std::ptr::null()
+            }
+            (Some(input), None) if overlap == Overlap::Ring && !input.is_pinned() => {
+                flight.stage_input(&self.device, input.bytes())?
+            }
+            (Some(input), None) => input.bytes().as_ptr(),
+            (None, None) => [].as_ptr(),
         };
         let to = if cargo.staged {
             flight.stage_output(&self.device, geometry.host_output.size())?
@@ -363,21 +383,23 @@ impl Cuda {
         // Where a copy follows upon work that is still in flight, that work's end is its start.
         let is_pending = |event: Option<&Event>| event.map_or(Ok(false), |e| e.is_done().map(|done| !done));
         let last = self.in_flight.back().map(|other| other.marks.upload.done());
-        let follows = !serial && (is_pending(last)? || is_pending(free)?);
-        if let Some(free) = free {
+        let follows = !serial && !cargo.is_resident && (is_pending(last)? || is_pending(free)?);
+        if let Some(free) = free.filter(|_| !cargo.is_resident) {
             up.wait_for(free)?;
         }
         marks.upload.begin(!follows, up)?;
-        // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the
-        // picture has room for either layout.
-        unsafe {
-            slot::upload(
-                up,
-                from,
-                &geometry.host_input,
-                slot.pictures[0].pointer(),
-                &geometry.device_input,
-            )?;
+        if !cargo.is_resident {
+            // SAFETY: the flight holds the input (or the slot its copy) until the upload's end was seen; the
+            // picture has room for either layout.
+            unsafe {
+                slot::upload(
+                    up,
+                    from,
+                    &geometry.host_input,
+                    slot.pictures[0].pointer(),
+                    &geometry.device_input,
+                )?;
+            }
         }
         marks.upload.end(up, &self.streams.clocks[0])?;
         pause(up)?;
@@ -393,9 +415,11 @@ impl Cuda {
         down.wait_for(marks.kernel.done())?;
         marks.download.begin(!follows, down)?;
         let result = slot.pictures[prepared.step_count() % 2].pointer();
-        // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it before
-        // the download's end was seen.
-        unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
+        if !self.options.keeps_results {
+            // SAFETY: the flight holds the output (or the slot its staging memory), and nobody reads it
+            // before the download's end was seen.
+            unsafe { slot::download(down, result, &geometry.device_output, to, &geometry.host_output)? };
+        }
         marks.download.end(down, &self.streams.clocks[1])?;
         pause(down)
     }
@@ -462,8 +486,12 @@ impl Engine for Cuda {
             Overlap::SerialPageable => "no overlap, pageable memory".to_owned(),
         };
         let (major, minor) = info.compute_capability;
+        let kept = match self.options.keeps_results {
+            true => ", results stay on the card",
+            false => "",
+        };
         format!(
-            "cuda: {} (compute capability {major}.{minor}), memory variant {}, {how}",
+            "cuda: {} (compute capability {major}.{minor}), memory variant {}, {how}{kept}",
             info.name, self.options.memory
         )
     }
@@ -511,13 +539,27 @@ impl Engine for Cuda {
         result.sequence = input.sequence;
         result.born = input.born;
         result.metadata = input.metadata.clone();
+        let is_resident = self.is_resident(&input, memory);
+        let geometry = match is_resident {
+            true => Geometry {
+                device_input: geometry.host_input,
+                ..geometry
+            },
+            false => geometry,
+        };
+        let moved = |moves: bool, host: &Layout, device: &Layout| match moves {
+            true => bytes_moved(host, device),
+            false => 0,
+        };
+        let downloads = !self.options.keeps_results;
         let mut cargo = Cargo {
             amount: Amount {
-                bytes_up: bytes_moved(&geometry.host_input, &geometry.device_input),
-                bytes_down: bytes_moved(&geometry.host_output, &geometry.device_output),
+                bytes_up: moved(!is_resident, &geometry.host_input, &geometry.device_input),
+                bytes_down: moved(downloads, &geometry.host_output, &geometry.device_output),
                 samples: prepared.plan.convolved_samples(input.layout().planes()),
             },
-            staged: self.options.overlap == Overlap::Ring && !result.is_pinned(),
+            staged: downloads && self.options.overlap == Overlap::Ring && !result.is_pinned(),
+            is_resident,
             input: Some(input),
             output: result,
         };
@@ -594,6 +636,21 @@ impl Drop for Cuda {
         // Nothing may be freed while a copy or a kernel still uses it.
         self.wait_for_everything();
     }
+}
+
+/// The frame's memory on a card, if it lies on one.
+fn card_frame(frame: &Frame) -> Option<&CardFrame> {
+    frame.on_device()?.downcast_ref()
+}
+
+/// Where the planes of a frame are that lies on the card at `pointer`.
+fn places_in(pointer: u64, layout: &Layout) -> Places {
+    let mut places = Places::default();
+    for (place, plane) in places.iter_mut().zip(layout.planes()) {
+        place.pointer = pointer + plane.offset as u64;
+        place.pitch = plane.stride;
+    }
+    places
 }
 
 /// Bytes that one transfer of a frame moves.

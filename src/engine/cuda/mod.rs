@@ -10,6 +10,7 @@
 //!
 //! ```text
 //! engine      frames in, frames out, in order             timing     what benchmarks time
+//!                                                         decode     frames of the card's decoders
 //! ring        several frames in flight at a time
 //! launch      a plan with its kernels, enqueued
 //! select      which kernel does a job
@@ -19,6 +20,7 @@
 //! ```
 
 mod compile;
+pub mod decode;
 mod driver;
 mod engine;
 mod kernels;
@@ -84,6 +86,8 @@ pub struct CudaOptions {
     /// Input memory is write-combined: a little faster to upload, ruinous for a source that reads what it
     /// wrote (decoders do).
     pub write_combined: bool,
+    /// Results are not sent to the host: the frames that come back hold no picture. For measuring.
+    pub keeps_results: bool,
 }
 
 impl Default for CudaOptions {
@@ -96,6 +100,7 @@ impl Default for CudaOptions {
             slots: 3,
             overlap: Overlap::Ring,
             write_combined: false,
+            keeps_results: false,
         }
     }
 }

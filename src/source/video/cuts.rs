@@ -113,7 +113,7 @@ impl VideoSource {
     }
 
     /// Why a part could not begin with exactly the right picture without reading all that comes before.
-    fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
+    pub(super) fn obstacle(&self, demuxer: &Demuxer) -> Option<String> {
         let codec = self.decoder.codec_name();
         if !self.can_be_read_again() {
             Some("can be read only once".to_owned())

@@ -43,6 +43,12 @@ pub(super) fn is_clean(codec: &str, headers: &[u8], packet: &[u8]) -> bool {
     codec != "h264" || units(headers, packet).into_iter().any(is_clean_unit)
 }
 
+/// True if a packet of H.264 holds an IDR picture, which no later picture refers beyond.
+pub(super) fn is_idr(headers: &[u8], packet: &[u8]) -> bool {
+    let is_idr = |unit: &[u8]| unit.first().is_some_and(|head| head & 31 == IDR);
+    units(headers, packet).into_iter().any(is_idr)
+}
+
 /// True for a NAL unit that shows that a picture needs nothing before it.
 fn is_clean_unit(unit: &[u8]) -> bool {
     match unit.first().map(|head| head & 31) {

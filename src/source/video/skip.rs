@@ -48,6 +48,14 @@ impl Skip {
         }
     }
 
+    /// Of a reader that begins anywhere: packets were passed over.
+    pub(super) fn of_stretch() -> Skip {
+        Skip {
+            has_sought: true,
+            ..Skip::default()
+        }
+    }
+
     /// Where to go, once.
     pub(super) fn target(&mut self) -> Option<i64> {
         self.target.take()
@@ -86,29 +94,15 @@ impl VideoSource {
         if first.is_some_and(|first| first >= tick) {
             return Ok(());
         }
-        let mut came_back = self.seek_before(tick, stopped)?;
-        let (mut bytes, mut key) = (0, None);
-        while self.input == Input::Reading && (came_back || self.read_packet(stopped)?) {
-            came_back = false;
-            let shown = self.packet.pts();
-            if let Some(shown) = shown.filter(|&shown| shown <= tick && self.is_key()) {
-                self.skip.kept.clear();
-                (bytes, key) = (0, Some(shown));
-            } else if let (Some(key), Some(shown)) = (key, shown)
-                && shown < key
-            {
-                continue;
-            }
-            let is_past = shown
-                .or_else(|| self.packet.dts())
-                .is_some_and(|shown| shown > tick);
-            bytes += self.packet.size();
-            let fresh = Packet::new().map_err(|e| self.lacking(e))?;
-            self.skip
-                .kept
-                .push_back(std::mem::replace(&mut self.packet, fresh));
-            if is_past || bytes > MOST_KEPT || self.skip.kept.len() > MOST_KEPT / 1024 {
-                break;
+        let (mut aim, mut key) = (tick, None);
+        loop {
+            let ended = self.gather(aim, &mut key, stopped)?;
+            // Behind a recovery point FFmpeg's H.264 decoder loses the last pictures of a stream that ends
+            // before it has given the first one, so that decoding begins further back.
+            let short = ended && codec == "h264" && self.skip.kept.len() < REORDERED;
+            match key.filter(|&key| short && self.skip.has_sought && first.is_some_and(|first| first < key)) {
+                Some(key) => aim = key - 1,
+                None => break,
             }
         }
         if key.is_some() || self.skip.has_sought {
@@ -121,8 +115,46 @@ impl VideoSource {
         Ok(())
     }
 
+    /// Seeks to before `aim` and keeps the packets since the last key frame that is shown at `aim` or before,
+    /// until one comes that is shown later; true if none comes. `key` is when that key frame is shown.
+    fn gather(
+        &mut self,
+        aim: i64,
+        key: &mut Option<i64>,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<bool, SourceError> {
+        let mut came_back = self.seek_before(aim, stopped)?;
+        let mut bytes = 0;
+        while self.input == Input::Reading && (came_back || self.read_packet(stopped)?) {
+            came_back = false;
+            let shown = self.packet.pts();
+            if let Some(shown) = shown.filter(|&shown| shown <= aim && self.is_key()) {
+                self.skip.kept.clear();
+                (bytes, *key) = (0, Some(shown));
+            } else if let (Some(key), Some(shown)) = (*key, shown)
+                && shown < key
+            {
+                continue;
+            }
+            let is_past = shown
+                .or_else(|| self.packet.dts())
+                .is_some_and(|shown| shown > aim);
+            bytes += self.packet.size();
+            let fresh = Packet::new().map_err(|e| self.lacking(e))?;
+            self.skip
+                .kept
+                .push_back(std::mem::replace(&mut self.packet, fresh));
+            let kept = self.skip.kept.len();
+            let shows_the_end = self.decoder.codec_name() != "h264" || kept >= REORDERED;
+            if is_past && shows_the_end || bytes > MOST_KEPT || kept > MOST_KEPT / 1024 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// True if decoding can begin at the packet.
-    fn is_key(&self) -> bool {
+    pub(super) fn is_key(&self) -> bool {
         self.packet.is_key()
             && key_frame::is_clean(
                 &self.decoder.codec_name(),

@@ -39,6 +39,8 @@ pub enum Source {
     Threshold,
     /// Premultiplication and its inverse.
     Alpha,
+    /// A decoder's surface becomes the planes of a frame.
+    Surface,
     /// The whole mask at each pixel, on tensor cores.
     TensorDirect,
     /// Two whole masks one after the other in one launch, on tensor cores.
@@ -82,13 +84,14 @@ const HEADERS: [(&str, &str); 20] = [
 
 impl Source {
     /// Every text.
-    const ALL: [Source; 10] = [
+    const ALL: [Source; 11] = [
         Source::Direct,
         Source::Separable,
         Source::Combined,
         Source::Pyramid,
         Source::Threshold,
         Source::Alpha,
+        Source::Surface,
         Source::TensorDirect,
         Source::TensorFused,
         Source::TensorSeparable,
@@ -103,6 +106,7 @@ impl Source {
             Source::Pyramid => text!("scalar/pyramid.cu"),
             Source::Threshold => text!("scalar/threshold.cu"),
             Source::Alpha => text!("scalar/alpha.cu"),
+            Source::Surface => text!("scalar/surface.cu"),
             Source::TensorDirect => text!("tensor/direct.cu"),
             Source::TensorFused => text!("tensor/fused.cu"),
             Source::TensorSeparable => text!("tensor/separable.cu"),

@@ -232,6 +232,11 @@ impl Device {
         Ok(Arc::new(device))
     }
 
+    /// The context, for a library that makes memory in it.
+    pub(crate) fn context(&self) -> sys::CUcontext {
+        self.context
+    }
+
     /// Makes the context current on this thread; every call of the driver's needs that.
     pub(crate) fn bind(&self) -> Result<(), EngineError> {
         // SAFETY: the context is retained until `self` is dropped.

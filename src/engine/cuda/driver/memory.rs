@@ -18,6 +18,24 @@ impl DeviceMemory {
     /// `len` bytes, zeroed, so that padding never shows what another program left there. `Ok(None)` if the
     /// card has not got as much.
     pub(crate) fn try_new(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
+        let Some(memory) = DeviceMemory::uncleared(device, len)? else {
+            return Ok(None);
+        };
+        // SAFETY: the block was just allocated with at least `len` bytes. The synchronisation makes the
+        // zeroes visible to all streams.
+        unsafe {
+            check(
+                "clearing memory on the CUDA device",
+                sys::cuMemsetD8_v2(memory.pointer, 0, len.max(1)),
+            )?;
+            check("clearing memory on the CUDA device", sys::cuCtxSynchronize())?;
+        }
+        Ok(Some(memory))
+    }
+
+    /// `len` bytes, whatever they hold, for what is never sent to the host. `Ok(None)` if the card has not
+    /// got as much.
+    pub(crate) fn uncleared(device: &Arc<Device>, len: usize) -> Result<Option<DeviceMemory>, EngineError> {
         device.bind()?;
         let mut pointer = 0;
         // SAFETY: the context is current and the pointer is to a live variable.
@@ -26,21 +44,29 @@ impl DeviceMemory {
             return Ok(None);
         }
         check("allocating memory on the CUDA device", result)?;
-        let memory = DeviceMemory {
+        Ok(Some(DeviceMemory {
             device: Arc::clone(device),
             pointer,
             len,
-        };
-        // SAFETY: the block was just allocated with at least `len` bytes. The synchronisation makes the
-        // zeroes visible to all streams.
-        unsafe {
-            check(
-                "clearing memory on the CUDA device",
-                sys::cuMemsetD8_v2(pointer, 0, len.max(1)),
-            )?;
-            check("clearing memory on the CUDA device", sys::cuCtxSynchronize())?;
-        }
-        Ok(Some(memory))
+        }))
+    }
+
+    /// Fetches the first bytes of the block, as many as `to` holds, and waits for them.
+    pub(crate) fn read(&self, to: &mut [u8]) -> Result<(), EngineError> {
+        let len = to.len().min(self.len);
+        self.device.bind()?;
+        // SAFETY: the context is current, and both blocks hold `len` bytes. The call waits for its copy.
+        check("fetching a frame from the CUDA device", unsafe {
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.pointer, len)
+        })
+    }
+
+    /// Puts `bytes` at the beginning of the block, and waits until they are there.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), EngineError> {
+        let bytes = &bytes[..bytes.len().min(self.len)];
+        self.device.bind()?;
+        // SAFETY: the context is current, and the block holds as many bytes, which are this value's own.
+        unsafe { fill("copying a picture to the CUDA device", self.pointer, bytes) }
     }
 
     /// A block that holds `values`.

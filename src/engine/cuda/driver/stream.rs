@@ -21,6 +21,8 @@ pub(crate) struct Stream {
 
 // SAFETY: a stream may be used from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Stream {}
+// SAFETY: the driver's calls on a stream may be made by several threads.
+unsafe impl Sync for Stream {}
 
 impl Stream {
     pub(crate) fn new(device: &Arc<Device>) -> Result<Stream, EngineError> {
@@ -96,6 +98,8 @@ pub(crate) struct Event {
 
 // SAFETY: an event may be used from any thread whose context is current; `Device::bind` sees to that.
 unsafe impl Send for Event {}
+// SAFETY: the driver's calls on an event may be made by several threads.
+unsafe impl Sync for Event {}
 
 impl Event {
     /// An event that the host only polls and reads the time of.

@@ -114,6 +114,20 @@ pub(crate) struct Picture {
     pub(crate) aligned: i32,
 }
 
+/// `struct Surface` of scalar/surface.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Surface {
+    pub(crate) luma: u64,
+    pub(crate) chroma: u64,
+    pub(crate) luma_pitch: i64,
+    pub(crate) chroma_pitch: i64,
+    pub(crate) plane: [u64; 3],
+    pub(crate) pitch: [i64; 3],
+    pub(crate) width: i32,
+    pub(crate) height: i32,
+}
+
 /// Blocks and threads of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
@@ -287,6 +301,24 @@ pub(crate) fn premultiply(
     launch(function, grid, stream, &mut [(&raw mut picture).cast()])
 }
 
+/// Launches `to_planes` of scalar/surface.cu, whose threads take 16 bytes of a row.
+pub(crate) fn to_planes(
+    function: Function,
+    bytes_per_sample: usize,
+    stream: sys::CUstream,
+    mut surface: Surface,
+) -> Result<(), EngineError> {
+    let (width, height) = (surface.width as usize, surface.height as usize);
+    let grid = Grid {
+        x: (width.next_multiple_of(2) * bytes_per_sample).div_ceil(16 * 256),
+        y: height.div_ceil(2),
+        z: 1,
+        block: (256, 1),
+        shared: 0,
+    };
+    launch(function, grid, stream, &mut [(&raw mut surface).cast()])
+}
+
 /// Launches `copy_words` of common/ceiling.cu: `words` of 16 bytes, which nothing enqueued on `sequence`
 /// writes.
 pub(crate) fn copy_words(
@@ -377,6 +409,10 @@ mod tests {
             is_ready: 20
         );
         mirrors!("tensor/tile/load.cuh", TensorMaps, 512, at: 0);
+        mirrors!(
+            "scalar/surface.cu", Surface, 88, luma: 0, chroma: 8, luma_pitch: 16, chroma_pitch: 24, plane: 32,
+            pitch: 56, width: 80, height: 84
+        );
         mirrors!("scalar/alpha.cu", Rows, 32, before: 0, after: 8, before_pitch: 16, after_pitch: 24);
         mirrors!(
             "scalar/alpha.cu", Picture, 192, at: 0, level: 128, convolved: 144, width: 160, height: 164, gain:

@@ -106,8 +106,10 @@ pub(crate) struct Amount {
 
 /// A frame's memory while the card works on it.
 pub(crate) struct Cargo {
-    /// Kept until its upload is done.
+    /// Kept until its upload is done; where it is filtered in place, until its kernels are.
     pub(crate) input: Option<Frame>,
+    /// True if the input lies on the card.
+    pub(crate) is_resident: bool,
     pub(crate) output: Frame,
     /// True if the output's memory is not page-locked, so that the result lies in the flight's staging
     /// memory.
@@ -169,12 +171,16 @@ impl Flight {
         })
     }
 
-    /// Gives the input's memory back as soon as its upload is done.
+    /// Gives the input's memory back as soon as the card has read it.
     pub(crate) fn release_input(&mut self) -> Result<(), EngineError> {
-        if let Some(cargo) = &mut self.cargo
-            && cargo.input.is_some()
-            && self.marks.upload.done().is_done()?
-        {
+        let Some(cargo) = &mut self.cargo else {
+            return Ok(());
+        };
+        let read = match cargo.is_resident {
+            true => self.marks.kernel.done(),
+            false => self.marks.upload.done(),
+        };
+        if cargo.input.is_some() && read.is_done()? {
             cargo.input = None;
         }
         Ok(())

@@ -1,0 +1,53 @@
+//! Which decoders read a video: `--decoder` and what belongs to it.
+
+use super::filter::size;
+use clap::{Args, ValueEnum};
+use framepipe::source::video::{Decoders, Place};
+use std::num::NonZeroUsize;
+
+/// Where videos are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum DecoderName {
+    /// On the card if it filters and can decode the file, else on the CPU.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// On the card's own decoders, all of them at once.
+    Nvdec,
+}
+
+/// Which decoders, and how many.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct DecodingArguments {
+    /// Where H.264, HEVC, VP9 and AV1 are decoded. The frames are the same, but a card does not report
+    /// damage within a picture.
+    #[arg(long, value_enum, default_value_t)]
+    decoder: DecoderName,
+    /// How many decoders read a file at once, each another stretch of it [default: as many as the card has
+    /// and one more; one on the CPU].
+    #[arg(long, value_name = "N")]
+    decoders: Option<NonZeroUsize>,
+    /// The most memory for frames that wait for their turn, such as 2G; with less, fewer decoders work
+    /// [default: half of what the card has free; 1 GiB of the host's].
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    decoder_memory: Option<u64>,
+}
+
+impl DecodingArguments {
+    /// The decoders for a video whose frames go to `card` as they are, if they go to one.
+    pub(crate) fn decoders(&self, card: Option<usize>) -> Option<Decoders> {
+        let place = match (self.decoder, card) {
+            (DecoderName::Nvdec, card) => Place::Card(card.unwrap_or(0)),
+            (DecoderName::Auto, Some(card)) => Place::Card(card),
+            (DecoderName::Auto | DecoderName::Cpu, _) => Place::Cpu,
+        };
+        let is_wanted = place != Place::Cpu || self.decoders.is_some();
+        is_wanted.then_some(Decoders {
+            place,
+            count: self.decoders,
+            memory: self.decoder_memory,
+        })
+    }
+}

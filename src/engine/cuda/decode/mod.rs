@@ -1,0 +1,235 @@
+//! Frames that a decoder on the card makes, which the engine filters where they lie.
+//!
+//! A decoder owns few surfaces and needs them back soon, while a frame may wait long for its turn. So each
+//! surface becomes the planes of a frame at once, on the decoder's own stream, by a kernel that also brings
+//! chroma and the bits of samples to where frames have them:
+//!
+//! ```text
+//! decoder's stream   surface 0 -> frame 0 | surface 1 -> frame 1 | ...      `DecoderStream`
+//!                         '- given back when the kernel is done
+//! engine                  waits, on the card, for `ready` of a frame        `CardFrame`
+//! ```
+//!
+//! All decoders of a card share the blocks that frames lie in ([`Blocks`]).
+
+mod capabilities;
+mod frame;
+
+pub use capabilities::{Capabilities, Codec, capabilities};
+pub(crate) use frame::CardFrame;
+
+use super::compile::cache::Cache;
+use super::compile::{Recipe, Source};
+use super::driver::device::Device;
+use super::driver::memory::DeviceMemory;
+use super::driver::module::{Function, Module};
+use super::driver::stream::{Event, Stream};
+use super::driver::texture::ALIGNMENT;
+use super::launch::parameters;
+use crate::engine::EngineError;
+use crate::frame::{Layout, LayoutError, Memory, PixelFormat};
+use frame::Blocks;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Formats of frames that surfaces become, and the bits that a surface's samples have too many.
+const FORMATS: [(PixelFormat, i64); 3] = [
+    (PixelFormat::YUV420P, 0),
+    (PixelFormat::YUV420P10, 6),
+    (PixelFormat::YUV420P12, 4),
+];
+
+/// Surfaces whose kernels may be in flight: the host does not wait for each.
+const IN_FLIGHT: usize = 4;
+
+/// A picture as a decoder of the card leaves it: rows of luma, and rows of both chroma components in turn.
+/// Samples of more than eight bits lie in the high bits of 16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surface {
+    /// Addresses on the card of luma and chroma.
+    pub planes: [u64; 2],
+    /// Bytes from row to row of either.
+    pub pitches: [usize; 2],
+    /// Pixels across.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// A card, and what its decoders share.
+#[derive(Clone)]
+pub struct DecoderCard {
+    device: Arc<Device>,
+    blocks: Arc<Blocks>,
+    kernels: Arc<Module>,
+    function: Function,
+    format: PixelFormat,
+}
+
+impl DecoderCard {
+    /// Card number `ordinal`, for frames of `format`. An error says why the card cannot make such frames.
+    pub fn open(ordinal: usize, format: PixelFormat) -> Result<DecoderCard, EngineError> {
+        let known = FORMATS.iter().find(|(known, _)| *known == format);
+        let shift = known.map(|&(_, shift)| shift);
+        let shift = shift.ok_or_else(|| {
+            EngineError::Unavailable(format!("the card's decoders make no frames of {format}"))
+        })?;
+        let device = Device::open(ordinal)?;
+        let recipe = Recipe {
+            source: Source::Surface,
+            parameters: vec![
+                ("SAMPLE_BYTES", format.bytes_per_sample() as i64),
+                ("SHIFT", shift),
+            ],
+        };
+        let kernels = Module::load(&device, &recipe.image(&device, &Cache::of_user())?)?;
+        Ok(DecoderCard {
+            blocks: Arc::new(Blocks::new(&device)),
+            function: kernels.function(c"to_planes")?,
+            kernels: Arc::new(kernels),
+            device,
+            format,
+        })
+    }
+
+    /// Bytes of its memory that are free.
+    pub fn free_bytes(&self) -> Result<u64, EngineError> {
+        self.device.memory().map(|(free, _)| free)
+    }
+
+    /// Bytes that a frame of so many pixels takes there.
+    pub fn frame_bytes(&self, width: usize, height: usize) -> Result<usize, LayoutError> {
+        Layout::new(self.format, width, height, ALIGNMENT).map(|layout| layout.size())
+    }
+
+    /// What one decoder needs.
+    pub fn stream(&self) -> Result<DecoderStream, EngineError> {
+        Ok(DecoderStream {
+            stream: Arc::new(Stream::new(&self.device)?),
+            in_flight: VecDeque::new(),
+            card: self.clone(),
+        })
+    }
+
+    /// A surface that holds `luma` and `chroma`, and its memory, for tests without a decoder.
+    #[doc(hidden)]
+    pub fn surface(
+        &self,
+        (luma, chroma): (&[u8], &[u8]),
+        pitches: [usize; 2],
+        (width, height): (usize, usize),
+    ) -> Result<(Surface, Box<dyn Send>), EngineError> {
+        let mut memory = Vec::new();
+        for bytes in [luma, chroma] {
+            let block = DeviceMemory::try_new(&self.device, bytes.len())?;
+            let block = block.ok_or_else(|| EngineError::Unavailable("the card is full".to_owned()))?;
+            block.write(bytes)?;
+            memory.push(block);
+        }
+        let surface = Surface {
+            planes: [memory[0].pointer(), memory[1].pointer()],
+            pitches,
+            width,
+            height,
+        };
+        Ok((surface, Box::new(memory)))
+    }
+}
+
+/// A stream for another library's use.
+pub struct StreamHandles {
+    /// The context that it belongs to.
+    pub context: *mut c_void,
+    /// The stream.
+    pub stream: *mut c_void,
+    /// What both live by: as long as it does.
+    pub owner: Box<dyn Send>,
+}
+
+/// The stream of one decoder, and the surfaces that its kernels still read.
+pub struct DecoderStream {
+    // What is in flight is waited for in `drop`, before the fields go.
+    in_flight: VecDeque<(Event, Box<dyn Send>)>,
+    stream: Arc<Stream>,
+    card: DecoderCard,
+}
+
+impl DecoderStream {
+    /// The stream, for the library that decodes.
+    pub fn handles(&self) -> StreamHandles {
+        StreamHandles {
+            context: self.card.device.context().cast(),
+            stream: self.stream.handle().cast(),
+            owner: Box::new(Arc::clone(&self.stream)),
+        }
+    }
+
+    /// Makes a frame of `surface`, which `owner` keeps until it was read. Only enqueues: whoever uses the
+    /// frame waits for it.
+    pub fn take(
+        &mut self,
+        surface: &Surface,
+        owner: Box<dyn Send>,
+    ) -> Result<(Layout, Box<dyn Memory>), EngineError> {
+        let card = &self.card;
+        card.device.bind()?;
+        let aligned = surface.planes.iter().all(|plane| plane.is_multiple_of(16))
+            && surface.pitches.iter().all(|pitch| pitch.is_multiple_of(16));
+        if !aligned {
+            return Err(EngineError::Device {
+                doing: "reading a decoded surface".to_owned(),
+                reason: "its rows do not begin at multiples of 16 bytes".to_owned(),
+            });
+        }
+        let layout = Layout::new(card.format, surface.width, surface.height, ALIGNMENT)?;
+        let frame = card.blocks.take(layout.size(), &self.stream)?;
+        let mut parameters = parameters::Surface {
+            luma: surface.planes[0],
+            chroma: surface.planes[1],
+            luma_pitch: surface.pitches[0] as i64,
+            chroma_pitch: surface.pitches[1] as i64,
+            width: surface.width as i32,
+            height: surface.height as i32,
+            ..parameters::Surface::default()
+        };
+        let places = parameters.plane.iter_mut().zip(&mut parameters.pitch);
+        for ((place, pitch), plane) in places.zip(layout.planes()) {
+            *place = frame.pointer() + plane.offset as u64;
+            *pitch = plane.stride as i64;
+        }
+        let bytes = card.format.bytes_per_sample();
+        parameters::to_planes(card.function, bytes, self.stream.handle(), parameters)?;
+        frame.ready().record(&self.stream)?;
+        let read = match self.in_flight.len() {
+            IN_FLIGHT.. => match self.in_flight.pop_front() {
+                Some((event, _)) => {
+                    event.wait()?;
+                    event
+                }
+                None => Event::untimed(&card.device)?,
+            },
+            _ => Event::untimed(&card.device)?,
+        };
+        read.record(&self.stream)?;
+        self.in_flight.push_back((read, owner));
+        Ok((layout, Box::new(frame)))
+    }
+}
+
+impl Drop for DecoderStream {
+    fn drop(&mut self) {
+        // The surfaces may go only when they were read, and the module when nothing of it runs.
+        let waited = self.card.device.bind().and_then(|()| self.stream.synchronise());
+        if let Err(error) = waited {
+            tracing::debug!("while a decoder ends: {error}");
+        }
+    }
+}
+
+impl std::fmt::Debug for DecoderCard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let module = Arc::strong_count(&self.kernels);
+        write!(f, "DecoderCard({}, {module} users)", self.device.info.name)
+    }
+}

@@ -1,0 +1,454 @@
+//! One video decoded by several decoders: on the card, which has several engines for it, or on the CPU.
+//!
+//! The file is cut at key frames into stretches ([`crate::source::stretches`]), each of which one decoder
+//! reads. A decoder of the card leaves its pictures there ([`crate::engine::cuda::decode`]).
+//!
+//! All that is not a clean stretch of a file with an index is left to the one decoder of [`VideoSource`]:
+//! `front`, which also knows the stream's facts. It takes over behind the last frame that was given as soon
+//! as something is wrong, so that damage is concealed and reported by one decoder as always.
+
+mod reader;
+
+use super::{VideoSource, VideoSourceOptions, key_frame};
+use crate::ffmpeg::{Demuxer, Packet};
+use crate::frame::fact::Fact;
+use crate::frame::{Frame, Metadata, Remarks};
+use crate::source::stretches::{Cutter, Next, Open, Stretches};
+use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
+use reader::{Reading, VideoReader};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// Frames of a stretch, at least: at each one's end a decoder may make a picture that is not used.
+const SHORTEST: f64 = 48.0;
+
+/// Frames that a stretch is taken to have where nothing is known.
+const USUAL: usize = 250;
+
+/// Bytes of waiting frames in the host's memory.
+const HOST_MEMORY: u64 = 1 << 30;
+
+/// Decoders on the card for each of its engines, and one more that prepares while the others work.
+const MORE_THAN_ENGINES: usize = 1;
+
+/// Where decoders work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On the CPU, a thread each.
+    Cpu,
+    /// On a CUDA card with this number, where frames stay.
+    Card(usize),
+}
+
+/// Several decoders for one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoders {
+    /// Where they work.
+    pub place: Place,
+    /// How many; `None` takes as many as there are engines or cores.
+    pub count: Option<NonZeroUsize>,
+    /// Bytes that frames may take that wait for their turn; `None` takes half of what the card has free, or
+    /// 1 GiB of the host's.
+    pub memory: Option<u64>,
+}
+
+/// Opens a video with the decoders that the options name, if it can be read by several: the summary's line
+/// says by how many, or why not.
+pub fn open(path: &Path, options: &VideoSourceOptions) -> Result<Box<dyn Source>, SourceError> {
+    let front = VideoSource::open(path, options)?;
+    let Some(decoders) = options.decoders else {
+        return Ok(Box::new(front));
+    };
+    Ok(match Plan::new(&front, decoders) {
+        Ok(plan) => Box::new(ParallelVideo::new(front, plan, options)),
+        Err(reason) => {
+            let mut front = front;
+            if let Place::Card(_) = decoders.place {
+                front
+                    .info
+                    .description
+                    .push_str(&format!(", decoded on the CPU: {reason}"));
+            }
+            Box::new(front)
+        }
+    })
+}
+
+/// How a file is to be read.
+struct Plan {
+    reading: Reading,
+    count: usize,
+    most_waiting: NonZeroUsize,
+}
+
+impl Plan {
+    /// The plan for an open video, or why it is not one for several decoders: the end of a sentence.
+    fn new(front: &VideoSource, decoders: Decoders) -> Result<Plan, String> {
+        if let Some(obstacle) = front.obstacle(&front.demuxer) {
+            return Err(format!("it {obstacle}"));
+        }
+        if front
+            .damage
+            .missing_head(&front.decoder.codec_name(), false)
+            .is_some()
+        {
+            return Err("its first pictures cannot be decoded".to_owned());
+        }
+        let reading = Reading::new(front, decoders.place)?;
+        let (width, height) = (front.info.width, front.info.height);
+        let memory = decoders.memory.unwrap_or_else(|| match &reading {
+            Reading::OnCpu => HOST_MEMORY,
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { card, .. } => card.free_bytes().map_or(0, |free| free / 2),
+        });
+        let most_waiting = usize::try_from(memory / reading.frame_bytes(front, width, height).max(1));
+        let most_waiting = NonZeroUsize::new(most_waiting.unwrap_or(usize::MAX)).unwrap_or(NonZeroUsize::MIN);
+        let rate = front.info.frame_rate.map_or(25.0, |rate| rate.to_f64());
+        let mut cutter = KeyFrames::new(front).map_err(|e| e.to_string())?;
+        let first = front.picture.timestamp().unwrap_or(0);
+        let stretch = match cutter.end_of(None).map_err(|e| e.to_string())? {
+            Some(end) => ((end - first) as f64 * front.info.time_base.to_f64() * rate).ceil() as usize,
+            None => front
+                .info
+                .frames
+                .and_then(|n| usize::try_from(n).ok())
+                .unwrap_or(USUAL),
+        };
+        let stretch = stretch.max(1);
+        let stretches = front
+            .info
+            .frames
+            .map_or(usize::MAX, |n| (n as usize).div_ceil(stretch).max(1));
+        let wanted = decoders
+            .count
+            .map_or_else(|| reading.usual_count(), NonZeroUsize::get);
+        // One more stretch waits than there are decoders at work on later ones.
+        let affordable = (most_waiting.get() / stretch).max(1);
+        let count = wanted.min(stretches).min(affordable);
+        if count < 2 && matches!(decoders.place, Place::Cpu) {
+            return Err("one decoder is as fast".to_owned());
+        }
+        Ok(Plan {
+            reading,
+            count,
+            most_waiting,
+        })
+    }
+}
+
+/// A video that several decoders read.
+struct ParallelVideo {
+    front: VideoSource,
+    options: VideoSourceOptions,
+    plan: Plan,
+    /// The facts of the first picture, as one decoder on the CPU knows them.
+    first: Metadata,
+    /// Where the first frame that is wanted is.
+    start: Option<i64>,
+    at_work: AtWork,
+    /// A frame that was asked for to know whether there is one.
+    held: Option<Frame>,
+    /// When the frame that came last is shown.
+    last: Option<i64>,
+    fallen_back: Option<String>,
+}
+
+enum AtWork {
+    NotYet,
+    Readers(Stretches),
+    /// `front` alone.
+    Front,
+    Ended,
+}
+
+impl ParallelVideo {
+    fn new(mut front: VideoSource, plan: Plan, options: &VideoSourceOptions) -> ParallelVideo {
+        let decoders = match plan.count {
+            1 => "1 decoder".to_owned(),
+            count => format!("{count} decoders"),
+        };
+        let place = plan.reading.place();
+        front
+            .info
+            .description
+            .push_str(&format!(", {decoders} on the {place}"));
+        front.info.brings_memory = true;
+        let first = front.metadata();
+        ParallelVideo {
+            first,
+            front,
+            options: VideoSourceOptions {
+                threads: Some(1),
+                decoders: None,
+                ..options.clone()
+            },
+            plan,
+            start: None,
+            at_work: AtWork::NotYet,
+            held: None,
+            last: None,
+            fallen_back: None,
+        }
+    }
+
+    /// Starts the readers.
+    fn start(&mut self, supply: &Supply) -> Result<AtWork, SourceError> {
+        let mut cutter = KeyFrames::new(&self.front)?;
+        let first = self.front.picture.timestamp();
+        let start = self
+            .start
+            .filter(|&start| first.is_some_and(|first| start > first));
+        let start = match start {
+            None => None,
+            Some(start) => match cutter.at_or_before(start)? {
+                Some(key) if Some(key) == first => None,
+                Some(key) => Some(key),
+                None => return Ok(self.fall_back("the range begins behind no key frame".to_owned())),
+            },
+        };
+        let readers = (0..self.plan.count).map(|_| {
+            let (path, options) = (self.front.path.clone(), self.options.clone());
+            let (reading, supply) = (self.plan.reading.clone(), supply.clone());
+            let stream = self.front.stream;
+            let open = move || {
+                let reader = VideoReader::open(&path, &options, stream, reading, &supply)?;
+                Ok(Box::new(reader) as Box<dyn crate::source::stretches::Reader>)
+            };
+            Box::new(open) as Open
+        });
+        let stretches = Stretches::start(readers.collect(), Box::new(cutter), start, self.plan.most_waiting);
+        Ok(match stretches {
+            Ok(stretches) => AtWork::Readers(stretches),
+            Err(cause) => self.fall_back(cause.to_string()),
+        })
+    }
+
+    /// Leaves what follows to the one decoder.
+    fn fall_back(&mut self, reason: String) -> AtWork {
+        tracing::debug!(path = %self.front.name, "one decoder goes on: {reason}");
+        match (self.last, self.start) {
+            (Some(last), _) => self.front.pass_over(last + 1),
+            (None, Some(start)) => self.front.pass_over(start),
+            (None, None) => {}
+        }
+        self.fallen_back = Some(reason);
+        AtWork::Front
+    }
+
+    /// The next frame of the readers, or of the front.
+    fn upcoming(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        if let Some(frame) = self.held.take() {
+            return Ok(Some(frame));
+        }
+        if let AtWork::NotYet = self.at_work {
+            self.at_work = self.start(supply)?;
+        }
+        if let AtWork::Readers(stretches) = &self.at_work {
+            match stretches.next(&|| supply.is_stopped())? {
+                Next::Frame(mut frame) => {
+                    self.front.carry_rotation(&mut frame.metadata);
+                    match self.contradiction(&frame.metadata) {
+                        None => return self.accept(frame).map(Some),
+                        Some(problem) => self.at_work = self.fall_back(problem),
+                    }
+                }
+                Next::End => {
+                    self.at_work = AtWork::Ended;
+                    return Ok(None);
+                }
+                Next::Failed(failure) => self.at_work = self.fall_back(failure.to_string()),
+            }
+        }
+        if !matches!(self.at_work, AtWork::Front) {
+            return Ok(None);
+        }
+        loop {
+            // On its way to the first frame that is missing, some come again.
+            match self.front.next(supply)? {
+                Some(frame) if frame.metadata.pts <= self.last && self.last.is_some() => {}
+                next => return Ok(next),
+            }
+        }
+    }
+
+    /// Counts a frame of the readers.
+    fn accept(&mut self, mut frame: Frame) -> Result<Frame, SourceError> {
+        let metadata = &frame.metadata;
+        self.front.steps.note(metadata.pts, metadata.duration, 0);
+        self.last = metadata.pts;
+        frame.sequence = self.front.frames;
+        self.front.frames += 1;
+        Ok(frame)
+    }
+
+    /// How a decoder's facts of the first picture differ from those of the one on the CPU.
+    fn contradiction(&self, found: &Metadata) -> Option<String> {
+        if self.last.is_some() || found.pts != self.first.pts {
+            return None;
+        }
+        let blocks = |metadata: &Metadata| {
+            let mut blocks: Vec<(u32, Fact)> = metadata
+                .side_data
+                .iter()
+                .map(|block| (block.kind, block.fact))
+                .collect();
+            blocks.sort_by_key(|&(kind, _)| kind);
+            blocks
+        };
+        let same = found.colour == self.first.colour
+            && found.field_order == self.first.field_order
+            && found.sample_aspect == self.first.sample_aspect
+            && blocks(found) == blocks(&self.first);
+        (!same).then(|| "it does not say all that the decoder on the CPU says of a picture".to_owned())
+    }
+
+    /// A frame in a buffer of the run's, which bounds how many are on their way.
+    fn pooled(frame: Frame, supply: &Supply) -> Result<Frame, SourceError> {
+        let (layout, sequence, born) = (*frame.layout(), frame.sequence, frame.born);
+        let mut buffer = supply.take()?;
+        let (metadata, memory) = frame.into_parts();
+        buffer.host(Box::new(memory));
+        let mut frame = Frame::new(layout, buffer)?;
+        (frame.metadata, frame.sequence, frame.born) = (metadata, sequence, born);
+        Ok(frame)
+    }
+}
+
+impl Source for ParallelVideo {
+    fn info(&self) -> &StreamInfo {
+        self.front.info()
+    }
+
+    fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
+        let Some(frame) = self.upcoming(supply)? else {
+            return Ok(None);
+        };
+        if let AtWork::Front = self.at_work {
+            return Ok(Some(frame));
+        }
+        let mut frame = ParallelVideo::pooled(frame, supply)?;
+        if self.front.may_be_last(&frame) {
+            self.held = self.upcoming(supply)?;
+            if self.held.is_none() {
+                self.front.stretch(&mut frame);
+            }
+        }
+        Ok(Some(frame))
+    }
+
+    fn pass_over(&mut self, tick: i64) {
+        self.start = Some(tick);
+    }
+
+    fn time_of(&mut self, number: u64) -> Result<Option<i64>, SourceError> {
+        self.front.time_of(number)
+    }
+
+    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
+        self.front.cuts(request)
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        let mut remarks = self.front.remarks();
+        let name = &self.front.name;
+        remarks.notes.extend(
+            self.fallen_back
+                .take()
+                .map(|reason| format!("{name}: one decoder on the CPU took over: {reason}")),
+        );
+        remarks
+    }
+}
+
+/// The places at which stretches begin, found one after another.
+struct KeyFrames {
+    demuxer: Demuxer,
+    packet: Packet,
+    stream: usize,
+    codec: String,
+    /// H.264, of which only IDR pictures are taken: behind a recovery point FFmpeg holds some pictures back
+    /// until it has given the first one, and loses them where the stretch ends before that.
+    closed: bool,
+    /// Ticks of the shortest stretch.
+    shortest: i64,
+}
+
+impl KeyFrames {
+    fn new(front: &VideoSource) -> Result<KeyFrames, SourceError> {
+        let mut demuxer = super::open_demuxer(&front.path, &front.name, front.access, front.timeout)?;
+        for other in (0..demuxer.stream_count()).filter(|&other| other != front.stream) {
+            demuxer.discard(other);
+        }
+        let frame = front.info.frame_rate.map_or(0.04, |rate| 1.0 / rate.to_f64());
+        Ok(KeyFrames {
+            demuxer,
+            packet: Packet::new().map_err(|e| front.lacking(e))?,
+            stream: front.stream,
+            codec: front.decoder.codec_name(),
+            closed: front.decoder.codec_name() == "h264",
+            shortest: (SHORTEST * frame / front.info.time_base.to_f64()) as i64,
+        })
+    }
+
+    /// Reads the next packet of the stream that says when it is shown.
+    fn read(&mut self) -> Option<i64> {
+        while self.demuxer.read(&mut self.packet).is_ok() {
+            let is_ours = self.packet.stream() == self.stream && !self.packet.is_discarded();
+            if let Some(shown) = self.packet.pts().filter(|_| is_ours) {
+                return Some(shown);
+            }
+        }
+        None
+    }
+
+    /// True if a stretch can begin with the packet.
+    fn is_key(&self) -> bool {
+        let headers = self.demuxer.extradata(self.stream);
+        self.packet.is_key()
+            && match self.closed {
+                true => key_frame::is_idr(headers, self.packet.data()),
+                false => key_frame::is_clean(&self.codec, headers, self.packet.data()),
+            }
+    }
+
+    /// The last key frame that is shown at `tick` or before.
+    fn at_or_before(&mut self, tick: i64) -> Result<Option<i64>, SourceError> {
+        let mut back = 0;
+        loop {
+            let aim = (tick - back).max(0);
+            if self.demuxer.seek(self.stream, aim).is_err() {
+                return Ok(None);
+            }
+            // The seek leads to a key frame, if not to one of those that are wanted.
+            match self.read() {
+                Some(shown) if shown <= tick && self.is_key() => return Ok(Some(shown)),
+                _ if aim == 0 => return Ok(None),
+                _ => back = (4 * back).max(self.shortest),
+            }
+        }
+    }
+}
+
+impl Cutter for KeyFrames {
+    fn end_of(&mut self, start: Option<i64>) -> Result<Option<i64>, SourceError> {
+        let place = match start {
+            Some(start) => start,
+            None => {
+                let _ = self.demuxer.seek(self.stream, 0);
+                match self.read() {
+                    Some(first) => first,
+                    None => return Ok(None),
+                }
+            }
+        };
+        let aim = place + self.shortest;
+        // Without a seek, what comes next is read from where the last one led to.
+        let _ = self.demuxer.seek(self.stream, aim);
+        while let Some(shown) = self.read() {
+            if shown >= aim && self.is_key() {
+                return Ok(Some(shown));
+            }
+        }
+        Ok(None)
+    }
+}

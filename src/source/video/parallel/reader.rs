@@ -1,0 +1,361 @@
+//! A decoder that reads stretches of a video.
+//!
+//! ```text
+//!   packets   K p p p p p K b b p p p ...       K key frame, b leading picture: shown before K
+//!   stretch   [---------)                       all that is shown before the next K
+//!   fed       K p p p p p K b b | flush         because leading pictures need both K
+//!   fed       K p p p p p | K p p ..            H.264 on the card, at IDR pictures, which have none
+//! ```
+//!
+//! FFmpeg makes the card's H.264 decoder anew after each flush, which takes a tenth of a second and stops all
+//! others. So there stretches follow one another without one, and pictures are told apart by their times.
+
+use super::{MORE_THAN_ENGINES, Place};
+use crate::ffmpeg::Received;
+#[cfg(feature = "cuda")]
+use crate::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
+use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
+use crate::source::stretches::{Read, Reader, Span};
+use crate::source::video::skip::Skip;
+use crate::source::video::{Input, VideoSource, VideoSourceOptions, open_demuxer};
+use crate::source::{SourceError, Supply};
+use std::path::Path;
+use std::sync::Arc;
+
+#[cfg(feature = "cuda")]
+use crate::engine::cuda::decode::{self, Codec, DecoderCard, DecoderStream, Surface};
+
+/// Codecs whose key frames are followed by no picture that is shown before them.
+const WITHOUT_LEADING: [&str; 3] = ["vp8", "vp9", "av1"];
+
+/// Where readers decode.
+#[derive(Clone)]
+pub(super) enum Reading {
+    OnCpu,
+    #[cfg(feature = "cuda")]
+    OnCard {
+        card: DecoderCard,
+        engines: usize,
+    },
+}
+
+impl Reading {
+    /// What reads an open video at `place`, or why it cannot be read there.
+    pub(super) fn new(front: &VideoSource, place: Place) -> Result<Reading, String> {
+        match place {
+            Place::Cpu if front.info.brings_memory => Ok(Reading::OnCpu),
+            Place::Cpu => Err("its pictures are converted".to_owned()),
+            #[cfg(feature = "cuda")]
+            Place::Card(ordinal) => Reading::on_card(front, ordinal),
+            #[cfg(not(feature = "cuda"))]
+            Place::Card(_) => Err("this framepipe was built without CUDA".to_owned()),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn on_card(front: &VideoSource, ordinal: usize) -> Result<Reading, String> {
+        let name = front.decoder.codec_name();
+        let Some(codec) = Codec::from_name(&name) else {
+            return Err(format!("no card decodes {name} to the bit"));
+        };
+        if front.decoder.reads_alpha() {
+            return Err("a card decodes no alpha".to_owned());
+        }
+        if front.strict {
+            return Err("--strict looks for damage, which a card does not report".to_owned());
+        }
+        let format = front.info.format;
+        let depth = format.depth();
+        let caps = decode::capabilities(ordinal, codec, depth)?;
+        let (width, height) = (front.info.width, front.info.height);
+        let fits =
+            (caps.least.0..=caps.most.0).contains(&width) && (caps.least.1..=caps.most.1).contains(&height);
+        if !fits {
+            return Err(format!(
+                "the card decodes {name} from {}x{} to {}x{} pixels",
+                caps.least.0, caps.least.1, caps.most.0, caps.most.1
+            ));
+        }
+        let card = DecoderCard::open(ordinal, format).map_err(|e| e.to_string())?;
+        Ok(Reading::OnCard {
+            card,
+            engines: caps.engines,
+        })
+    }
+
+    /// "CPU" or "card".
+    pub(super) fn place(&self) -> &'static str {
+        match self {
+            Reading::OnCpu => "CPU",
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { .. } => "card",
+        }
+    }
+
+    /// How many readers keep it busy.
+    pub(super) fn usual_count(&self) -> usize {
+        match self {
+            Reading::OnCpu => std::thread::available_parallelism().map_or(1, usize::from),
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { engines, .. } => engines + MORE_THAN_ENGINES,
+        }
+    }
+
+    /// Bytes of a frame that waits.
+    pub(super) fn frame_bytes(&self, front: &VideoSource, width: usize, height: usize) -> u64 {
+        let layout = match self {
+            Reading::OnCpu => Layout::new(front.info.format, width, height, 64).map(|layout| layout.size()),
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { card, .. } => card.frame_bytes(width, height),
+        };
+        layout.map_or(u64::MAX, |bytes| bytes as u64)
+    }
+
+    /// True if a decoder of `codec` goes from stretch to stretch without a flush.
+    pub(super) fn goes_through(&self, codec: &str) -> bool {
+        match self {
+            Reading::OnCpu => false,
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { .. } => codec == "h264",
+        }
+    }
+}
+
+/// What the frames of a reader are made of.
+enum Landing {
+    /// The decoder's own pictures; the buffers that hold them have no memory of their own.
+    Host(Supply),
+    #[cfg(feature = "cuda")]
+    Card(DecoderStream),
+}
+
+/// A source that reads stretches.
+pub(super) struct VideoReader {
+    // Pictures go before the stream that they are used on.
+    source: VideoSource,
+    landing: Landing,
+    through: bool,
+    has_leading: bool,
+    span: Span,
+    /// The key frame behind the stretch, whose leading pictures still belong to it, was fed.
+    behind: Option<i64>,
+    /// Nothing was fed yet.
+    is_fresh: bool,
+}
+
+impl VideoReader {
+    pub(super) fn open(
+        path: &Path,
+        options: &VideoSourceOptions,
+        stream: usize,
+        reading: Reading,
+        supply: &Supply,
+    ) -> Result<VideoReader, SourceError> {
+        let options = VideoSourceOptions {
+            stream: Some(stream),
+            ..options.clone()
+        };
+        let mut source = VideoSource::open(path, &options)?;
+        // Whatever is wrong is for the one decoder to conceal and report.
+        source.strict = true;
+        source.demuxer.watch(&supply.stop);
+        let codec = source.decoder.codec_name();
+        let through = reading.goes_through(&codec);
+        let landing = match reading {
+            Reading::OnCpu => {
+                source.decoder.decode_into(supply.pool.reserve());
+                Landing::Host(Supply {
+                    pool: FramePool::new(usize::from(u16::MAX), Arc::new(Pageable)),
+                    stop: supply.stop.clone(),
+                })
+            }
+            #[cfg(feature = "cuda")]
+            Reading::OnCard { card, .. } => {
+                let stream = card.stream().map_err(SourceError::other)?;
+                decode_on(&mut source, &stream)?;
+                Landing::Card(stream)
+            }
+        };
+        Ok(VideoReader {
+            source,
+            landing,
+            through,
+            has_leading: !WITHOUT_LEADING.contains(&codec.as_str()),
+            span: Span {
+                start: None,
+                end: None,
+            },
+            behind: None,
+            is_fresh: true,
+        })
+    }
+
+    /// Goes to the first packet of the stretch.
+    fn seek(&mut self, span: Span) -> Result<(), SourceError> {
+        let source = &mut self.source;
+        let Some(start) = span.start else {
+            source.demuxer = open_demuxer(&source.path, &source.name, source.access, source.timeout)?;
+            return match source.read_packet(&|| false)? {
+                true => Ok(()),
+                false => Err(source.invalid("it has no packets any more".to_owned())),
+            };
+        };
+        source
+            .demuxer
+            .seek(source.stream, start)
+            .map_err(|e| source.lacking(e))?;
+        while source.read_packet(&|| false)? {
+            if source.packet.pts() == Some(start) && source.packet.is_key() {
+                return Ok(());
+            }
+        }
+        Err(source.invalid("a key frame is not where it was".to_owned()))
+    }
+
+    /// Feeds the next packet of the stretch, or its end.
+    fn feed(&mut self) -> Result<(), SourceError> {
+        let source = &mut self.source;
+        if !source.read_packet(&|| false)? {
+            return source.send_end();
+        }
+        let shown = source.packet.pts();
+        if let Some(key) = self.behind {
+            if shown.is_none_or(|shown| shown >= key) {
+                return source.send_end();
+            }
+        } else if let (Some(end), Some(shown)) = (self.span.end, shown)
+            && shown >= end
+            && source.is_key()
+        {
+            if self.through {
+                source.input = Input::Ended;
+                return Ok(());
+            }
+            if !self.has_leading {
+                return source.send_end();
+            }
+            self.behind = Some(shown);
+        }
+        source.send_packet()
+    }
+
+    /// The frame that the picture becomes.
+    fn frame(&mut self) -> Result<Frame, SourceError> {
+        let source = &mut self.source;
+        // What a picture says of its rotation holds for later ones in order of presentation, which is not
+        // known here.
+        source.rotation = None;
+        match &mut self.landing {
+            Landing::Host(supply) => source.frame(supply),
+            #[cfg(feature = "cuda")]
+            Landing::Card(stream) => frame_on_card(source, stream),
+        }
+    }
+}
+
+impl Reader for VideoReader {
+    fn begin(&mut self, span: Span) -> Result<(), SourceError> {
+        if !self.through || self.is_fresh && matches!(self.landing, Landing::Host(_)) {
+            self.source.decoder.flush();
+        }
+        self.is_fresh = false;
+        self.source.picture.clear();
+        self.source.held = false;
+        self.source.skip = Skip::of_stretch();
+        self.source.steps = super::super::Steps::default();
+        self.source.damage.begin_anew();
+        self.source.input = Input::Reading;
+        (self.span, self.behind) = (span, None);
+        self.seek(span)?;
+        self.source.send_packet()
+    }
+
+    fn end(&mut self) -> Result<(), SourceError> {
+        match self.through {
+            true => self.source.send_end(),
+            false => Ok(()),
+        }
+    }
+
+    fn read(&mut self) -> Result<Read, SourceError> {
+        loop {
+            match self.source.decoder.receive(&mut self.source.picture) {
+                Ok(Received::Item) => {
+                    self.source.note_picture()?;
+                    let Some(shown) = self.source.picture.timestamp() else {
+                        return Err(self.source.invalid("a picture has no time".to_owned()));
+                    };
+                    return Ok(Read::Frame(self.frame()?, shown));
+                }
+                Ok(Received::Again) if self.source.input == Input::Reading => self.feed()?,
+                Ok(Received::Again | Received::End) => {
+                    let is_at_end = self.source.input == Input::Draining && self.span.end.is_none();
+                    self.source.input = Input::Ended;
+                    if is_at_end {
+                        self.source.check_end()?;
+                    }
+                    return Ok(Read::Hungry);
+                }
+                Err(e) => self.source.failed("a packet cannot be decoded", e)?,
+            }
+        }
+    }
+
+    fn is_behind(&self) -> bool {
+        self.through
+    }
+}
+
+/// Has the source's decoder replaced by one of the card.
+#[cfg(feature = "cuda")]
+fn decode_on(source: &mut VideoSource, stream: &DecoderStream) -> Result<(), SourceError> {
+    let device = HardwareDevice::cuda(stream.handles()).map_err(|e| source.lacking(e))?;
+    let decoder = Decoder::open_on(&source.demuxer, source.stream, &device).map_err(|e| source.lacking(e))?;
+    let codec = source.decoder.codec_name();
+    source.decoder =
+        decoder.ok_or_else(|| source.invalid(format!("this FFmpeg decodes no {codec} on cards")))?;
+    Ok(())
+}
+
+/// The frame that a picture on the card becomes, which stays there.
+#[cfg(feature = "cuda")]
+fn frame_on_card(source: &mut VideoSource, stream: &mut DecoderStream) -> Result<Frame, SourceError> {
+    let fresh = Picture::new().map_err(|e| source.lacking(e))?;
+    let Some(OnCard {
+        format,
+        planes,
+        pitches,
+    }) = source.picture.on_card()
+    else {
+        return Err(source.invalid("a picture was not decoded on the card".to_owned()));
+    };
+    let planar = match format.name().as_str() {
+        "nv12" => "yuv420p",
+        "p010le" => "yuv420p10le",
+        "p016le" => "yuv420p12le",
+        other => return Err(source.invalid(format!("a picture on the card is {other}"))),
+    };
+    // FFmpeg's old names say the range besides.
+    let is_same = source.info.format.name() == planar;
+    let coded = if is_same {
+        source.native
+    } else {
+        AvFormat::from_name(planar).unwrap_or(AvFormat(-1))
+    };
+    source.check_geometry(coded)?;
+    let metadata = source.metadata();
+    let surface = Surface {
+        planes,
+        pitches,
+        width: source.picture.width(),
+        height: source.picture.height(),
+    };
+    let born = std::time::Instant::now();
+    let picture = std::mem::replace(&mut source.picture, fresh);
+    let (layout, memory) = stream
+        .take(&surface, Box::new(picture))
+        .map_err(SourceError::other)?;
+    let mut frame = Frame::new(layout, Buffer::unpooled(memory))?;
+    (frame.metadata, frame.born) = (metadata, born);
+    Ok(frame)
+}
