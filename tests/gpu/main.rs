@@ -11,6 +11,7 @@ mod program;
 mod ring;
 #[path = "../standin/mod.rs"]
 mod standin;
+mod surfaces;
 mod tiles;
 mod timing;
 #[path = "../tracks/mod.rs"]
@@ -31,7 +32,7 @@ use std::process::Command;
 use std::sync::{LazyLock, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tests of this folder that need a card.
-const TESTS: usize = 39;
+const TESTS: usize = 41;
 
 /// Held to read by tests that compare bits, side by side, and to write by those that fill the card's memory,
 /// count it or take times.
@@ -213,7 +214,7 @@ fn hold_stream(engine: &mut dyn Engine, list: &[Case], reference: &mut Reference
 }
 
 /// Tests whose frames are few and small enough for a stand-in, which computes a few million samples a second.
-const ON_A_STAND_IN: [&str; 18] = [
+const ON_A_STAND_IN: [&str; 20] = [
     "tiles::long_separable_masks_on_tensor_cores",
     "borders::halos_of_every_format",
     "fused::launches_of_small_frames_run_side_by_side",
@@ -232,6 +233,8 @@ const ON_A_STAND_IN: [&str; 18] = [
     "program::an_error_in_mid_stream_ends_the_run_with_its_reason",
     "program::an_interrupt_in_mid_flight_ends_with_whole_frames",
     "timing::kernels_that_are_timed_make_the_references_bits",
+    "surfaces::surfaces_are_filtered_where_they_lie",
+    "surfaces::several_decoders_share_blocks_and_an_engine",
 ];
 
 /// True where the card is the stand-in that the test below starts this program with.

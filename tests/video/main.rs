@@ -5,6 +5,7 @@ mod alpha;
 mod clocks;
 #[path = "../common/mod.rs"]
 mod common;
+mod decoders;
 mod decoding;
 mod facts;
 mod fields;

@@ -95,14 +95,13 @@ impl Plan {
             return Err("its first pictures cannot be decoded".to_owned());
         }
         let reading = Reading::new(front, decoders.place)?;
-        let (width, height) = (front.info.width, front.info.height);
         let memory = decoders.memory.unwrap_or_else(|| match &reading {
             Reading::OnCpu => HOST_MEMORY,
             #[cfg(feature = "cuda")]
             Reading::OnCard { card, .. } => card.free_bytes().map_or(0, |free| free / 2),
         });
-        let most_waiting = usize::try_from(memory / reading.frame_bytes(front, width, height).max(1));
-        let most_waiting = NonZeroUsize::new(most_waiting.unwrap_or(usize::MAX)).unwrap_or(NonZeroUsize::MIN);
+        let affordable = memory / reading.frame_bytes(&front.info).max(1);
+        let affordable = usize::try_from(affordable).unwrap_or(usize::MAX);
         let rate = front.info.frame_rate.map_or(25.0, |rate| rate.to_f64());
         let mut cutter = KeyFrames::new(front).map_err(|e| e.to_string())?;
         let first = front.picture.timestamp().unwrap_or(0);
@@ -122,16 +121,16 @@ impl Plan {
         let wanted = decoders
             .count
             .map_or_else(|| reading.usual_count(), NonZeroUsize::get);
-        // One more stretch waits than there are decoders at work on later ones.
-        let affordable = (most_waiting.get() / stretch).max(1);
-        let count = wanted.min(stretches).min(affordable);
+        let count = wanted.min(stretches).min((affordable / stretch).max(1));
+        // A stretch for each decoder and one that is given out; they differ in length.
+        let most_waiting = affordable.min((count + 2) * stretch);
         if count < 2 && matches!(decoders.place, Place::Cpu) {
             return Err("one decoder is as fast".to_owned());
         }
         Ok(Plan {
             reading,
             count,
-            most_waiting,
+            most_waiting: NonZeroUsize::new(most_waiting).unwrap_or(NonZeroUsize::MIN),
         })
     }
 }

@@ -8,9 +8,16 @@ use crate::frame::Memory;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A block of the card's memory, and when what was written to it last is there.
+/// Bytes that are allocated at once: each allocation holds up all that the card and its decoders do.
+const SLAB: usize = 256 << 20;
+
+/// The most frames in them.
+const MOST_IN_SLAB: usize = 64;
+
+/// Room for a frame in the card's memory, and when what was written to it last is there.
 struct Block {
-    memory: DeviceMemory,
+    slab: Arc<DeviceMemory>,
+    pointer: u64,
     ready: Event,
 }
 
@@ -18,13 +25,16 @@ struct Block {
 /// are bounded elsewhere.
 pub(super) struct Blocks {
     device: Arc<Device>,
+    size: usize,
     free: Mutex<Vec<Block>>,
 }
 
 impl Blocks {
-    pub(super) fn new(device: &Arc<Device>) -> Blocks {
+    /// None yet, of `size` bytes each.
+    pub(super) fn new(device: &Arc<Device>, size: usize) -> Blocks {
         Blocks {
             device: Arc::clone(device),
+            size,
             free: Mutex::default(),
         }
     }
@@ -33,30 +43,48 @@ impl Blocks {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block of `size` bytes that `stream` may write to.
-    pub(super) fn take(self: &Arc<Blocks>, size: usize, stream: &Stream) -> Result<CardFrame, EngineError> {
-        let free = self.free().pop();
-        let block = match free.filter(|block| block.memory.len() >= size) {
-            Some(block) => {
-                // A frame that nobody looked at may still be on its way into the block.
-                stream.wait_for(&block.ready)?;
-                block
-            }
-            None => Block {
-                memory: DeviceMemory::uncleared(&self.device, size)?.ok_or_else(|| EngineError::Device {
-                    doing: "making room on the card for decoded frames".to_owned(),
-                    reason: "it has no memory left; --decoder-memory sets how much they may take".to_owned(),
-                })?,
-                ready: Event::untimed(&self.device)?,
-            },
-        };
+    /// A block that `stream` may write to.
+    pub(super) fn take(self: &Arc<Blocks>, stream: &Stream) -> Result<CardFrame, EngineError> {
+        let mut free = self.free();
+        if free.is_empty() {
+            *free = self.slab()?;
+        }
+        let block = free.pop().ok_or_else(|| self.short())?;
+        drop(free);
+        // A frame that nobody looked at may still be on its way into the block.
+        stream.wait_for(&block.ready)?;
         Ok(CardFrame {
             block: Some(block),
             home: Arc::clone(self),
-            size,
             fetched: OnceLock::new(),
             is_written: false,
         })
+    }
+
+    /// New blocks: as many as are allocated at once, or one where the card is nearly full.
+    fn slab(&self) -> Result<Vec<Block>, EngineError> {
+        let several = (SLAB / self.size.max(1)).clamp(1, MOST_IN_SLAB);
+        for count in [several, 1] {
+            if let Some(slab) = DeviceMemory::uncleared(&self.device, count * self.size)? {
+                let slab = Arc::new(slab);
+                let block = |k: usize| {
+                    Ok(Block {
+                        pointer: slab.pointer() + (k * self.size) as u64,
+                        slab: Arc::clone(&slab),
+                        ready: Event::untimed(&self.device)?,
+                    })
+                };
+                return (0..count).map(block).collect();
+            }
+        }
+        Err(self.short())
+    }
+
+    fn short(&self) -> EngineError {
+        EngineError::Device {
+            doing: "making room on the card for decoded frames".to_owned(),
+            reason: "it has no memory left; --decoder-memory sets how much they may take".to_owned(),
+        }
     }
 }
 
@@ -64,7 +92,6 @@ impl Blocks {
 pub(crate) struct CardFrame {
     block: Option<Block>,
     home: Arc<Blocks>,
-    size: usize,
     /// The same bytes on the host, where somebody wanted them.
     fetched: OnceLock<Vec<u8>>,
     /// Somebody wrote into the host's copy, which is the frame from then on.
@@ -81,7 +108,7 @@ impl CardFrame {
 
     /// Where it lies.
     pub(crate) fn pointer(&self) -> u64 {
-        self.block().memory.pointer()
+        self.block().pointer
     }
 
     /// Happens when the frame is there.
@@ -97,8 +124,9 @@ impl CardFrame {
     fn fetch(&self) -> Result<Vec<u8>, EngineError> {
         self.home.device.bind()?;
         self.ready().wait()?;
-        let mut bytes = vec![0; self.size];
-        self.block().memory.read(&mut bytes)?;
+        let mut bytes = vec![0; self.home.size];
+        let block = self.block();
+        block.slab.read(block.pointer, &mut bytes)?;
         Ok(bytes)
     }
 }
@@ -119,7 +147,7 @@ impl Memory for CardFrame {
     }
 
     fn size(&self) -> usize {
-        self.size
+        self.home.size
     }
 
     fn on_device(&self) -> Option<&dyn Any> {

@@ -27,7 +27,7 @@ use super::driver::stream::{Event, Stream};
 use super::driver::texture::ALIGNMENT;
 use super::launch::parameters;
 use crate::engine::EngineError;
-use crate::frame::{Layout, LayoutError, Memory, PixelFormat};
+use crate::frame::{Layout, Memory, PixelFormat};
 use frame::Blocks;
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -51,10 +51,6 @@ pub struct Surface {
     pub planes: [u64; 2],
     /// Bytes from row to row of either.
     pub pitches: [usize; 2],
-    /// Pixels across.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
 }
 
 /// A card, and what its decoders share.
@@ -64,17 +60,24 @@ pub struct DecoderCard {
     blocks: Arc<Blocks>,
     kernels: Arc<Module>,
     function: Function,
-    format: PixelFormat,
+    /// How frames lie there.
+    layout: Layout,
 }
 
 impl DecoderCard {
-    /// Card number `ordinal`, for frames of `format`. An error says why the card cannot make such frames.
-    pub fn open(ordinal: usize, format: PixelFormat) -> Result<DecoderCard, EngineError> {
+    /// Card number `ordinal`, for frames of `format`, `width` pixels across and `height` rows. An error says
+    /// why the card cannot make such frames.
+    pub fn open(
+        ordinal: usize,
+        format: PixelFormat,
+        (width, height): (usize, usize),
+    ) -> Result<DecoderCard, EngineError> {
         let known = FORMATS.iter().find(|(known, _)| *known == format);
         let shift = known.map(|&(_, shift)| shift);
         let shift = shift.ok_or_else(|| {
             EngineError::Unavailable(format!("the card's decoders make no frames of {format}"))
         })?;
+        let layout = Layout::new(format, width, height, ALIGNMENT)?;
         let device = Device::open(ordinal)?;
         let recipe = Recipe {
             source: Source::Surface,
@@ -85,11 +88,11 @@ impl DecoderCard {
         };
         let kernels = Module::load(&device, &recipe.image(&device, &Cache::of_user())?)?;
         Ok(DecoderCard {
-            blocks: Arc::new(Blocks::new(&device)),
+            blocks: Arc::new(Blocks::new(&device, layout.size())),
             function: kernels.function(c"to_planes")?,
             kernels: Arc::new(kernels),
             device,
-            format,
+            layout,
         })
     }
 
@@ -98,9 +101,9 @@ impl DecoderCard {
         self.device.memory().map(|(free, _)| free)
     }
 
-    /// Bytes that a frame of so many pixels takes there.
-    pub fn frame_bytes(&self, width: usize, height: usize) -> Result<usize, LayoutError> {
-        Layout::new(self.format, width, height, ALIGNMENT).map(|layout| layout.size())
+    /// Bytes that a frame takes there.
+    pub fn frame_bytes(&self) -> usize {
+        self.layout.size()
     }
 
     /// What one decoder needs.
@@ -118,7 +121,6 @@ impl DecoderCard {
         &self,
         (luma, chroma): (&[u8], &[u8]),
         pitches: [usize; 2],
-        (width, height): (usize, usize),
     ) -> Result<(Surface, Box<dyn Send>), EngineError> {
         let mut memory = Vec::new();
         for bytes in [luma, chroma] {
@@ -130,8 +132,6 @@ impl DecoderCard {
         let surface = Surface {
             planes: [memory[0].pointer(), memory[1].pointer()],
             pitches,
-            width,
-            height,
         };
         Ok((surface, Box::new(memory)))
     }
@@ -165,7 +165,7 @@ impl DecoderStream {
         }
     }
 
-    /// Makes a frame of `surface`, which `owner` keeps until it was read. Only enqueues: whoever uses the
+    /// Makes a frame of `surface`, which is as large as the card's frames and which `owner` keeps until it was read. Only enqueues: whoever uses the
     /// frame waits for it.
     pub fn take(
         &mut self,
@@ -182,15 +182,15 @@ impl DecoderStream {
                 reason: "its rows do not begin at multiples of 16 bytes".to_owned(),
             });
         }
-        let layout = Layout::new(card.format, surface.width, surface.height, ALIGNMENT)?;
-        let frame = card.blocks.take(layout.size(), &self.stream)?;
+        let layout = card.layout;
+        let frame = card.blocks.take(&self.stream)?;
         let mut parameters = parameters::Surface {
             luma: surface.planes[0],
             chroma: surface.planes[1],
             luma_pitch: surface.pitches[0] as i64,
             chroma_pitch: surface.pitches[1] as i64,
-            width: surface.width as i32,
-            height: surface.height as i32,
+            width: layout.width() as i32,
+            height: layout.height() as i32,
             ..parameters::Surface::default()
         };
         let places = parameters.plane.iter_mut().zip(&mut parameters.pitch);
@@ -198,7 +198,7 @@ impl DecoderStream {
             *place = frame.pointer() + plane.offset as u64;
             *pitch = plane.stride as i64;
         }
-        let bytes = card.format.bytes_per_sample();
+        let bytes = layout.format().bytes_per_sample();
         parameters::to_planes(card.function, bytes, self.stream.handle(), parameters)?;
         frame.ready().record(&self.stream)?;
         let read = match self.in_flight.len() {

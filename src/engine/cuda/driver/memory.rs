@@ -51,13 +51,18 @@ impl DeviceMemory {
         }))
     }
 
-    /// Fetches the first bytes of the block, as many as `to` holds, and waits for them.
-    pub(crate) fn read(&self, to: &mut [u8]) -> Result<(), EngineError> {
-        let len = to.len().min(self.len);
+    /// Fetches what lies at `from`, an address in the block, as many bytes as `to` holds, and waits for them.
+    pub(crate) fn read(&self, from: sys::CUdeviceptr, to: &mut [u8]) -> Result<(), EngineError> {
+        let rest = (self.pointer + self.len as u64).saturating_sub(from);
+        assert!(
+            from >= self.pointer && rest >= to.len() as u64,
+            "within the block"
+        );
         self.device.bind()?;
-        // SAFETY: the context is current, and both blocks hold `len` bytes. The call waits for its copy.
+        // SAFETY: the context is current, and both blocks hold as many bytes, which was just checked. The
+        // call waits for its copy.
         check("fetching a frame from the CUDA device", unsafe {
-            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.pointer, len)
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), from, to.len())
         })
     }
 

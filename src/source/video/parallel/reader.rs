@@ -18,7 +18,7 @@ use crate::frame::{Buffer, Frame, FramePool, Layout, Pageable};
 use crate::source::stretches::{Read, Reader, Span};
 use crate::source::video::skip::Skip;
 use crate::source::video::{Input, VideoSource, VideoSourceOptions, open_demuxer};
-use crate::source::{SourceError, Supply};
+use crate::source::{SourceError, StreamInfo, Supply};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Reading {
                 caps.least.0, caps.least.1, caps.most.0, caps.most.1
             ));
         }
-        let card = DecoderCard::open(ordinal, format).map_err(|e| e.to_string())?;
+        let card = DecoderCard::open(ordinal, format, (width, height)).map_err(|e| e.to_string())?;
         Ok(Reading::OnCard {
             card,
             engines: caps.engines,
@@ -102,13 +102,13 @@ impl Reading {
     }
 
     /// Bytes of a frame that waits.
-    pub(super) fn frame_bytes(&self, front: &VideoSource, width: usize, height: usize) -> u64 {
-        let layout = match self {
-            Reading::OnCpu => Layout::new(front.info.format, width, height, 64).map(|layout| layout.size()),
+    pub(super) fn frame_bytes(&self, info: &StreamInfo) -> u64 {
+        match self {
+            Reading::OnCpu => Layout::new(info.format, info.width, info.height, 64)
+                .map_or(u64::MAX, |layout| layout.size() as u64),
             #[cfg(feature = "cuda")]
-            Reading::OnCard { card, .. } => card.frame_bytes(width, height),
-        };
-        layout.map_or(u64::MAX, |bytes| bytes as u64)
+            Reading::OnCard { card, .. } => card.frame_bytes() as u64,
+        }
     }
 
     /// True if a decoder of `codec` goes from stretch to stretch without a flush.
@@ -344,12 +344,7 @@ fn frame_on_card(source: &mut VideoSource, stream: &mut DecoderStream) -> Result
     };
     source.check_geometry(coded)?;
     let metadata = source.metadata();
-    let surface = Surface {
-        planes,
-        pitches,
-        width: source.picture.width(),
-        height: source.picture.height(),
-    };
+    let surface = Surface { planes, pitches };
     let born = std::time::Instant::now();
     let picture = std::mem::replace(&mut source.picture, fresh);
     let (layout, memory) = stream

@@ -1,0 +1,224 @@
+//! Several decoders for one file give the frames, times and words of one, whatever the codec refers to, with
+//! little memory, in ranges, and where something is wrong.
+
+use crate::common::{ffmpeg, framepipe, said};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A clip of ten seconds in `folder`, made with these options of FFmpeg's.
+fn clip(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
+    let path = folder.join(name);
+    let moving = "testsrc2=size=96x64:rate=30:duration=10";
+    let mut all = vec!["-f", "lavfi", "-i", moving];
+    all.extend(options);
+    all.push(path.to_str().unwrap());
+    ffmpeg(&all);
+    path
+}
+
+/// Times and hashes of all frames, and what was said of the run.
+fn frames(input: &Path, options: &[&str]) -> (String, String) {
+    let hashes = input.with_extension("hashes");
+    let mut all = vec!["filter", input.to_str().unwrap(), "null:", "--filter", "identity"];
+    all.extend([
+        "--engine",
+        "none",
+        "--stats",
+        "--overwrite",
+        "--frame-hashes",
+        hashes.to_str().unwrap(),
+    ]);
+    all.extend(options);
+    let done = framepipe(&all).output().unwrap();
+    assert!(done.status.success(), "{input:?} {options:?}: {}", said(&done));
+    (fs::read_to_string(&hashes).unwrap(), said(&done))
+}
+
+/// What is said of the input: by how many decoders it was read, and what is wrong with it.
+fn warnings(said: &str) -> Vec<&str> {
+    said.lines().filter(|line| line.contains("warning")).collect()
+}
+
+const CASES: [(&str, &[&str]); 8] = [
+    ("closed.mp4", &["-c:v", "libx264", "-g", "50", "-bf", "3"]),
+    (
+        "open.mkv",
+        &[
+            "-c:v",
+            "libx264",
+            "-x264-params",
+            "open-gop=1:keyint=50:min-keyint=50:bframes=3:scenecut=0",
+        ],
+    ),
+    (
+        "cra.mp4",
+        &[
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            "log-level=none:open-gop=1:keyint=50:min-keyint=50:scenecut=0",
+        ],
+    ),
+    (
+        "radl.mkv",
+        &[
+            "-c:v",
+            "libx265",
+            "-x265-params",
+            "log-level=none:open-gop=0:radl=2:keyint=50:min-keyint=50",
+        ],
+    ),
+    (
+        "vp9.webm",
+        &[
+            "-c:v",
+            "libvpx-vp9",
+            "-g",
+            "50",
+            "-deadline",
+            "realtime",
+            "-auto-alt-ref",
+            "1",
+        ],
+    ),
+    ("mpeg4.mp4", &["-c:v", "mpeg4", "-g", "50", "-bf", "2"]),
+    ("mpeg2.mkv", &["-c:v", "mpeg2video", "-g", "15", "-bf", "2"]),
+    (
+        "uneven.mkv",
+        &[
+            "-vf",
+            "select='mod(n,7)*mod(n,3)'",
+            "-fps_mode",
+            "passthrough",
+            "-c:v",
+            "libx264",
+            "-g",
+            "25",
+        ],
+    ),
+];
+
+#[test]
+fn several_decoders_give_the_frames_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, options) in CASES {
+        let input = clip(folder.path(), name, options);
+        for range in [
+            &[][..],
+            &["--start", "3.21", "--duration", "5.3"],
+            &["--start", "200f", "--frames", "70"],
+        ] {
+            let (expected, said_of_one) = frames(&input, range);
+            for count in ["2", "5"] {
+                // With room for many frames, and for a few.
+                for memory in ["1G", "1K"] {
+                    let several = [
+                        "--decoder",
+                        "cpu",
+                        "--decoders",
+                        count,
+                        "--decoder-memory",
+                        memory,
+                    ];
+                    let (found, said) = frames(&input, &[range, &several].concat());
+                    assert_eq!(found, expected, "{name} {range:?} {several:?}");
+                    assert_eq!(warnings(&said), warnings(&said_of_one), "{name} {several:?}");
+                    assert!(!said.contains("took over"), "{name} {several:?}: {said}");
+                    let are_at_work = memory == "1G" && name != "open.mkv";
+                    let counted = said.contains("decoders on the CPU");
+                    assert_eq!(counted, are_at_work, "{name} {several:?}: {said}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_left_to_one_decoder() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = clip(folder.path(), "whole.mp4", CASES[0].1);
+    let bytes = fs::read(&whole).unwrap();
+    // The index in front, so that a file that was cut off still opens.
+    let front = folder.path().join("front.mp4");
+    ffmpeg(&[
+        "-i",
+        whole.to_str().unwrap(),
+        "-c",
+        "copy",
+        "-movflags",
+        "+faststart",
+        front.to_str().unwrap(),
+    ]);
+    let short = folder.path().join("short.mp4");
+    let bytes_in_front = fs::read(&front).unwrap();
+    fs::write(&short, &bytes_in_front[..bytes_in_front.len() * 2 / 3]).unwrap();
+    let broken = folder.path().join("broken.mp4");
+    let mut damaged = bytes;
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 3000].fill(0x55);
+    fs::write(&broken, damaged).unwrap();
+    for input in [short, broken] {
+        let (expected, said_of_one) = frames(&input, &[]);
+        assert!(!warnings(&said_of_one).is_empty(), "{said_of_one}");
+        let (found, said) = frames(&input, &["--decoder", "cpu", "--decoders", "4"]);
+        assert_eq!(found, expected, "{input:?}");
+        assert!(said.contains("took over"), "{said}");
+        let strict = [
+            "filter",
+            input.to_str().unwrap(),
+            "null:",
+            "--filter",
+            "identity",
+            "--strict",
+        ];
+        let strict = framepipe(&[&strict[..], &["--decoder", "cpu", "--decoders", "4"]].concat());
+        let done = { strict }.output().unwrap();
+        assert_eq!(done.status.code(), Some(1), "{}", said_of_one);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_by_several_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = clip(folder.path(), "stream.ts", &["-c:v", "libx264", "-g", "50"]);
+    let (expected, _) = frames(&stream, &[]);
+    let (found, said) = frames(&stream, &["--decoder", "nvdec"]);
+    assert_eq!(found, expected);
+    assert!(
+        said.contains("decoded on the CPU: it is of a container (mpegts)"),
+        "{said}"
+    );
+    let jpegs = clip(folder.path(), "jpegs.mkv", &["-c:v", "mjpeg"]);
+    let (_, said) = frames(&jpegs, &["--decoder", "nvdec"]);
+    assert!(said.contains("no card decodes mjpeg to the bit"), "{said}");
+    let (_, said) = frames(&jpegs, &["--decoder", "nvdec", "--strict"]);
+    assert!(said.contains("decoded on the CPU"), "{said}");
+}
+
+#[test]
+fn an_interrupt_ends_all_decoders() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = clip(folder.path(), "closed.mp4", CASES[0].1);
+    let mut run = framepipe(&["filter", input.to_str().unwrap(), "-", "--filter", "identity"]);
+    run.args([
+        "--decoder",
+        "cpu",
+        "--decoders",
+        "5",
+        "--on-interrupt",
+        "discard",
+        "-q",
+    ]);
+    // Nobody reads the output, so that everybody waits.
+    let mut child = run.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    crate::common::send("INT", &child);
+    for _ in 0..100 {
+        if child.try_wait().unwrap().is_some() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    child.kill().unwrap();
+    panic!("it goes on");
+}
