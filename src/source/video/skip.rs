@@ -94,15 +94,20 @@ impl VideoSource {
         if first.is_some_and(|first| first >= tick) {
             return Ok(());
         }
+        let mut came_back = self.seek_before(tick, stopped)?;
         let (mut aim, mut key) = (tick, None);
         loop {
-            let ended = self.gather(aim, &mut key, stopped)?;
+            let before = key;
+            let ended = self.gather(aim, came_back, &mut key, stopped)?;
             // Behind a recovery point FFmpeg's H.264 decoder loses the last pictures of a stream that ends
             // before it has given the first one, so that decoding begins further back.
-            let short = ended && codec == "h264" && self.skip.kept.len() < REORDERED;
-            match key.filter(|&key| short && self.skip.has_sought && first.is_some_and(|first| first < key)) {
-                Some(key) => aim = key - 1,
-                None => break,
+            let short = ended && codec == "h264" && self.skip.has_sought && self.skip.kept.len() < REORDERED;
+            match key {
+                Some(found) if short && key != before && first.is_some_and(|first| first < found) => {
+                    aim = found - 1;
+                    came_back = self.seek_back(aim, stopped)?;
+                }
+                _ => break,
             }
         }
         if key.is_some() || self.skip.has_sought {
@@ -115,15 +120,16 @@ impl VideoSource {
         Ok(())
     }
 
-    /// Seeks to before `aim` and keeps the packets since the last key frame that is shown at `aim` or before,
-    /// until one comes that is shown later; true if none comes. `key` is when that key frame is shown.
+    /// Keeps the packets since the last key frame that is shown at `aim` or before, until one comes that is
+    /// shown later; true if none comes. `key` is when that key frame is shown. A packet that the way back led
+    /// to is there already if it `came_back`.
     fn gather(
         &mut self,
         aim: i64,
+        mut came_back: bool,
         key: &mut Option<i64>,
         stopped: &impl Fn() -> bool,
     ) -> Result<bool, SourceError> {
-        let mut came_back = self.seek_before(aim, stopped)?;
         let mut bytes = 0;
         while self.input == Input::Reading && (came_back || self.read_packet(stopped)?) {
             came_back = false;
@@ -190,6 +196,11 @@ impl VideoSource {
             self.skip.reads_all = true;
             return Ok(false);
         }
+        self.seek_back(tick, stopped)
+    }
+
+    /// Seeks to a key frame that is shown at `tick` or before.
+    fn seek_back(&mut self, tick: i64, stopped: &impl Fn() -> bool) -> Result<bool, SourceError> {
         let second = self.second();
         let mut back = 0;
         loop {
